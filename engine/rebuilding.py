@@ -28,9 +28,9 @@ from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.foreign import release_of
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import StorePaths
+from engine.mapped.backup import TREES, BackupWriter
 from engine.mapped.disk import Disk, RealDisk
-from engine.mapped.keeping import TREES, Keeper
-from engine.mapped.kept_undo import exchange
+from engine.mapped.undo import exchange
 from engine.releases import Release
 from engine.rules.unit_check import Request
 from engine.scratch import staged
@@ -78,7 +78,7 @@ def rebuild_beside(
 def rebuild_in_place(
     source: StoreSnapshot,
     config: MessageStoreConfig,
-    keeper: Keeper | None,
+    keeper: BackupWriter | None,
     progress: Progress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:

@@ -70,7 +70,7 @@ def _is_unit(magic):
 def scan(buffer, n, position, base, columns, k, capacity, table, levels, want):
     """Fill rows from row ``k`` with complete units from ``position`` on; returns (next position, rows, outcome).
 
-    ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.NAMES``. A tags
+    ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.COLUMN_TYPES``. A tags
     code that only Python can compute is left as ``PATCH``. Addresses inside a unit: ``m`` its start, ``s``
     STORETIMESTAMP, ``r`` RECONSUMETIMES, ``t`` the topic, ``q`` the properties.
 

@@ -110,7 +110,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         lock=store.lock_state,
         bytes=sizes,
         notes=notes
-        + [oddity.path + ": " + oddity.what for oddity in store.log.sequence.oddities]
+        + [oddity.path + ": " + oddity.description for oddity in store.log.sequence.oddities]
         + foreign.notes(store),
         sizes=store.geometry.how,
     )

@@ -61,7 +61,7 @@ def pull_the_plug(
         kept=kept_state,
         plan=plan,
         dirty_pages=fates.dirty,
-        kept_pages=fates.kept,
+        kept_pages=fates.survived,
         torn_pages=fates.torn,
         lost_names=lost_names,
         loss=_loss(lab, list(acknowledged), plan, state_before),

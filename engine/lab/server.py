@@ -36,9 +36,9 @@ from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
 from engine.lab.watch import Watch
 from engine.layout import StorePaths
+from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.mapped.disk import RealDisk
-from engine.mapped.keeping import Keeper, KeepingDisk
-from engine.mapped.kept_undo import take_back
+from engine.mapped.undo import take_back
 from engine.message_store import MessageStore
 from engine.releases import Release
 from engine.services.opening import written_by
@@ -437,12 +437,12 @@ class OwnStore:
     """``store`` is open until :meth:`close`; ``kept`` is the folder where what is changed until then is kept, None
     where opening leaves log, queues and index as they are.
 
-    Raises what :class:`MessageStore` raises, and :class:`engine.mapped.keeping.CannotKeep`; then nothing was changed.
+    Raises what :class:`MessageStore` raises, and :class:`engine.mapped.backup.CannotBackUp`; then nothing was changed.
     """
 
     def __init__(self, path: Path, config: MessageStoreConfig, like: Release | None) -> None:
         self._keeper = _keeper(path, config, like)
-        self._disk = KeepingDisk(self._keeper) if self._keeper is not None else None
+        self._disk = BackupDisk(self._keeper) if self._keeper is not None else None
         try:
             self.store = MessageStore(path, config, release=like, disk=self._disk)
         except BaseException as error:
@@ -462,10 +462,10 @@ class OwnStore:
                 self._keeper.finish()
 
 
-def _keeper(path: Path, config: MessageStoreConfig, like: Release | None) -> Keeper | None:
+def _keeper(path: Path, config: MessageStoreConfig, like: Release | None) -> BackupWriter | None:
     paths = StorePaths(path)
     with closing(RealDisk()) as disk:
         plan = recovery.plan(load_source.source(paths, config, disk), like or written_by(paths, disk))
     if plan.changes_nothing or plan.empty_log is not None or not plan.will_start:
         return None
-    return Keeper(path, "opening for writing", load_source.log_folders(paths, config))
+    return BackupWriter(path, "opening for writing", load_source.log_folders(paths, config))

@@ -1,8 +1,10 @@
-"""The file ``abort``: there while a store is open, so that the next start knows whether the last one ended
-(docs/formats/checkpoint.md).
+"""The file ``abort``, which exists while a store is open: the next start learns from it whether the last exit was
+normal (docs/formats/checkpoint.md).
 
-Only this file decides; ``abort.bak`` is a by-product of how Java 5.x writes it (docs/formats/config-tables.md#rules),
-and is left as there. Making and removing it survive a power loss: a store that was open must never look closed.
+Only this file decides. ``abort.bak`` is a by-product of how Java 5.x writes it
+(docs/formats/config-tables.md#rules), and is left as there. Creating and removing the file survive a power loss:
+a store that was open must never look closed.
+
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from engine.releases import NEWEST, Release, of
 
 
 class AbortFile:
-    """``abort`` of the store at ``paths``, with the life that release ``like`` gives it."""
+    """``abort`` of the store at ``paths``, written and removed as release ``like`` does it."""
 
     def __init__(self, disk: Disk, paths: StorePaths, like: Release = NEWEST) -> None:
         self._disk = disk
@@ -24,25 +26,25 @@ class AbortFile:
 
     @property
     def present(self) -> bool:
-        """Whether the last exit was not normal (or the store is open)."""
+        """True if the last exit was not normal (or the store is open)."""
         return self._disk.exists(self._paths.abort)
 
     @property
     def previous(self) -> bytes | None:
-        """What stands in the file, a PID from 5.0 on; None without a file."""
+        """The content of the file, a PID from 5.0 on; None if there is no file."""
         return self._disk.read_file(self._paths.abort)
 
     def create(self, pid: int | None = None) -> None:
-        """Say that the store is open. Raises ``OSError``."""
+        """Mark the store as open. Raises ``OSError``."""
         disk, paths = self._disk, self._paths
-        before = disk.read_file(paths.abort)
-        if before is None:
+        old_content = disk.read_file(paths.abort)
+        if old_content is None:
             disk.write_file(paths.abort, b"", sync=True)
         if of(self._like).backs_up_abort:
-            disk.write_file(paths.abort_bak, before or b"")
+            disk.write_file(paths.abort_bak, old_content or b"")
             disk.write_file(paths.abort, str(os.getpid() if pid is None else pid).encode(), sync=True)
 
     def delete(self) -> None:
-        """Say that the store was closed in order. Raises ``OSError``."""
+        """Mark the store as closed normally. Raises ``OSError``."""
         self._disk.delete(self._paths.abort)
         self._disk.sync_folder(self._paths.abort.parent)

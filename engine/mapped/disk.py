@@ -1,4 +1,4 @@
-"""The disk behind a small protocol, so that a test can pull the plug between any two calls.
+"""The disk behind a small protocol, so that a test can cut the power between any two calls.
 
 :class:`RealDisk` is the operating system's; ``tests/support/simulated_disk.py`` takes its place in
 tests of power loss. Everything that the engine writes goes through here.
@@ -18,98 +18,107 @@ from engine.mapped.store_lock import StoreLock
 
 
 class DiskFile(Protocol):
-    """A file of fixed length ``size`` (bytes) that is read and written in place. All calls may raise ``OSError``."""
+    """A file of fixed length ``size`` (bytes), read and written in place. All calls may raise ``OSError``."""
 
     path: str
     size: int
 
     @property
     def view(self) -> memoryview:
-        """The whole file, writable; mapped when first asked for."""
+        """The complete file, writable; mapped at the first access."""
 
     @property
     def is_mapped(self) -> bool:
-        """Whether :attr:`view` has been asked for and is kept."""
+        """True if :attr:`view` has been used and the map still exists."""
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from ``position`` on, never beyond the file's end."""
+        """Return bytes from ``position`` on, never beyond the file's end."""
 
     def read_into(self, view: memoryview, position: int) -> int:
-        """Fill ``view`` from ``position`` as far as the file goes; gives the number of bytes read."""
+        """Fill ``view`` from ``position`` as far as the file goes; returns the number of bytes read."""
 
     def lend(self, position: int, size: int) -> memoryview | None:
-        """These bytes of :attr:`view`, in memory; None where not all of them came: reading them says why."""
+        """Return these bytes of :attr:`view`, in memory; None if not all could be loaded: read them to get the
+        error.
+        """
 
     def extents(self, position: int = 0) -> list[tuple[int, int]]:
-        """Spans (start, stop) from ``position`` on that the file system holds data for; between them are zeros."""
+        """Return spans (start, stop) from ``position`` on for which the file system holds data; between them are
+        zeros.
+        """
 
     def write(self, position: int, data: bytes | memoryview) -> None:
         """Write all of ``data`` at ``position``; :attr:`view` shows it too."""
 
     def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
-        """Give [start, stop) room on the disk: writing there through :attr:`view` cannot fail for lack of it then.
+        """Allocate disk blocks for [start, stop): writing there through :attr:`view` cannot fail for lack of room
+        then.
 
-        With ``touch`` the pages of the map are there too, so that writing does not stop at each of them.
+        With ``touch`` the pages of the map are loaded too, so that writing does not stop at each of them.
+
         """
 
     def flush(self, start: int, stop: int) -> None:
-        """Bytes [start, stop) and the file's name survive a power loss afterwards. Once failed it fails for ever."""
+        """Make bytes [start, stop) and the file's name survive a power loss. After one failure it fails forever."""
 
     def close(self) -> None:
-        """Give back descriptor and map; the file opens again when it is used."""
+        """Release descriptor and map; the file opens again when it is used."""
 
     def delete(self) -> None:
-        """Close the file and remove it; gone already is as good."""
+        """Close the file and remove it; a missing file is no error."""
 
 
 class DiskLock(Protocol):
-    """A lock on a store, taken."""
+    """A lock on a store that is held."""
 
     def release(self) -> None:
-        """Let others have the store; a second time does nothing."""
+        """Release the store for others; a second call does nothing."""
 
 
 class Disk(Protocol):
     """Files and folders as the engine needs them. Paths are absolute; all calls may raise ``OSError``.
 
-    Absent is only what nobody has listed and the system does not know: what is there and cannot be listed, looked at
-    or read raises.
+    A thing counts as absent only if the system says that it does not exist. Anything that exists and cannot be
+    listed or read raises.
+
     """
 
     def open(self, path: Path, size: int) -> DiskFile:
-        """The file at ``path``, made with its parents where it is missing and grown to ``size`` with zeros."""
+        """Open the file at ``path``; create it and its parents if missing, and extend it to ``size`` with zeros."""
 
     def names(self, folder: Path) -> list[tuple[str, int]]:
-        """Names and lengths of what is in ``folder``, folders left out, in the order of names; [] without folder."""
+        """Return names and lengths of the files in ``folder`` in the order of names; [] if there is no folder."""
 
     def entries(self, folder: Path) -> list[tuple[str, int, bool]]:
-        """Name, length (0 for a folder) and whether it is a folder, of all that is in ``folder`` in the order of names;
-        [] without it.
+        """Return name, length (0 for a folder) and whether it is a folder, for everything in ``folder`` in the order
+        of names; [] if there is no folder.
         """
 
     def folders(self, path: Path) -> list[str]:
-        """Names of the folders in ``path`` in their order; [] without it."""
+        """Return names of the folders in ``path`` in their order; [] if it does not exist."""
 
     def read_file(self, path: Path) -> bytes | None:
-        """All of a small file, None where there is none."""
+        """Return the content of a small file, None if there is none."""
 
     def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
-        """Cut the file and write it anew (parents made); with ``sync`` bytes and name survive a power loss."""
+        """Truncate the file and write it (creating parents); with ``sync`` bytes and name survive a power loss."""
 
     def replace(self, source: Path, target: Path) -> None:
-        """Rename ``source`` over ``target`` at once."""
+        """Rename ``source`` over ``target`` atomically."""
 
     def move_folder(self, source: Path, target: Path) -> None:
-        """Rename a folder with all that is in it at once (``target``'s parents are made, itself is not there yet)."""
+        """Rename a folder with its content atomically (parents of ``target`` are created; ``target`` must not
+        exist).
+        """
 
     def delete(self, path: Path) -> None:
-        """Remove a file; gone already is as good."""
+        """Remove a file; a missing file is no error."""
 
     def remove_folder(self, path: Path) -> bool:
-        """Remove a folder if it is empty; whether it is gone."""
+        """Remove a folder if it is empty; returns True if it is gone."""
 
     def exists(self, path: Path) -> bool:
-        """Whether there is a file or folder at ``path``."""
+        """Return True if there is a file or folder at ``path``."""
 
     def linked_file(self, folder: Path) -> Path | None:
         """The first file below ``folder`` that has a second name (a hard link): writing it changes both. None without
@@ -117,33 +126,35 @@ class Disk(Protocol):
         """
 
     def modified(self, path: Path) -> int:
-        """When a file was last written, in ms since 1970."""
+        """Return the time of a file's last write, in ms since 1970."""
 
     def set_modified(self, path: Path, ms: int) -> None:
-        """Say that a file was last written at ``ms``."""
+        """Set the time of a file's last write to ``ms``."""
 
     def usage(self, path: Path) -> float:
-        """Share of the file system of ``path`` that is used, full percents upwards (docs/formats/cleaning.md); −1
-        where unknown.
+        """Return the used share of the file system of ``path``, full percents rounded up (docs/formats/cleaning.md);
+        −1 if unknown.
         """
 
     def total(self, path: Path) -> int:
-        """Bytes of the file system of ``path``; 0 where unknown."""
+        """Return the bytes of the file system of ``path``; 0 if unknown."""
 
     def sync_folder(self, path: Path) -> None:
-        """Names made, renamed and removed in ``path`` survive a power loss afterwards."""
+        """Make names that were created, renamed and removed in ``path`` survive a power loss."""
 
     def lock(self, path: Path) -> DiskLock:
-        """Take the store's lock at ``path``; raises :class:`engine.errors.StoreLocked` where somebody else has it."""
+        """Take the store's lock at ``path``; raises :class:`engine.errors.StoreLocked` if another process has it."""
 
     def close(self) -> None:
-        """Give back every descriptor and map."""
+        """Release every descriptor and map."""
 
 
 def put_file(disk: Disk, path: Path, data: bytes) -> None:
-    """Have ``data`` stand in ``path`` whole and safe on ``disk``, or leave it as it was. Raises ``OSError``.
+    """Write ``data`` to ``path`` completely and durably, or leave the file as it was. Raises ``OSError``.
 
-    What grows beside it is named as a broker names it, so one at a time may do this to a file.
+    The temporary file beside it has the name that a broker uses, so only one caller at a time may do this to a
+    file.
+
     """
     beside = path.with_name(f"{path.name}.tmp")
     try:
@@ -157,21 +168,22 @@ def put_file(disk: Disk, path: Path, data: bytes) -> None:
 
 
 def disk_use(path: Path) -> float:
-    """Share of ``path``'s file system that is used, full percents upwards as RocketMQ counts; −1 where unknown."""
+    """Return the used share of ``path``'s file system, full percents rounded up as RocketMQ counts; −1 if unknown."""
     try:
-        found = os.statvfs(path)
+        info = os.statvfs(path)
     except OSError:
         return -1.0
-    used = (found.f_blocks - found.f_bfree) * found.f_frsize
-    entire = used + found.f_bavail * found.f_frsize
-    return -(-used * 100 // entire) / 100 if entire > 0 else -1.0
+    used = (info.f_blocks - info.f_bfree) * info.f_frsize
+    total = used + info.f_bavail * info.f_frsize
+    return -(-used * 100 // total) / 100 if total > 0 else -1.0
 
 
 class RealDisk:
     """The operating system's files. At most ``open_files`` descriptors stay open, however many files there are.
 
-    After :meth:`shut` it refuses whatever opens or changes a file (EBADF): no part of a store that is closed, and whose
-    lock somebody else may have, reaches its files any more, whoever still holds that part.
+    After :meth:`shut` every call that opens or changes a file fails (EBADF): no part of a closed store can reach
+    its files any more, because another process may have the store's lock.
+
     """
 
     def __init__(self, open_files: int = OPEN_FILES) -> None:
@@ -179,21 +191,21 @@ class RealDisk:
 
     @property
     def open_files(self) -> int:
-        """Descriptors that are open now."""
+        """The number of open descriptors."""
         return self._files.count
 
     def open(self, path: Path, size: int) -> RealFile:
-        """See :meth:`Disk.open`. A file that has its length already costs one look and no descriptor."""
+        """Implement :meth:`Disk.open`. A file that has its length already costs one ``stat`` and no descriptor."""
         text = str(path)
         with self._files.at_work(text):
             try:
-                found = path.stat()
+                info = path.stat()
             except FileNotFoundError:
                 _refuse_link(path)
                 return self._file(text, size, self._create(path, size))
-            if not stat.S_ISREG(found.st_mode):
+            if not stat.S_ISREG(info.st_mode):
                 raise OSError(22, "expected a regular file", text)
-            if found.st_size < size:
+            if info.st_size < size:
                 os.truncate(text, size)
             return self._file(text, size)
 
@@ -201,7 +213,7 @@ class RealDisk:
         return RealFile(path, size, self._files, new_folders)
 
     def _create(self, path: Path, size: int) -> tuple[str, ...]:
-        """Make the file; gives the folders that hold a new name by it, the innermost first."""
+        """Create the file; returns the folders that got a new name by it, the innermost first."""
         touched = [path.parent]
         while not touched[-1].exists():
             touched.append(touched[-1].parent)
@@ -213,10 +225,10 @@ class RealDisk:
         return [(name, size) for name, size, is_folder in self.entries(folder) if not is_folder]
 
     def entries(self, folder: Path) -> list[tuple[str, int, bool]]:
-        return sorted(_as_entry(entry) for entry in _listed(folder))
+        return sorted(_entry_of(entry) for entry in _listed(folder))
 
     def folders(self, path: Path) -> list[str]:
-        return sorted(entry.name for entry in _listed(path) if _as_entry(entry)[2])
+        return sorted(entry.name for entry in _listed(path) if _entry_of(entry)[2])
 
     def read_file(self, path: Path) -> bytes | None:
         try:
@@ -291,10 +303,10 @@ class RealDisk:
 
     def total(self, path: Path) -> int:
         try:
-            found = os.statvfs(path)
+            info = os.statvfs(path)
         except OSError:
             return 0
-        return found.f_blocks * found.f_frsize
+        return info.f_blocks * info.f_frsize
 
     def sync_folder(self, path: Path) -> None:
         sync_folder(str(path))
@@ -306,12 +318,12 @@ class RealDisk:
         self._files.close()
 
     def shut(self) -> None:
-        """Close for good, once the calls under way are through: nothing is opened, made or removed any more."""
+        """Close for good after the calls under way: nothing is opened, created or removed any more."""
         self._files.shut()
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in ``folder``; nothing where there is no such folder. Raises ``OSError`` where it cannot be listed."""
+    """List ``folder``; [] if there is no such folder. Raises ``OSError`` if it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -320,9 +332,12 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _as_entry(entry: os.DirEntry[str]) -> tuple[str, int, bool]:
-    """Name, length and whether it is a folder. What was listed and cannot be looked at is an ``OSError``: it is not
-    missing, and a link to nothing may lead to a disk that is not mounted.
+def _entry_of(entry: os.DirEntry[str]) -> tuple[str, int, bool]:
+    """Return name, length and whether it is a folder.
+
+    An entry that was listed and cannot be examined is an ``OSError``: it is not missing, and a link to nothing
+    may lead to a disk that is not mounted.
+
     """
     if entry.is_dir(follow_symlinks=False):
         return entry.name, 0, True
@@ -332,6 +347,6 @@ def _as_entry(entry: os.DirEntry[str]) -> tuple[str, int, bool]:
 
 
 def _refuse_link(path: Path) -> None:
-    """Raise where ``path`` is a link to nothing: it is not absent, its disk may not be mounted."""
+    """Raise if ``path`` is a link to nothing: it is not absent, its disk may not be mounted."""
     if path.is_symlink():
         raise FileNotFoundError(errno.ENOENT, "a link to nothing: is its disk mounted?", str(path))

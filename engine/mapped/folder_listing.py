@@ -1,4 +1,4 @@
-"""The folders of a store as :mod:`engine.rules.undecoded` looks through them, by the one door for reading."""
+"""The folders of a store for :mod:`engine.rules.undecoded`, read through :mod:`engine.mapped.reading`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from engine.mapped.reading import Reading
 
 
 class ReadingListing:
-    """The folders of a store through the door for reading (:class:`engine.rules.undecoded.FolderListing`)."""
+    """The folders of a store, read through a :class:`Reading` (implements
+    :class:`engine.rules.undecoded.FolderListing`).
+    """
 
     def __init__(self, reading: Reading, root: Path) -> None:
         self._reading, self._root = reading, root
 
     def entries(self, folder: str) -> list[tuple[str, int, bool]]:
-        """See the protocol; the door notes what could not be listed or looked at."""
+        """Implement the protocol; the reading records everything that could not be listed."""
         listed: list[tuple[str, int, bool]] = []
         with contextlib.suppress(CannotRead):
             for entry in self._reading.entries(self._root / folder):
@@ -31,7 +33,7 @@ class ReadingListing:
         return listed
 
     def head(self, file: str, size: int) -> bytes:
-        """See the protocol."""
+        """Implement the protocol."""
         path = self._root / file
         with contextlib.suppress(CannotRead, CorruptUnit):
             descriptor = self._reading.open(path)

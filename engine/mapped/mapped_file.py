@@ -1,9 +1,10 @@
-"""One file of a file queue with its positions (docs/formats/files.md#mapped-files; Java: DefaultMappedFile,
+"""A file of a file queue with its positions (docs/formats/files.md#mapped-files; Java: DefaultMappedFile,
 ReferenceResource).
 
-``wrote`` is where the next append goes, ``committed`` what has been handed to the page cache, ``flushed`` what survives
-a power loss; all are positions in the file, in bytes. One thread appends at a time (the caller's lock); any number may
-read and flush meanwhile.
+``wrote`` is where the next append goes, ``committed`` the end of what the page cache has, ``flushed`` the end of
+what survives a power loss; all are positions in the file, in bytes. One thread appends at a time (the caller's
+lock); any number may read and flush meanwhile.
+
 """
 
 from __future__ import annotations
@@ -16,27 +17,29 @@ from typing import Protocol
 
 from engine.mapped.disk import DiskFile
 
-PAGE = 4096
+PAGE_BYTES = 4096
 _NUMBER = struct.Struct(">i")
-RESERVE_STEP = 8 << 20
-"""Bytes, a power of two, for which the disk is asked for room at a time, ahead of appends through the map.
+RESERVE_STEP_BYTES = 8 << 20
+"""Bytes of disk room allocated at a time ahead of appends through the map: a power of two.
 
-As large as the largest folio: the kernel wants blocks for all of one when a single byte of it is written first, and
-kills the process (SIGBUS) where it finds none. So the last bytes of a full disk stay unused.
+As large as the largest folio: when the first byte of a folio is written, the kernel needs blocks for all of it, and
+kills the process (SIGBUS) if there are none. So the last bytes of a full disk stay unused.
 """
 
 
 class PoolBuffer(Protocol):
-    """A buffer of the transient store pool, as long as the file it stands before."""
+    """A buffer of the transient store pool, lent to one file."""
 
     view: memoryview
 
     def give_back(self) -> None:
-        """The pool may lend it to another file."""
+        """Return the buffer to the pool, for another file."""
 
 
 class Lent:
-    """Bytes lent by a file: ``with lent as view:``. They end with the block; what outlives it is a copy."""
+    """Bytes lent by a file: ``with lent as view:``. They are valid until the end of the block; copy what must live
+    longer.
+    """
 
     __slots__ = ("_file", "start_offset", "view")
 
@@ -54,21 +57,23 @@ class Lent:
         self.release()
 
     def release(self) -> None:
-        """Give the bytes back; a second time does nothing."""
+        """Return the bytes; a second call does nothing."""
         file, self._file = self._file, None
         if file is not None:
-            try:  # noqa: SIM105 (a reader's every call comes by here, and suppress() costs as much as the rest)
+            try:  # noqa: SIM105 (called for every read; suppress() would double the cost)
                 self.view.release()
             except BufferError:
-                pass  # an array still looks at them: they live as long as it does
+                pass  # an array still uses the bytes: they live as long as the array
             file.release()
 
 
 class MappedFile:
     """A file of ``size`` bytes that begins at the absolute ``start_offset``.
 
-    With ``mapped`` appends and reads go through the map; without (queue files, of which there may be very many) they
-    are written and read by position. With a ``pool_buffer`` appends go there and are handed on by :meth:`commit`.
+    With ``mapped`` appends and reads go through the map. Without (queue files, of which there may be very many)
+    they are written and read by position. With a ``pool_buffer`` appends go there and :meth:`commit` writes them
+    to the file.
+
     """
 
     __slots__ = (
@@ -103,15 +108,17 @@ class MappedFile:
         self.committed = 0
         self.flushed = 0
         self.store_timestamp = 0  # of the message appended last, ms
-        self.first_in_queue = False  # made when its queue had no file
+        self.first_in_queue = False  # created when its queue had no file
         self._mapped = mapped
         self._buffer = pool_buffer
         self.open_view: memoryview | None = pool_buffer.view if pool_buffer is not None else None
-        self.backed = self.size if pool_buffer is not None or not mapped else 0  # behind it the disk may have no room
-        self._ready = 0  # as far as another thread has made room ahead of need
+        self.backed = (
+            self.size if pool_buffer is not None or not mapped else 0
+        )  # position up to which the disk has room
+        self._ready = 0  # position up to which another thread has allocated room
         self.ahead: Callable[[MappedFile], None] | None = None
-        """Told when bytes come so fast that :meth:`reserve_ahead` is worth another thread's while."""
-        self._holders: list[None] = [None]  # one item each, the first is the queue's own
+        """Called when bytes come so fast that another thread should run :meth:`reserve_ahead`."""
+        self._holders: list[None] = [None]  # one item per holder, the first is the queue
         self._available = True
         self._cleaned = False
         self._shutdown_at = 0
@@ -125,7 +132,7 @@ class MappedFile:
         return self._file.path
 
     def map_at_hand(self) -> memoryview | None:
-        """The whole file where it is mapped now."""
+        """Return the complete file if it is mapped now, else None."""
         return self._file.view if self._file.is_mapped else None
 
     @property
@@ -139,23 +146,23 @@ class MappedFile:
 
     @property
     def available(self) -> bool:
-        """False from the first :meth:`shutdown` on."""
+        """False after the first :meth:`shutdown`."""
         return self._available
 
     @property
     def is_lent(self) -> bool:
-        """Whether anyone but the queue itself holds the file."""
+        """True if anyone except the queue itself holds the file."""
         return len(self._holders) > 1
 
     @property
     def has_buffer(self) -> bool:
-        """Whether appends go to a buffer of the transient pool."""
+        """True if appends go to a buffer of the transient pool."""
         return self._buffer is not None
 
     # Appending
 
     def append(self, data: bytes | memoryview, store_timestamp: int = 0) -> bool:
-        """Put ``data`` at ``wrote``; False where it does not fit. Raises ``OSError`` (no room on the disk, …)."""
+        """Put ``data`` at ``wrote``; returns False if it does not fit. Raises ``OSError`` (no room on the disk, …)."""
         start = self.wrote
         end = start + len(data)
         if end > self.backed:
@@ -173,9 +180,10 @@ class MappedFile:
         return True
 
     def target(self, size: int) -> memoryview:
-        """The whole file to encode into at ``wrote``, with room on the disk for the next ``size`` bytes.
+        """Return the complete file for encoding at ``wrote``, with room on the disk for the next ``size`` bytes.
 
-        What has been encoded is published by :meth:`advance`. Raises ``OSError`` where the disk has no room.
+        Call :meth:`advance` to publish the bytes. Raises ``OSError`` if the disk has no room.
+
         """
         end = min(self.wrote + size, self.size)
         if end > self.backed:
@@ -184,17 +192,19 @@ class MappedFile:
         return self._open_target() if target is None else target
 
     def advance(self, size: int, store_timestamp: int = 0) -> None:
-        """Publish ``size`` bytes that have been encoded at ``wrote``."""
+        """Publish ``size`` bytes that were encoded at ``wrote``."""
         if store_timestamp:
             self.store_timestamp = store_timestamp
         self.wrote += size
 
     def set_positions(self, position: int) -> None:
-        """All three positions at once: what recovery and truncation do. The bytes behind stay as they are."""
+        """Set all three positions, for recovery and truncation. The bytes behind stay as they are."""
         self.wrote = self.committed = self.flushed = position
 
     def note_rolled(self) -> None:
-        """Nothing is appended here any more: the map, and the descriptor that is in it, may go when nobody reads."""
+        """Release the map for appending, because the queue continues in the next file. The map and its descriptor
+        may be closed when nobody reads.
+        """
         if self._buffer is None:
             self.open_view = None
 
@@ -209,22 +219,27 @@ class MappedFile:
         return target
 
     def _reserve(self, end: int) -> None:
-        """Room on the disk up to ``end`` and on to the next step: no write through the map may meet a full disk."""
-        start = max(self.backed, self.wrote) // RESERVE_STEP * RESERVE_STEP
-        stop = min(self.size, -(-end // RESERVE_STEP) * RESERVE_STEP)
-        hurried = self.wrote - self.flushed >= RESERVE_STEP  # written faster than flushed: the pages are wanted soon
+        """Allocate disk blocks up to ``end`` and on to the next step: no write through the map may meet a full disk."""
+        start = max(self.backed, self.wrote) // RESERVE_STEP_BYTES * RESERVE_STEP_BYTES
+        stop = min(self.size, -(-end // RESERVE_STEP_BYTES) * RESERVE_STEP_BYTES)
+        is_fast_writer = (
+            self.wrote - self.flushed >= RESERVE_STEP_BYTES
+        )  # written faster than flushed: the pages are needed soon
         if stop > self._ready:
-            self._file.reserve(start, stop, touch=hurried)
+            self._file.reserve(start, stop, touch=is_fast_writer)
         self.backed = stop
-        if hurried and self.ahead is not None and stop < self.size:
+        if is_fast_writer and self.ahead is not None and stop < self.size:
             self.ahead(self)
 
     def reserve_ahead(self) -> None:
-        """Room and pages for the step behind the one that is written to: what another thread does when ``ahead`` is
-        called. Raises ``OSError``.
+        """Allocate blocks and pages for the step behind the one being written: the work of another thread when
+        ``ahead`` is called.
+
+        Raises ``OSError``.
+
         """
         start = self.backed
-        stop = min(self.size, start + RESERVE_STEP)
+        stop = min(self.size, start + RESERVE_STEP_BYTES)
         if stop > max(start, self._ready):
             self._file.reserve(start, stop, touch=True)
             self._ready = stop
@@ -232,7 +247,7 @@ class MappedFile:
     # Reading
 
     def select(self, position: int, size: int | None = None) -> Lent | None:
-        """Lend ``size`` bytes from ``position``, or all that may be read from there; None where that is not there."""
+        """Lend ``size`` bytes from ``position``, or all readable bytes from there; None if they are not there."""
         readable = self.readable
         if size is None:
             if not 0 <= position < readable:
@@ -253,18 +268,21 @@ class MappedFile:
         return Lent(view, self.start_offset + position, self)
 
     def hold_unit(self, position: int) -> memoryview | None:
-        """The bytes from ``position`` on that begin with their own number (four bytes, big-endian), of a mapped file;
-        None where that many may not be read. Otherwise the file is held until :meth:`release`.
+        """Return the bytes from ``position`` on whose length is their first number (four bytes, big-endian), of a
+        mapped file.
+
+        Returns None if so many bytes are not readable. Otherwise the file is held until :meth:`release`.
+
         """
-        room = (self.wrote if self._buffer is None else self.committed) - position
-        if position < 0 or room <= 4:
+        readable_bytes = (self.wrote if self._buffer is None else self.committed) - position
+        if position < 0 or readable_bytes <= 4:
             return None
         self._holders.append(None)  # as hold() does
         try:
             if self._available:
                 view = self._file.view
                 (size,) = _NUMBER.unpack_from(view, position)
-                if 4 < size <= room:
+                if 4 < size <= readable_bytes:
                     return view[position : position + size]
         except BaseException:
             self.release()
@@ -273,7 +291,7 @@ class MappedFile:
         return None
 
     def read(self, position: int, size: int) -> bytes:
-        """A copy of up to ``size`` readable bytes from ``position``; b"" where nothing may be read."""
+        """Return a copy of up to ``size`` readable bytes from ``position``; b"" if nothing is readable."""
         size = min(size, self.readable - position)
         if position < 0 or size <= 0 or not self.hold():
             return b""
@@ -285,25 +303,26 @@ class MappedFile:
             self.release()
 
     def appended(self, position: int, size: int) -> bytes:
-        """A copy of bytes that were appended, though they may still be in the pool; what is not there is left out."""
+        """Return a copy of appended bytes, including those still in the pool; missing bytes are left out."""
         size = min(size, self.wrote - position)
         buffer = self._buffer
         if buffer is None or position < 0 or size <= 0:
             return self.read(position, size)
-        early = self.read(position, min(size, self.committed - position))
-        return early + bytes(buffer.view[position + len(early) : position + size])
+        committed_bytes = self.read(position, min(size, self.committed - position))
+        return committed_bytes + bytes(buffer.view[position + len(committed_bytes) : position + size])
 
     # Flushing and committing
 
     def flush(self, least_pages: int) -> int:
-        """Sync what may be read if enough of it is dirty (docs/formats/files.md#mapped-files); gives the position
-        flushed up to.
+        """Sync readable bytes if enough of them are dirty (docs/formats/files.md#mapped-files); returns the flushed
+        position.
 
         Raises ``OSError`` if the disk refuses, and again at every later flush of this file.
+
         """
         stop = self.readable
         start = self.flushed
-        if not _due(start, stop, self.size, least_pages):
+        if not _is_due(start, stop, self.size, least_pages):
             return start
         if not self.hold():
             self.flushed = stop
@@ -314,21 +333,22 @@ class MappedFile:
             self.release()
         self.flushed = max(self.flushed, stop)
         if stop == self.size and self._buffer is None:
-            self.open_view = None  # the map may go when nobody reads any more
+            self.open_view = None  # the map may be closed when nobody reads
         return self.flushed
 
     def commit(self, least_pages: int) -> int:
-        """Hand what is in the pool buffer to the file; gives the position committed up to.
+        """Write the bytes in the pool buffer to the file; returns the committed position.
 
-        Without a buffer there is nothing to hand on. Raises ``OSError`` (no room on the disk); what it was about stays
-        in the buffer and the next commit tries again.
+        Without a buffer there is nothing to write. Raises ``OSError`` (no room on the disk); the bytes stay in
+        the buffer and the next commit tries again.
+
         """
         buffer = self._buffer
         if buffer is None:
             self.committed = self.wrote
             return self.wrote
         start, stop = self.committed, self.wrote
-        if _due(start, stop, self.size, least_pages) and self.hold():
+        if _is_due(start, stop, self.size, least_pages) and self.hold():
             try:
                 self._file.write(start, buffer.view[start:stop])
             finally:
@@ -343,10 +363,12 @@ class MappedFile:
     # Life
 
     def hold(self) -> bool:
-        """Take a reference, so that the file is not taken away; False where that is under way already.
+        """Take a reference, so that the file is not closed; returns False if it is being closed.
 
-        No lock: a reference is taken and given back in one step of the interpreter each. One that is taken beside
-        :meth:`shutdown` is either there when the queue gives back its own, or finds the file shut and goes.
+        No lock: taking and releasing a reference is one step of the interpreter each. A reference that is taken
+        during :meth:`shutdown` either exists before the queue releases its own, or sees the file shut and is
+        released.
+
         """
         self._holders.append(None)
         if self._available:
@@ -355,7 +377,7 @@ class MappedFile:
         return False
 
     def release(self) -> None:
-        """Give a reference back; the last one closes the file."""
+        """Release a reference; the last one closes the file."""
         holders = self._holders
         holders.pop()
         if not holders:
@@ -370,21 +392,24 @@ class MappedFile:
         self._file.close()
 
     def shutdown(self, interval_ms: int, now: int) -> None:
-        """Lend nothing any more. A later call, at least ``interval_ms`` after the first one, takes the file away from
-        whoever still holds it (bytes already lent stay valid in memory).
+        """Lend nothing any more.
+
+        A second call, at least ``interval_ms`` after the first, closes the file even if it is still held (lent
+        bytes stay valid in memory).
+
         """
         with self._lock:
-            first, self._available = self._available, False
-            if first:
+            was_available, self._available = self._available, False
+            if was_available:
                 self._shutdown_at = now
             overdue = now - self._shutdown_at >= interval_ms
-        if first:
+        if was_available:
             self.release()
         elif overdue:
             self._clean()
 
     def destroy(self, interval_ms: int, now: int) -> bool:
-        """:meth:`shutdown`, and delete the file if nobody holds it: True then, else the file hangs on."""
+        """Call :meth:`shutdown`, and delete the file if nobody holds it; returns True if it was deleted."""
         self.shutdown(interval_ms, now)
         with self._lock:
             if not self._cleaned:
@@ -396,7 +421,7 @@ class MappedFile:
         return True
 
     def close(self) -> None:
-        """Give back descriptor, map and buffer. What is lent stays valid; the file opens again when it is used."""
+        """Release descriptor, map and buffer. Lent bytes stay valid; the file opens again when it is used."""
         buffer, self._buffer = self._buffer, None
         self.open_view = None
         if buffer is not None:
@@ -404,10 +429,10 @@ class MappedFile:
         self._file.close()
 
 
-def _due(start: int, stop: int, size: int, least_pages: int) -> bool:
-    """Whether [start, stop) is worth the work (docs/formats/files.md#mapped-files)."""
+def _is_due(start: int, stop: int, size: int, least_pages: int) -> bool:
+    """Return True if [start, stop) is large enough to be flushed (docs/formats/files.md#mapped-files)."""
     if stop <= start:
         return False
     if stop == size or least_pages <= 0:
         return True
-    return stop // PAGE - start // PAGE >= least_pages
+    return stop // PAGE_BYTES - start // PAGE_BYTES >= least_pages

@@ -1,8 +1,8 @@
-"""A row of files of one length, addressed by absolute offsets (docs/formats/files.md#folders, #sequences).
+"""A sequence of files of one length, addressed by absolute offsets (docs/formats/files.md#folders, #sequences).
 
-Java: MappedFileQueue, MultiPathMappedFileQueue.
+Java: MappedFileQueue, MultiPathMappedFileQueue. ``files`` is replaced, never changed in place: a reader takes the
+list as it is and needs no lock.
 
-``files`` is replaced, never changed in place: a reader takes the list as it is and needs no lock.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import Lent, MappedFile, PoolBuffer
 
 _log = logging.getLogger(__name__)
-DESTROY_INTERVAL = 1000
-"""ms that a file cut away by :meth:`MappedFileQueue.truncate` may still be held."""
+DESTROY_INTERVAL_MS = 1000
+"""Time for which a file removed by :meth:`MappedFileQueue.truncate` may still be held."""
 
 Allocate = Callable[[int], MappedFile | None]
-"""Gives the file that begins at an absolute offset, made ahead of need; None where none could be made in time."""
+"""Returns the file that begins at an absolute offset, created ahead of need; None if there was no time to create it."""
 
 
 class MappedFileQueue:
     """The files of ``folders`` (several: a multi-path commit log), each ``file_size`` bytes long.
 
-    ``mapped`` is False for consume queues: their files are written and read by position. ``allocate`` makes new files
-    where the queue shall not make them itself; ``is_full`` tells folders on a disk that is too full for new files;
-    ``borrow`` gives a buffer of the transient pool for each new file, ``prepare`` warms a new file up; ``ahead`` is
-    told of a file that fills up quickly (:attr:`MappedFile.ahead`).
+    ``mapped`` is False for consume queues: their files are written and read by position. ``allocate`` creates new
+    files instead of the queue. ``is_full`` returns True for a folder on a disk too full for new files. ``borrow``
+    returns a buffer of the transient pool for each new file. ``prepare`` warms a new file up. ``ahead`` is called
+    for a file that fills up quickly (:attr:`MappedFile.ahead`).
+
     """
 
     __slots__ = (
@@ -79,9 +80,9 @@ class MappedFileQueue:
         self._lock = threading.Lock()
         self.file_size = file_size
         self.files: list[MappedFile] = []
-        self.flushed_where = 0  # absolute offset up to which everything survives a power loss
+        self.flushed_where = 0  # absolute offset up to which all bytes survive a power loss
         self.committed_where = 0
-        self.store_timestamp = 0  # of the last message that a flush of everything (least_pages 0) has reached, ms
+        self.store_timestamp = 0  # of the last message that a complete flush (least_pages 0) has reached, ms
 
     def __repr__(self) -> str:
         return f"MappedFileQueue({self._folders[0]}, {len(self.files)} files)"
@@ -92,26 +93,27 @@ class MappedFileQueue:
 
     @property
     def pooled(self) -> bool:
-        """Whether files may stand in buffers of a transient pool until they are committed."""
+        """True if files may be in buffers of a transient pool until they are committed."""
         return self._borrow is not None
 
     # Loading
 
     def load(self) -> None:
-        """Find the files of all folders; their positions stand at their ends until recovery lowers them
+        """Find the files of all folders; their positions are their ends until recovery lowers them
         (docs/formats/files.md#folders).
 
-        A file of no length that is the last of all is deleted. Raises :class:`WrongFileSize` for another length,
-        :class:`StoreError` for a name that is no number, ``OSError`` as it comes.
+        Deletes the last file if its length is 0. Raises :class:`WrongFileSize` for any other wrong length,
+        :class:`StoreError` for a name that is no number, and ``OSError``.
+
         """
         places = dict.fromkeys((*self._folders, *self._read_only))
-        found = sorted(
+        listed = sorted(
             ((name, folder, size) for folder in places for name, size in self._disk.names(folder)), key=lambda f: f[0]
         )
         files: list[MappedFile] = []
-        for number, (name, folder, size) in enumerate(found):
+        for number, (name, folder, size) in enumerate(listed):
             path = folder / name
-            if size == 0 and number == len(found) - 1:
+            if size == 0 and number == len(listed) - 1:
                 _log.warning("%s has no length and is the last one: deleted", path)
                 self._disk.delete(path)
                 continue
@@ -148,9 +150,10 @@ class MappedFileQueue:
 
     @property
     def readable_min(self) -> int:
-        """Start of the first file that may still be read, past those that are being deleted; −1 for none.
+        """The start of the first readable file, after files that are being deleted; −1 for none.
 
-        Where every file has been shut down, as at the end of a store, start of the first.
+        If every file has been shut down, as at the end of a store, the start of the first.
+
         """
         files = self.files
         for file in files:
@@ -160,91 +163,94 @@ class MappedFileQueue:
 
     @property
     def max_offset(self) -> int:
-        """End of what may be read without a gap, 0 for no file.
+        """The end of readable bytes without a gap, 0 for no file.
 
-        Files of a transient pool may have been rolled before they are committed: behind the first that is not wholly
-        committed nothing counts (RocketMQ asks the last file only, and dispatch may step over what is in between).
+        Files of a transient pool may be followed by others before they are committed: bytes behind the first file
+        that is not fully committed do not count. (RocketMQ checks only the last file, and dispatch may skip the
+        bytes in between.)
+
         """
         files = self.files
         if not files:
             return 0
-        last = files[-1]
+        last_file = files[-1]
         if self.pooled:
             for file in files[self._number_of(self.committed_where) :]:
                 if file.readable < file.size:
                     return file.start_offset + file.readable
-        return last.start_offset + last.readable
+        return last_file.start_offset + last_file.readable
 
     @property
     def wrote_offset(self) -> int:
-        """End of what has been appended, 0 for no file."""
+        """The end of appended bytes, 0 for no file."""
         files = self.files
         return files[-1].start_offset + files[-1].wrote if files else 0
 
     @property
     def total_size(self) -> int:
-        """Bytes of all files that have not been shut down."""
+        """Bytes of all files that are not shut down."""
         return sum(file.size for file in self.files if file.available)
 
     def _number_of(self, offset: int) -> int:
-        """Number in the list of the last file that begins at or before ``offset``, 0 where none does."""
+        """Return the index in the list of the last file that begins at or before ``offset``, 0 if there is none."""
         return max(bisect_right(self.files, offset, key=_start_of) - 1, 0)
 
     def find(self, offset: int, first_if_outside: bool = False) -> MappedFile | None:
-        """The file that holds ``offset``; None (or the first file) where it lies before or behind all of them."""
+        """Return the file that holds ``offset``; None (or the first file) if no file does."""
         files = self.files
         if not files:
             return None
         size = self.file_size
-        first = files[0].start_offset
-        if not first <= offset < files[-1].start_offset + size:
+        first_offset = files[0].start_offset
+        if not first_offset <= offset < files[-1].start_offset + size:
             return files[0] if first_if_outside else None
-        number = (offset - first) // size
-        if number < len(files) and files[number].start_offset == first + number * size:
+        number = (offset - first_offset) // size
+        if number < len(files) and files[number].start_offset == first_offset + number * size:
             return files[number]
-        for file in files:  # there is a gap somewhere
+        for file in files:  # a file is missing in between
             if file.start_offset <= offset < file.start_offset + size:
                 return file
         return files[0] if first_if_outside else None
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to ``size`` readable bytes from ``offset``, never beyond the end of one file."""
+        """Return up to ``size`` readable bytes from ``offset``, never beyond the end of one file."""
         file = self.find(offset)
         return b"" if file is None else file.read(offset - file.start_offset, size)
 
     def lend(self, offset: int, size: int | None = None) -> Lent | None:
-        """Lend ``size`` bytes from ``offset`` of one file, or all that may be read in it; None where not there."""
+        """Lend ``size`` bytes from ``offset`` of one file, or all readable bytes in it; None if they are not there."""
         file = self.find(offset)
         return None if file is None else file.select(offset - file.start_offset, size)
 
     # Growing
 
     def last_or_create(self, start_offset: int = 0) -> MappedFile | None:
-        """The file to append to: the last one, or a new one where there is none or it is full.
+        """Return the file for the next append: the last one, or a new one if there is none or it is full.
 
-        The first file of all begins at the file boundary at or below ``start_offset``. None where no file could be
-        allocated in time; ``OSError`` as it comes.
+        The first file of all begins at the file boundary at or below ``start_offset``. Returns None if no file
+        could be allocated in time. Raises ``OSError``.
+
         """
         files = self.files
         if files:
-            last = files[-1]
-            if last.wrote < last.size:
-                return last
-            last.note_rolled()
-            start = last.start_offset + self.file_size
+            last_file = files[-1]
+            if last_file.wrote < last_file.size:
+                return last_file
+            last_file.note_rolled()
+            start = last_file.start_offset + self.file_size
         else:
             start = start_offset - start_offset % self.file_size
-        made = self._allocate(start) if self._allocate is not None else self.create(start)
-        if made is None:
+        new_file = self._allocate(start) if self._allocate is not None else self.create(start)
+        if new_file is None:
             return None
         with self._lock:
-            made.first_in_queue = not self.files
-            self.files = [*self.files, made]
-        return made
+            new_file.first_in_queue = not self.files
+            self.files = [*self.files, new_file]
+        return new_file
 
     def path_of(self, start_offset: int) -> Path:
-        """Where a new file that begins at ``start_offset`` belongs (docs/formats/files.md#folders: folders take
-        turns).
+        """Return the path for a new file that begins at ``start_offset`` (docs/formats/files.md#folders: folders
+        take turns).
         """
         folders: Sequence[Path] = self._folders
         if len(folders) > 1:
@@ -254,20 +260,24 @@ class MappedFileQueue:
         return folders[start_offset // self.file_size % len(folders)] / queue_file_name(start_offset)
 
     def create(self, start_offset: int) -> MappedFile:
-        """Make a file that is not in the list yet: an allocation service does so ahead of need. Raises ``OSError``."""
+        """Create a file that is not in the list yet: an allocation service does so ahead of need. Raises
+        ``OSError``.
+        """
         file = self._disk.open(self.path_of(start_offset), self.file_size)
         if self._prepare is not None:
             self._prepare(file)
         buffer = self._borrow() if self._borrow is not None else None
-        made = MappedFile(file, start_offset, pool_buffer=buffer, mapped=self._mapped)
-        made.ahead = self._ahead
-        return made
+        new_file = MappedFile(file, start_offset, pool_buffer=buffer, mapped=self._mapped)
+        new_file.ahead = self._ahead
+        return new_file
 
     # Flushing
 
     def flush(self, least_pages: int) -> bool:
-        """Flush the file at ``flushed_where``; True where nothing moved. Raises ``OSError`` as a file's flush does."""
-        self.flushed_where = max(self.flushed_where, self.min_offset)  # deleted before it was flushed: nothing to save
+        """Flush the file at ``flushed_where``; returns True if nothing moved. Raises ``OSError`` as a file's flush
+        does.
+        """
+        self.flushed_where = max(self.flushed_where, self.min_offset)  # files deleted before their flush need none
         file = self.find(self.flushed_where, self.flushed_where == 0)
         if file is None:
             return True
@@ -280,7 +290,7 @@ class MappedFileQueue:
         return unmoved
 
     def commit(self, least_pages: int) -> bool:
-        """Commit the file at ``committed_where``; True where nothing moved. Raises ``OSError``."""
+        """Commit the file at ``committed_where``; returns True if nothing moved. Raises ``OSError``."""
         self.committed_where = max(self.committed_where, self.min_offset)
         file = self.find(self.committed_where, self.committed_where == 0)
         if file is None:
@@ -293,27 +303,28 @@ class MappedFileQueue:
     # Shrinking
 
     def truncate(self, offset: int, now: int = 0) -> None:
-        """Cut at ``offset``: files behind go, the one that holds it gets its positions there
+        """Cut at ``offset``: destroy files behind it, and set the positions of the file that holds it
         (docs/formats/files.md#sequences).
 
-        Bytes behind are not cleared; where ``offset`` is a file's end that file stays full.
+        Bytes behind ``offset`` are not cleared. If ``offset`` is a file's end, that file stays full.
+
         """
-        gone = []
+        destroyed = []
         for file in self.files:
             if file.start_offset + self.file_size > offset:
                 if offset >= file.start_offset:
                     file.set_positions(offset % self.file_size)
                 else:
-                    file.destroy(DESTROY_INTERVAL, now)
-                    gone.append(file)
-        self.remove(gone)
+                    file.destroy(DESTROY_INTERVAL_MS, now)
+                    destroyed.append(file)
+        self.remove(destroyed)
 
     def remove(self, files: Iterable[MappedFile]) -> None:
-        """Take ``files`` out of the list (the files themselves are the caller's)."""
-        gone = set(map(id, files))
-        if gone:
+        """Remove ``files`` from the list; the caller disposes of the files themselves."""
+        removed_ids = set(map(id, files))
+        if removed_ids:
             with self._lock:
-                self.files = [file for file in self.files if id(file) not in gone]
+                self.files = [file for file in self.files if id(file) not in removed_ids]
 
     def delete_oldest(
         self,
@@ -324,33 +335,34 @@ class MappedFileQueue:
         at_most: int = 1 << 31,
         pause: Callable[[], None] | None = None,
     ) -> list[MappedFile]:
-        """Destroy files from the first on while ``is_due``, never the last one; gives those that are gone.
+        """Destroy files from the first on while ``is_due``, never the last one; returns the deleted files.
 
-        Stops at the first file that is not due or that somebody still holds (forced ``force_after_ms`` after the
-        first attempt). ``pause`` runs between two deletions.
+        Stops at the first file that is not due or that is still held (forced ``force_after_ms`` after the first
+        attempt). ``pause`` runs between two deletions.
+
         """
-        gone: list[MappedFile] = []
+        deleted: list[MappedFile] = []
         for file in self.files[:-1]:
-            if len(gone) >= at_most or not is_due(file):
+            if len(deleted) >= at_most or not is_due(file):
                 break
-            if gone and pause is not None:
+            if deleted and pause is not None:
                 pause()
             if not file.destroy(force_after_ms, now):
                 break
-            gone.append(file)
-        self.remove(gone)
-        return gone
+            deleted.append(file)
+        self.remove(deleted)
+        return deleted
 
     def retry_hanged(self, force_after_ms: int, now: int) -> bool:
-        """Try once more to destroy the first file if it was shut down and is still held; True when it is gone now."""
-        first = self.first
-        if first is None or first.available or not first.destroy(force_after_ms, now):
+        """Try again to destroy the first file if it was shut down and is still held; returns True if it is gone now."""
+        first_file = self.first
+        if first_file is None or first_file.available or not first_file.destroy(force_after_ms, now):
             return False
-        self.remove([first])
+        self.remove([first_file])
         return True
 
     def modified(self, file: MappedFile) -> int:
-        """When ``file`` was last written (ms), as cleaning by age asks."""
+        """Return the time of the last write of ``file`` (ms), for cleaning by age."""
         return self._disk.modified(Path(file.path))
 
     def shutdown(self, interval_ms: int, now: int) -> None:
@@ -359,14 +371,14 @@ class MappedFileQueue:
             file.shutdown(interval_ms, now)
 
     def close(self) -> None:
-        """Give back descriptors, maps and pool buffers."""
+        """Release descriptors, maps and pool buffers."""
         for file in self.files:
             file.close()
 
     def destroy(self, now: int = 0) -> None:
         """Delete every file, and the folders if they are empty then."""
         for file in self.files:
-            file.destroy(DESTROY_INTERVAL, now)
+            file.destroy(DESTROY_INTERVAL_MS, now)
         self.files = []
         self.flushed_where = self.committed_where = 0
         for folder in self._folders:

@@ -1,5 +1,8 @@
-"""What a power loss does to a disk: of the dirty pages any subset stays, some torn between their sectors; of the names
-that were not synced the first so many, as file systems with a journal have it. Pure but for the dice.
+"""A model of what a power loss does to a disk.
+
+Of the dirty pages any subset survives, some torn between their sectors. Of the unsynced changes of names the
+first few survive, as on journaling file systems. Pure apart from the random numbers.
+
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ Bytes = bytes | bytearray | memoryview
 
 
 class PowerLoss(Exception):
-    """The plug has been pulled: this call and every later one."""
+    """The power is cut: this call and every later one fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameChange(Generic[File]):
-    """A change of names that is not on the disk yet: ``node`` is at ``path`` now (None: nothing is). A rename is two of
-    them in one ``group``, which reach the disk together.
+    """A change of names that is not on the disk yet: ``node`` is at ``path`` now (None: nothing is).
+
+    A rename is two of them in one ``group``, which reach the disk together.
+
     """
 
     path: str
@@ -30,7 +35,7 @@ class NameChange(Generic[File]):
     group: int
 
     def apply(self, names: dict[str, File]) -> None:
-        """Carry it out on a table of names."""
+        """Apply the change to a table of names."""
         if self.node is None:
             names.pop(self.path, None)
         else:
@@ -39,36 +44,39 @@ class NameChange(Generic[File]):
 
 @dataclass(slots=True)
 class PageFates:
-    """What became of the pages that were dirty."""
+    """Counts of the pages that were dirty."""
 
     dirty: int = 0
-    kept: int = 0
+    survived: int = 0
     torn: int = 0
 
 
 def chance_of(rng: random.Random) -> float:
-    """The chance of each thing that was not flushed to be there, where nobody says it."""
+    """Choose the survival chance of unflushed data if the caller gives none."""
     return rng.choice((0.0, 1.0, 0.5, rng.random()))
 
 
 def surviving(pending: Sequence[NameChange[File]], rng: random.Random, chance: float) -> list[NameChange[File]]:
-    """Those of the ``pending`` changes, in their order, that are found on the disk."""
-    found = list(pending[: round(len(pending) * rng.random())] if chance else [])
+    """Return those of the ``pending`` changes, in their order, that reach the disk."""
+    durable = list(pending[: round(len(pending) * rng.random())] if chance else [])
     if chance >= 1.0:
-        found = list(pending)
-    last = found[-1].group if found else -1
-    return [change for change in pending if change.group <= last]
+        durable = list(pending)
+    last_group = durable[-1].group if durable else -1
+    return [change for change in pending if change.group <= last_group]
 
 
 def lose_pages(
-    found: bytearray | memoryview, live: Bytes, rng: random.Random, keep: float, fates: PageFates | None = None
+    durable: bytearray | memoryview, live: Bytes, rng: random.Random, keep: float, fates: PageFates | None = None
 ) -> None:
-    """Let each page of ``live`` that differs from ``found`` (what was durable; of the same length, from a page's start
-    on) arrive there with the chance ``keep``; a quarter of those that arrive are torn.
+    """Copy each page of ``live`` that differs from ``durable`` there with the chance ``keep``; a quarter of these
+    pages is torn.
+
+    Both have the same length and begin at a page's start.
+
     """
-    size = len(found)
+    size = len(durable)
     fates = PageFates() if fates is None else fates
-    new, old = memoryview(live), memoryview(found)
+    new, old = memoryview(live), memoryview(durable)
     for start in range(0, size, PAGE):
         stop = min(start + PAGE, size)
         if new[start:stop] == old[start:stop]:
@@ -76,16 +84,20 @@ def lose_pages(
         fates.dirty += 1
         if rng.random() >= keep:
             continue
-        fates.kept += 1
+        fates.survived += 1
         torn = rng.random() < 0.25
         fates.torn += torn
-        for at in range(start, stop, SECTOR):
+        for sector_start in range(start, stop, SECTOR):
             if not torn or rng.random() < 0.5:
-                found[at : min(at + SECTOR, stop)] = live[at : min(at + SECTOR, stop)]
+                durable[sector_start : min(sector_start + SECTOR, stop)] = live[
+                    sector_start : min(sector_start + SECTOR, stop)
+                ]
 
 
 def lose_rewritten(live: Bytes, durable: bytes, rng: random.Random, keep: float) -> bytes:
-    """A file that was cut and written anew: the old one, a cut one, or the new one up to some byte."""
+    """Return the content of a file that was truncated and rewritten: the old one, an empty one, or a part of the new
+    one.
+    """
     chance = rng.random()
     if chance < (1 - keep) / 2:
         return durable

@@ -1,8 +1,9 @@
 """Files opened with read rights only: nothing is created, locked, mapped or touched.
 
-Reading goes by ``pread``, never through a memory map: a file that shrinks under a map kills the process, a short
-``pread`` is a value. Descriptors are opened when first needed and a bounded number of them stays open. Every call goes
-through the door (:mod:`engine.mapped.reading`), which knows of all that could not be read.
+Reading uses ``pread``, never a memory map: a file that shrinks under a map kills the process, while a short
+``pread`` is a value. Descriptors are opened at the first need and a bounded number of them stays open. Every call
+goes through :mod:`engine.mapped.reading`, which records everything that could not be read.
+
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ OPEN_FILES = 128
 
 
 class DescriptorCache:
-    """At most ``limit`` open descriptors, the longest unused closed first; all go through one door, :attr:`reading`.
+    """At most ``limit`` open descriptors, the longest unused closed first; all use one :class:`Reading`,
+    :attr:`reading`.
 
-    A descriptor belongs to a path and, where it is known, to the (device, inode) that was listed there: a file that
-    has taken the name of another is never read in its place. Safe to use from several threads.
+    A descriptor belongs to a path and, if known, to the (device, inode) that was listed there: a file that has
+    taken the name of another is never read in its place. Safe to use from several threads.
+
     """
 
     def __init__(self, limit: int = OPEN_FILES, reading: Reading | None = None) -> None:
@@ -36,31 +39,31 @@ class DescriptorCache:
         self._lock = threading.Lock()
 
     def pread(self, file: ReadOnlyFile, size: int, position: int) -> bytes:
-        """Up to ``size`` bytes from ``position``; raises :class:`CannotRead`."""
+        """Return up to ``size`` bytes from ``position``; raises :class:`CannotRead`."""
         if size <= 1 << 16:
             with self._lock:
                 return self.reading.read(file.path, self._descriptor(file), size, position, file.size)
-        own = self.duplicate(file)
+        duplicate = self.duplicate(file)
         try:
-            return self.reading.read(file.path, own, size, position, file.size)
+            return self.reading.read(file.path, duplicate, size, position, file.size)
         finally:
-            os.close(own)
+            os.close(duplicate)
 
     def pread_into(self, file: ReadOnlyFile, view: memoryview, position: int) -> int:
-        """Fill ``view`` from ``position`` as far as the file goes; gives the number of bytes read."""
-        own = self.duplicate(file)
+        """Fill ``view`` from ``position`` as far as the file goes; returns the number of bytes read."""
+        duplicate = self.duplicate(file)
         try:
-            return self.reading.read_into(file.path, own, view, position, file.size)
+            return self.reading.read_into(file.path, duplicate, view, position, file.size)
         finally:
-            os.close(own)
+            os.close(duplicate)
 
     def duplicate(self, file: ReadOnlyFile) -> int:
-        """A descriptor of the caller's own, to be closed by the caller."""
+        """Return a descriptor that the caller must close."""
         with self._lock:
             return os.dup(self._descriptor(file))
 
     def forget(self, path: str) -> None:
-        """Close what is open of ``path``: the next read opens it anew."""
+        """Close the descriptors of ``path``: the next read opens it again."""
         with self._lock:
             for key in [key for key in self._open if key[0] == path]:
                 os.close(self._open.pop(key))
@@ -89,8 +92,11 @@ LARGEST_OFFSET = (1 << 63) - 1
 
 
 class ReadOnlyFile:
-    """One file of a file queue; ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length
-    when last looked at, ``identity`` its (device, inode), None where nobody looked.
+    """A file of a file queue.
+
+    ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length when last examined,
+    ``identity`` its (device, inode), None if unknown.
+
     """
 
     __slots__ = ("_cache", "identity", "name", "path", "size", "start_offset")
@@ -110,26 +116,29 @@ class ReadOnlyFile:
         return self.start_offset + self.size
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from ``position`` (in the file) on: fewer than ``size`` where the file ends, or has shrunk.
+        """Return bytes from ``position`` (in the file) on: fewer than ``size`` if the file ends, or has shrunk.
 
-        Raises :class:`CannotRead` where the file is gone, is another one, or cannot be read.
+        Raises :class:`CannotRead` if the file is gone, is another one, or cannot be read.
+
         """
         if size <= 0 or position < 0:
             return b""
         return self._cache.pread(self, size, position)
 
     def read_into(self, view: memoryview, position: int) -> int:
-        """Fill ``view`` from ``position`` on; gives the number of bytes, short where the file ends or has shrunk."""
+        """Fill ``view`` from ``position`` on; returns the number of bytes, fewer if the file ends or has shrunk."""
         return self._cache.pread_into(self, view, position)
 
     def lend(self, position: int, size: int) -> memoryview | None:  # noqa: ARG002 (a file that may shrink is never mapped)
-        """The bytes themselves where somebody has made sure that the file cannot shrink, else None: read them then."""
+        """Return the bytes themselves if the file cannot shrink, else None: then read them."""
         return None
 
     def extents(self, position: int) -> list[tuple[int, int]]:
-        """Spans (start, stop) from ``position`` on that the file system holds data for; one where it does not tell.
+        """Return spans (start, stop) from ``position`` on for which the file system holds data; one span if it does
+        not say.
 
         Raises :class:`CannotRead`.
+
         """
         descriptor = self.descriptor()
         try:
@@ -138,39 +147,44 @@ class ReadOnlyFile:
             os.close(descriptor)
 
     def about(self) -> os.stat_result:
-        """What the system knows of the file now. Raises :class:`CannotRead`."""
+        """Return the system's present information about the file. Raises :class:`CannotRead`."""
         info = self._cache.reading.look(self.path, listed=True)
         assert info is not None
         return info
 
     @property
     def reads_by_itself(self) -> bool:
-        """Whether compiled code may read through :meth:`descriptor`; what it fails at is read again by :meth:`read`."""
+        """True if compiled code may read through :meth:`descriptor`; what it cannot read is read again by
+        :meth:`read`.
+        """
         return self._cache.reading.is_system
 
     def descriptor(self) -> int:
-        """A descriptor of the caller's own for bulk reading, to be closed by the caller."""
+        """Return a descriptor for bulk reading, which the caller must close."""
         return self._cache.duplicate(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """Something in a queue's folder that is not as RocketMQ makes it: ``kind`` is ``name``, ``empty``, ``size``,
-    ``gap``, ``folder``, ``double`` or ``link``.
+    """Something in a queue's folder that RocketMQ does not create.
+
+    ``kind`` is ``name``, ``empty``, ``size``, ``gap``, ``folder``, ``double`` or ``link``.
+
     """
 
     kind: str
     path: str
-    what: str
+    description: str
     offset: int | None = None
 
 
 class FileSequence:
-    """The files of one file queue in the order of their names, over one folder or several (multi-path commit logs).
+    """The files of one file queue in the order of their names, from one folder or several (multi-path commit logs).
 
-    The reading face of MappedFileQueue (docs/formats/files.md#folders, #sequences). Files that do not fit are kept out
-    and named in ``oddities``. ``trouble`` is set where not all of its folders and files could be looked at: what is
-    missing may be there then.
+    The read-only counterpart of MappedFileQueue (docs/formats/files.md#folders, #sequences). Files that do not
+    fit are excluded and listed in ``oddities``. ``trouble`` is set if a folder or file could not be examined:
+    then missing files may exist.
+
     """
 
     def __init__(self, folders: Iterable[Path], cache: DescriptorCache, file_size: int | None = None) -> None:
@@ -185,24 +199,26 @@ class FileSequence:
         self.refresh()
 
     def refresh(self) -> bool:
-        """List the folders again; True where files came, went, changed their length or are others by the same name."""
-        before = self._seen()
-        known = {f.path: f for f in self.files}
-        found: list[ReadOnlyFile] = []
-        odd: list[Oddity] = []
+        """List the folders again; returns True if files came, went, changed their length or were replaced under the
+        same name.
+        """
+        old_state = self._seen()
+        old_files = {f.path: f for f in self.files}
+        new_files: list[ReadOnlyFile] = []
+        oddities: list[Oddity] = []
         self.trouble = None
         for folder in self.folders:
-            for path, start, info in self._list_folder(folder, odd):
-                found.append(self._known(known.pop(path, None), path, start, info))
-        for gone in known:
-            self._cache.forget(gone)
-        found.sort(key=lambda f: (f.name, f.path))
-        self.files, self.doubles = _without_doubles(found, odd)
-        self.oddities = odd
-        return before != self._seen()
+            for path, start, info in self._list_folder(folder, oddities):
+                new_files.append(self._known(old_files.pop(path, None), path, start, info))
+        for vanished_path in old_files:
+            self._cache.forget(vanished_path)
+        new_files.sort(key=lambda f: (f.name, f.path))
+        self.files, self.doubles = _split_doubles(new_files, oddities)
+        self.oddities = oddities
+        return old_state != self._seen()
 
     def whole(self) -> None:
-        """Raise :class:`CannotRead` where a folder or a file could not be looked at: nothing is known to be absent."""
+        """Raise :class:`CannotRead` if a folder or a file could not be examined: then nothing is known to be absent."""
         if self.trouble is not None:
             raise self.trouble
 
@@ -210,7 +226,7 @@ class FileSequence:
         return [(f.path, f.size, f.identity) for f in self.files]
 
     def _known(self, file: ReadOnlyFile | None, path: str, start: int, info: os.stat_result) -> ReadOnlyFile:
-        """The file that is open already, or a new one where another has its name or it became shorter."""
+        """Return the file that is already open, or a new one if another has its name or it became shorter."""
         identity = (info.st_dev, info.st_ino)
         if file is None or file.identity != identity or info.st_size < file.size:
             self._cache.forget(path)
@@ -218,38 +234,38 @@ class FileSequence:
         file.size = info.st_size
         return file
 
-    def _list_folder(self, folder: Path, odd: list[Oddity]) -> list[tuple[str, int, os.stat_result]]:
+    def _list_folder(self, folder: Path, oddities: list[Oddity]) -> list[tuple[str, int, os.stat_result]]:
         reading = self._cache.reading
-        found = []
+        listed_files = []
         try:
             listed = reading.entries(folder)
         except CannotRead as error:
             self.trouble = error
-            odd.append(Oddity("folder", str(folder), error.what))
+            oddities.append(Oddity("folder", str(folder), error.what))
             return []
         for entry in listed:
             try:
                 info = reading.look_at(entry)
             except CannotRead as error:
                 self.trouble = error
-                odd.append(Oddity("link", entry.path, error.what))
+                oddities.append(Oddity("link", entry.path, error.what))
                 continue
             start = parse_file_name(entry.name)
             if stat.S_ISDIR(info.st_mode):
                 continue
             if start is None or start < 0:
-                odd.append(Oddity("name", entry.path, "the name is no number: a broker does not start with it"))
+                oddities.append(Oddity("name", entry.path, "the name is no number: a broker does not start with it"))
             elif not stat.S_ISREG(info.st_mode):
-                odd.append(Oddity("name", entry.path, "expected a regular file"))
+                oddities.append(Oddity("name", entry.path, "expected a regular file"))
             elif start > LARGEST_OFFSET - info.st_size:
-                odd.append(Oddity("name", entry.path, "the file would end beyond the offsets that 64 bits hold"))
+                oddities.append(Oddity("name", entry.path, "the file would end beyond the offsets that 64 bits hold"))
             else:
-                found.append((entry.path, start, info))
-        return found
+                listed_files.append((entry.path, start, info))
+        return listed_files
 
     @property
     def file_size(self) -> int:
-        """Bytes of one file: as given, else the commonest length (0 for no files)."""
+        """Bytes of one file: as given, else the most frequent length (0 for no files)."""
         if self._given_size:
             return self._given_size
         counts: dict[int, int] = {}
@@ -259,12 +275,12 @@ class FileSequence:
 
     @property
     def min_offset(self) -> int:
-        """Start of the first file, −1 where there is none."""
+        """The start of the first file, −1 if there is none."""
         return self.files[0].start_offset if self.files else -1
 
     @property
     def end_offset(self) -> int:
-        """End of the last file's bytes, 0 where there is none."""
+        """The end of the last file's bytes, 0 if there is none."""
         return self.files[-1].end_offset if self.files else 0
 
     @property
@@ -272,50 +288,54 @@ class FileSequence:
         return sum(f.size for f in self.files)
 
     def position_of(self, offset: int) -> int:
-        """Number of the last file that begins at or before ``offset``, −1 where there is none."""
-        low, high = 0, len(self.files)
-        while low < high:
-            middle = (low + high) // 2
+        """Return the index of the last file that begins at or before ``offset``, −1 if there is none."""
+        start, end = 0, len(self.files)
+        while start < end:
+            middle = (start + end) // 2
             if self.files[middle].start_offset <= offset:
-                low = middle + 1
+                start = middle + 1
             else:
-                high = middle
-        return low - 1
+                end = middle
+        return start - 1
 
     def behind(self, file: ReadOnlyFile) -> int:
-        """Where the sequence goes on behind ``file``: its end, or the next file's start where ``file`` is too long."""
+        """Return the offset at which the sequence continues after ``file``: its end, or the next file's start if
+        ``file`` is too long.
+        """
         number = self.position_of(file.start_offset) + 1
         return min(file.end_offset, self.files[number].start_offset) if number < len(self.files) else file.end_offset
 
     def find(self, offset: int) -> ReadOnlyFile | None:
-        """The file that holds the byte at ``offset``, or None."""
-        at = self.position_of(offset)
-        if at < 0 or offset >= self.files[at].end_offset:
+        """Return the file that holds the byte at ``offset``, or None."""
+        index = self.position_of(offset)
+        if index < 0 or offset >= self.files[index].end_offset:
             return None
-        return self.files[at]
+        return self.files[index]
 
     def read(self, offset: int, size: int) -> bytes:
-        """Bytes from the absolute ``offset`` on, never over the end of a file; b"" where no file holds it."""
+        """Return bytes from the absolute ``offset`` on, never beyond the end of a file; b"" if no file holds it."""
         file = self.find(offset)
         return file.read(offset - file.start_offset, size) if file else b""
 
 
-def _without_doubles(
-    files: list[ReadOnlyFile], odd: list[Oddity]
+def _split_doubles(
+    files: list[ReadOnlyFile], oddities: list[Oddity]
 ) -> tuple[list[ReadOnlyFile], list[tuple[ReadOnlyFile, ReadOnlyFile]]]:
-    kept: list[ReadOnlyFile] = []
+    unique: list[ReadOnlyFile] = []
     doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
     for file in sorted(files, key=lambda f: f.start_offset):
-        if kept and kept[-1].start_offset == file.start_offset:
-            odd.append(Oddity("double", file.path, f"begins at the same offset as {kept[-1].path}", file.start_offset))
-            doubles.append((kept[-1], file))
+        if unique and unique[-1].start_offset == file.start_offset:
+            oddities.append(
+                Oddity("double", file.path, f"begins at the same offset as {unique[-1].path}", file.start_offset)
+            )
+            doubles.append((unique[-1], file))
         else:
-            kept.append(file)
-    return kept, doubles
+            unique.append(file)
+    return unique, doubles
 
 
 class LoneFile(FileSequence):
-    """A file queue of one file that was opened by itself, its start offset given by the caller."""
+    """A file queue of a single file that was opened alone, with a start offset given by the caller."""
 
     def __init__(self, path: Path, start_offset: int, cache: DescriptorCache) -> None:
         self._path = str(path)
@@ -323,8 +343,8 @@ class LoneFile(FileSequence):
         super().__init__((path.parent,), cache)
 
     def refresh(self) -> bool:
-        """Look at the file's length again; True where it changed, or where another file has its name."""
-        before = self._seen()
+        """Examine the file again; returns True if its length changed, or if another file has its name."""
+        old_state = self._seen()
         self.oddities = []
         self.trouble = None
         try:
@@ -333,6 +353,6 @@ class LoneFile(FileSequence):
             self.trouble = error
             self.oddities.append(Oddity("link", self._path, error.what))
             info = None
-        known = self.files[0] if self.files else None
-        self.files = [self._known(known, self._path, self._start, info)] if info is not None else []
-        return before != self._seen()
+        old_file = self.files[0] if self.files else None
+        self.files = [self._known(old_file, self._path, self._start, info)] if info is not None else []
+        return old_state != self._seen()

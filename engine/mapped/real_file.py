@@ -1,10 +1,11 @@
-"""One file of the real disk, and the bounded number of descriptors that all of them share.
+"""A file of the real disk, and the bounded number of descriptors that all files share.
 
-Forty thousand queue files are written in turns, so descriptors come and go. An error of writing back must not go with
-them: a file keeps the CRC of what was written since its last flush, and where its descriptor was closed in between,
-the flush reads that back and compares. The kernel tells an error it met meanwhile to the next descriptor; only when it
-has forgotten the whole file would the error be lost, and then the bytes on disk are the old ones, which the CRC shows.
-A flush that failed fails again for ever: nobody knows which pages the kernel has thrown away.
+Forty thousand queue files are written in turns, so descriptors are opened and closed. A write-back error must not
+get lost with them: a file keeps the CRC of the bytes written since its last flush, and if its descriptor was
+closed meanwhile, the flush reads the bytes back and compares. The kernel reports an error to the next descriptor.
+Only if it has dropped the complete file would the error be lost; then the bytes on disk are the old ones, and the
+CRC shows that. A flush that failed once fails forever: nobody knows which pages the kernel has dropped.
+
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from engine.mapped.reading import data_extents
 
 _POPULATE_READ, _POPULATE_WRITE = 22, 23  # Linux's MADV_POPULATE_…; Python has no name for them
 OPEN_FILES = 256
-"""Descriptors kept open at most; a file in use is never closed."""
+"""Maximum number of open descriptors; a file in use is never closed."""
 MAPS = 128
-"""Maps kept at most; one that is lent out lives until it is given back."""
+"""Maximum number of maps; a lent one lives until it is returned."""
 _LARGE = 1 << 16
-"""Bytes of a write whose CRC is not worth its time: such a file is flushed before its descriptor is closed."""
+"""Size of a write from which its CRC costs too much, in bytes: such a file is flushed before its descriptor is
+closed.
+"""
 
 
 class OpenFiles:
@@ -39,7 +42,7 @@ class OpenFiles:
     def __init__(self, limit: int = OPEN_FILES, maps: int = MAPS) -> None:
         self.lock = threading.Lock()
         self._through = threading.Condition(self.lock)
-        self._working = 0  # calls under way that change names
+        self._working = 0  # number of calls under way that change names
         self.is_shut = False
         self._limit = limit
         self._maps = maps
@@ -48,11 +51,11 @@ class OpenFiles:
 
     @property
     def count(self) -> int:
-        """Descriptors that are open now (maps have one of their own each)."""
+        """The number of open descriptors (maps have one of their own each)."""
         return len(self._open)
 
     def acquire(self, file: RealFile) -> int:
-        """A descriptor of ``file`` that stays open until :meth:`release`; the lock must be held."""
+        """Return a descriptor of ``file`` that stays open until :meth:`release`; the lock must be held."""
         descriptor = file.descriptor
         if descriptor < 0:
             self.ask(file.path)
@@ -66,7 +69,7 @@ class OpenFiles:
         return descriptor
 
     def note_map(self, file: RealFile) -> None:
-        """``file`` has been mapped: the oldest maps beyond the limit are dropped; the lock must be held."""
+        """Record that ``file`` was mapped and drop the oldest maps beyond the limit; the lock must be held."""
         self._mapped[file] = None
         while len(self._mapped) > self._maps:
             oldest, _ = self._mapped.popitem(last=False)
@@ -88,7 +91,7 @@ class OpenFiles:
 
     @contextmanager
     def at_work(self, path: str) -> Iterator[None]:
-        """Something is made, renamed or removed, which :meth:`shut` waits for. Raises ``OSError`` behind it."""
+        """Let :meth:`shut` wait while something is created, renamed or removed. Raises ``OSError`` after it."""
         with self.lock:
             self.ask(path)
             self._working += 1
@@ -100,18 +103,18 @@ class OpenFiles:
                 self.note_through()
 
     def note_through(self) -> None:
-        """A call is through; the lock must be held."""
+        """Wake :meth:`shut` after a call; the lock must be held."""
         self._through.notify_all()
 
     def shut(self) -> None:
-        """:meth:`close`, once the calls under way are through, and nothing is opened, made or removed any more."""
+        """Call :meth:`close` after the calls under way; nothing is opened, created or removed any more."""
         with self.lock:
             self.is_shut = True
             self._through.wait_for(self._is_idle)
         self.close()
 
     def close(self) -> None:
-        """Close every descriptor and drop every map. What was not flushed is in the kernel's hands."""
+        """Close every descriptor and drop every map. The kernel has the bytes that were not flushed."""
         with self.lock:
             for file in list(self._mapped):
                 file.map = None
@@ -133,7 +136,7 @@ class OpenFiles:
 
 
 class Unflushed:
-    """A span of a file written since the last flush; ``crc`` is None where the writes did not follow one another."""
+    """A span of a file written since the last flush; ``crc`` is None if the writes were not consecutive."""
 
     __slots__ = ("crc", "start", "stop")
 
@@ -143,7 +146,7 @@ class Unflushed:
         self.crc: int | None = zlib.crc32(data) if len(data) <= _LARGE else None
 
     def add(self, position: int, data: bytes | memoryview) -> None:
-        """A further write at ``position``."""
+        """Add a write at ``position``."""
         if position == self.stop and self.crc is not None and len(data) <= _LARGE:
             self.crc = zlib.crc32(data, self.crc)
             self.stop += len(data)
@@ -182,12 +185,12 @@ class RealFile:
         self._unflushed: Unflushed | None = None
         self._unseen = False  # closed while something was not flushed
         self._writing = 0  # writes under way
-        self._has_views = False  # has been mapped, perhaps by somebody who still writes there
+        self._has_views = False  # was mapped, and another thread may still write there
         self._failure: OSError | None = None
 
     @property
     def view(self) -> memoryview:
-        """The whole file, writable; mapped when first asked for. Raises ``OSError``."""
+        """The complete file, writable; mapped at the first access. Raises ``OSError``."""
         view = self.map
         return self._map() if view is None else view
 
@@ -196,7 +199,7 @@ class RealFile:
         return self.map is not None
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from ``position`` on, short only where the file itself has been cut. Raises ``OSError``."""
+        """Return bytes from ``position`` on, fewer only if the file itself has been cut. Raises ``OSError``."""
         size = min(size, self.size - position)
         if size <= 0 or position < 0:
             return b""
@@ -204,10 +207,10 @@ class RealFile:
         try:
             data = os.pread(descriptor, size, position)
             while 0 < len(data) < size:
-                more = os.pread(descriptor, size - len(data), position + len(data))
-                if not more:
+                further_data = os.pread(descriptor, size - len(data), position + len(data))
+                if not further_data:
                     break
-                data += more
+                data += further_data
             return data
         except OSError as error:
             raise self._named(error) from None
@@ -215,7 +218,7 @@ class RealFile:
             self._release()
 
     def read_into(self, view: memoryview, position: int) -> int:
-        """Fill ``view`` from ``position`` as far as the file goes; gives the number of bytes. Raises ``OSError``."""
+        """Fill ``view`` from ``position`` as far as the file goes; returns the number of bytes. Raises ``OSError``."""
         descriptor = self._acquire()
         try:
             done = 0
@@ -231,20 +234,23 @@ class RealFile:
             self._release()
 
     def lend(self, position: int, size: int) -> memoryview | None:
-        """These bytes of :attr:`view`, brought into memory with one call: a page that the disk does not give would end
-        the process when it is touched. None for such bytes, and on a kernel before 5.14: they are read then.
+        """Return these bytes of :attr:`view`, loaded into memory with one call.
+
+        A page that the disk cannot deliver would kill the process when it is touched. Returns None for such
+        bytes, and on a kernel before 5.14: then read them.
+
         """
         view = self.view
         start = position // mmap.PAGESIZE * mmap.PAGESIZE
         stop = min(position + size, self.size)
         if not 0 <= position < stop:
             return None
-        first = ctypes.c_char.from_buffer(view, start)  # holds the map as long as it lives
-        failed = _advise()(ctypes.addressof(first), stop - start, _POPULATE_READ)
+        first_byte = ctypes.c_char.from_buffer(view, start)  # keeps the map alive
+        failed = _advise()(ctypes.addressof(first_byte), stop - start, _POPULATE_READ)
         return None if failed else view[position:stop]
 
     def extents(self, position: int = 0) -> list[tuple[int, int]]:
-        """Spans (start, stop) from ``position`` on that hold data; one where nobody can tell."""
+        """Return spans (start, stop) from ``position`` on that hold data; one if the file system does not say."""
         descriptor = self._acquire()
         try:
             return data_extents(descriptor, position, self.size)
@@ -252,18 +258,18 @@ class RealFile:
             self._release()
 
     def write(self, position: int, data: bytes | memoryview) -> None:
-        """Write all of ``data`` at ``position``; what the map shows follows. Raises ``OSError``."""
+        """Write all of ``data`` at ``position``; the map shows it too. Raises ``OSError``."""
         files = self._files
         with files.lock:
             descriptor = files.acquire(self)
             self._note_write(position, data)
             self._writing += 1
-        whole = False
+        is_complete = False
         try:
-            done = os.pwrite(descriptor, data, position)
-            while done < len(data):
-                done += os.pwrite(descriptor, memoryview(data)[done:], position + done)
-            whole = True
+            written = os.pwrite(descriptor, data, position)
+            while written < len(data):
+                written += os.pwrite(descriptor, memoryview(data)[written:], position + written)
+            is_complete = True
         except OSError as error:
             raise self._named(error) from None
         finally:
@@ -272,18 +278,20 @@ class RealFile:
                 self._writing -= 1
                 if files.is_shut:
                     files.note_through()
-                if not whole and self._unflushed is not None:
+                if not is_complete and self._unflushed is not None:
                     self._unflushed.crc = None
 
     def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
-        """Give [start, stop) blocks on the disk, so that writing there through the map cannot fail for lack of room.
+        """Allocate disk blocks for [start, stop), so that writing there through the map cannot fail for lack of
+        room.
 
-        Raises ``OSError`` (ENOSPC) where there are none. A file system that cannot do this is left as it is.
+        Raises ``OSError`` (ENOSPC) if there are none. Does nothing on a file system that does not support it.
+
         """
         descriptor = self._acquire()
         try:
-            found = os.fstatvfs(descriptor)
-            if found.f_bavail * found.f_frsize < stop - start:  # trying would eat up what is left
+            info = os.fstatvfs(descriptor)
+            if info.f_bavail * info.f_frsize < stop - start:  # a failed attempt would use up the remaining room
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.posix_fallocate(descriptor, start, stop - start)
             if touch and self.map is not None:
@@ -295,15 +303,15 @@ class RealFile:
         finally:
             self._release()
 
-    def flush(self, start: int, stop: int) -> None:  # noqa: ARG002 (the whole file is flushed: that is no dearer here)
-        """Bytes [start, stop), and the file's name, are on the disk afterwards. Raises ``OSError``, then for ever."""
+    def flush(self, start: int, stop: int) -> None:  # noqa: ARG002 (the complete file is flushed, which costs the same)
+        """Make bytes [start, stop), and the file's name, durable. Raises ``OSError``, then at every later call."""
         files = self._files
         with files.lock:
             if self._failure is not None:
                 raise OSError(self._failure.errno, self._failure.strerror, self.path)
             descriptor = files.acquire(self)
             written, unseen = self._unflushed, self._unseen
-            if self._writing:  # bytes under way cannot be compared: the next flush sees to them
+            if self._writing:  # bytes under way cannot be compared: the next flush does it
                 written = None
             else:
                 self._unflushed = None
@@ -322,7 +330,7 @@ class RealFile:
             self._release()
 
     def close(self) -> None:
-        """Give back descriptor and map; the file opens again when it is used. A lent view stays valid."""
+        """Release descriptor and map; the file opens again when it is used. A lent view stays valid."""
         files = self._files
         with files.lock:
             if self.descriptor >= 0 and not self.users:
@@ -330,7 +338,7 @@ class RealFile:
             files.forget(self)
 
     def delete(self) -> None:
-        """Close the file and remove it from its folder; gone already is as good. Raises ``OSError``."""
+        """Close the file and remove it from its folder; a missing file is no error. Raises ``OSError``."""
         with self._files.at_work(self.path):
             with self._files.lock:
                 self._unflushed = None
@@ -338,7 +346,7 @@ class RealFile:
             Path(self.path).unlink(missing_ok=True)
 
     def before_close(self) -> None:
-        """The descriptor is about to go: see that no error goes with it."""
+        """Make sure that no write error gets lost with the descriptor."""
         if self._unflushed is None:
             return
         if self._unflushed.crc is not None:
@@ -366,11 +374,11 @@ class RealFile:
             self._unflushed = Unflushed(position, data)
         else:
             self._unflushed.add(position, data)
-        if self._has_views:  # bytes come through the map too
+        if self._has_views:  # bytes are also written through the map
             self._unflushed.crc = None
 
     def _complain(self, written: Unflushed) -> None:
-        """What was written is not there: an error, unless somebody has written there again since."""
+        """Raise for written bytes that are not on the disk, unless newer bytes were written there."""
         with self._files.lock:
             later = self._unflushed
             if later is None or later.start >= written.stop or later.stop <= written.start:
@@ -394,34 +402,37 @@ class RealFile:
             return self.map
 
     def _touch(self, start: int, stop: int) -> None:
-        """Fault all pages in with one call, at half the price of one by one; a kernel before 5.14 leaves them alone."""
+        """Load all pages with one call, at half the cost of single faults; does nothing on a kernel before 5.14."""
         view = self.map
         if view is not None:
-            first = ctypes.c_char.from_buffer(view, start)  # holds the map as long as it lives
-            _advise()(ctypes.addressof(first), stop - start, _POPULATE_WRITE)
+            first_byte = ctypes.c_char.from_buffer(view, start)  # keeps the map alive
+            _advise()(ctypes.addressof(first_byte), stop - start, _POPULATE_WRITE)
 
     def _named(self, error: OSError) -> OSError:
-        """The same error with the file's path in it."""
+        """Return the same error with the file's path in it."""
         return error if error.filename else OSError(error.errno, error.strerror, self.path)
 
 
 @functools.cache
 def _advise() -> Callable[[int, int, int], int]:
-    """``madvise`` that lets other threads run meanwhile, which Python's own does not; 0 where it went well."""
-    found = ctypes.CDLL(None).madvise
-    found.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    return cast("Callable[[int, int, int], int]", found)
+    """Return a ``madvise`` that lets other threads run meanwhile, unlike Python's own; it returns 0 on success."""
+    madvise = ctypes.CDLL(None).madvise
+    madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return cast("Callable[[int, int, int], int]", madvise)
 
 
 def make_file(path: Path, size: int) -> None:
-    """Make a file of ``size`` zeros. Where the system can, it gets its name last: nobody, not even after a power loss,
-    finds a shorter file under that name then. One that is there already stays. Raises ``OSError``.
+    """Create a file of ``size`` zeros; an existing file stays. Raises ``OSError``.
+
+    If the system supports it, the file gets its name last: nobody can see a shorter file under that name, not
+    even after a power loss.
+
     """
     try:
         _make_whole(path, size)
     except FileExistsError:
         return
-    except (AttributeError, OSError):  # no such thing here
+    except (AttributeError, OSError):  # not supported here
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             os.ftruncate(descriptor, size)
@@ -436,14 +447,14 @@ def _make_whole(path: Path, size: int) -> None:
     descriptor = os.open(path.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644)
     try:
         os.ftruncate(descriptor, size)
-        # src_dir_fd has no meaning for an absolute path, but it makes Python follow the link that /proc gives.
+        # src_dir_fd has no meaning for an absolute path, but it makes Python follow the link in /proc.
         os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
     finally:
         os.close(descriptor)
 
 
 def sync_folder(folder: str) -> None:
-    """The names in ``folder`` are on the disk afterwards. Raises ``OSError``."""
+    """Make the names in ``folder`` durable. Raises ``OSError``."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -452,7 +463,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _is_there(descriptor: int, written: Unflushed) -> bool:
-    """Whether what was written, and lost sight of, is what is there now."""
+    """Return True if the written bytes, which were not watched since, are still in the file."""
     if written.crc is None:
         return True
     crc = 0

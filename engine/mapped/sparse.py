@@ -1,4 +1,4 @@
-"""The last byte that says something in a file made at full size: holes and zero bytes behind it are skipped."""
+"""Find the last non-zero byte in a preallocated file: holes and zero bytes behind it are skipped."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ import numpy as np
 
 from engine.mapped.read_only import ReadOnlyFile
 
-CHUNK = 4 << 20
+CHUNK_BYTES = 4 << 20
 
 
 def last_byte(file: ReadOnlyFile, position: int = 0) -> int:
-    """Position behind the last byte of ``file`` at or behind ``position`` that is not zero; ``position`` for none.
+    """Return the position behind the last non-zero byte of ``file`` at or behind ``position``; ``position`` if there
+    is none.
 
     Raises :class:`engine.errors.CannotRead`.
+
     """
     for start, end in reversed(file.extents(position)):
-        found = _last_in(file, start, end)
-        if found > start:
-            return found
+        end_position = _last_in(file, start, end)
+        if end_position > start:
+            return end_position
     return position
 
 
 def _last_in(file: ReadOnlyFile, start: int, end: int) -> int:
     while end > start:
-        low = max(start, end - CHUNK)
-        data = file.read(low, end - low)
+        piece_start = max(start, end - CHUNK_BYTES)
+        data = file.read(piece_start, end - piece_start)
         if np.frombuffer(data, np.uint8).any():
-            return low + len(data.rstrip(b"\0"))
-        end = low
+            return piece_start + len(data.rstrip(b"\0"))
+        end = piece_start
     return start

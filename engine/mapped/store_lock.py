@@ -1,10 +1,11 @@
-"""The lock that keeps a second writer out of a store, be it this engine or a Java broker (docs/formats/checkpoint.md,
-docs/formats/commit-log.md, docs/formats/files.md#folders).
+"""The lock that keeps a second writer out of a store: this engine or a Java broker (docs/formats/checkpoint.md).
 
-Java takes a POSIX record lock on byte 0 of the file ``lock``. Ours is a record lock on the same byte, but owned by the
-open file ("OFD") where the system has that: it conflicts with Java's in both directions, it excludes a second engine in
-the same process, and it is not lost when somebody in this process opens and closes the same file, to copy the store
-for instance. Elsewhere a plain record lock and a table of this process do the same, short of the last point.
+Java takes a POSIX record lock on byte 0 of the file ``lock``. Ours is a record lock on the same byte, but owned
+by the open file ("OFD") if the system has that: it conflicts with Java's in both directions, it excludes a second
+engine in the same process, and it is not lost when code in this process opens and closes the same file, for
+example to copy the store. On other systems a plain record lock and a table of this process do the same, except
+for the last point.
+
 """
 
 from __future__ import annotations
@@ -29,21 +30,23 @@ _ours_lock = threading.Lock()
 
 
 class StoreLock:
-    """The lock at ``path``, taken when made and held until :meth:`release`; also a context manager.
+    """The lock at ``path``, taken at creation and held until :meth:`release`; also a context manager.
 
-    Raises :class:`StoreLocked` where somebody else has it, ``OSError`` where the file cannot be made or written.
+    Raises :class:`StoreLocked` if another holder has it, ``OSError`` if the file cannot be created or written.
+
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        found = os.fstat(descriptor)
-        self._key = (found.st_dev, found.st_ino)
+        info = os.fstat(descriptor)
+        self._key = (info.st_dev, info.st_ino)
         with _ours_lock:
             if self._key in _ours:
-                # Closing here would drop a plain record lock of the holder; it is closed when the holder lets go.
-                _left_open.setdefault(self._key, []).append(descriptor)
+                # Closing here would drop a plain record lock of the holder; it is closed when the holder releases
+                # the lock.
+                _open_until_release.setdefault(self._key, []).append(descriptor)
                 raise _locked(path, os.getpid())
             try:
                 _take(descriptor)
@@ -67,19 +70,21 @@ class StoreLock:
         self.release()
 
     def release(self) -> None:
-        """Let others have the store. The file stays, as RocketMQ leaves it."""
+        """Release the store for others. The file stays, as RocketMQ leaves it."""
         with _ours_lock:
             if self._descriptor < 0:
                 return
             _ours.discard(self._key)
-            for descriptor in (self._descriptor, *_left_open.pop(self._key, ())):
+            for descriptor in (self._descriptor, *_open_until_release.pop(self._key, ())):
                 os.close(descriptor)
             self._descriptor = -1
 
 
 def holder_of(path: Path) -> int | None:
-    """The process that holds the lock at ``path``; None where nobody does, or nobody can tell who. Nothing is taken,
-    made or written.
+    """Return the process that holds the lock at ``path``; None if nobody does, or if that is unknown.
+
+    Nothing is taken, created or written.
+
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -94,7 +99,7 @@ def holder_of(path: Path) -> int | None:
         os.close(descriptor)
 
 
-_left_open: dict[tuple[int, int], list[int]] = {}
+_open_until_release: dict[tuple[int, int], list[int]] = {}
 
 
 def _take(descriptor: int) -> None:
@@ -107,12 +112,12 @@ def _take(descriptor: int) -> None:
 
 
 def _locked(path: Path, pid: int | None) -> StoreLocked:
-    who = {None: "another process", os.getpid(): "this process"}.get(pid, f"process {pid}")
-    return StoreLocked(f"{who} has the store open for writing", file=str(path), pid=pid)
+    holder = {None: "another process", os.getpid(): "this process"}.get(pid, f"process {pid}")
+    return StoreLocked(f"{holder} has the store open for writing", file=str(path), pid=pid)
 
 
 def _holder(descriptor: int, path: Path) -> int | None:
-    """The process that holds the lock: as the system says, or else as the ``abort`` file beside it says."""
+    """Return the process that holds the lock: from the system, else from the ``abort`` file beside it."""
     try:
         pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _BYTE_0))[4]
         if pid > 0:

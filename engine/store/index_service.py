@@ -40,7 +40,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import WrongFileSize
 from engine.layout import StorePaths, index_file_name
 from engine.mapped.disk import Disk, DiskFile
-from engine.mapped.mapped_file import RESERVE_STEP
+from engine.mapped.mapped_file import RESERVE_STEP_BYTES
 from engine.rules.unit_check import Request
 
 Int32 = npt.NDArray[np.int32]
@@ -154,7 +154,7 @@ class IndexFile:
         """
         stop = min(self.geometry.entry_position(entries), self.geometry.file_size)
         if stop > self._reserved:
-            ahead = min(-(-stop // RESERVE_STEP) * RESERVE_STEP, self.geometry.file_size)
+            ahead = min(-(-stop // RESERVE_STEP_BYTES) * RESERVE_STEP_BYTES, self.geometry.file_size)
             start = self._reserved
             self._file.reserve(start, ahead, touch=self._is_new)
             self._reserved = ahead

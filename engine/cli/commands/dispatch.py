@@ -26,7 +26,7 @@ from engine.releases import Release
 from engine.services.opening import note_empty_log, refuse_undecoded
 
 if TYPE_CHECKING:
-    from engine.mapped.keeping import Keeper
+    from engine.mapped.backup import BackupWriter
     from engine.rebuilding import Rebuilt
 
 _SIZES = {"mappedFileSizeConsumeQueue": "the size of queue files", "maxHashSlotNum": "the slots of an index file"}
@@ -103,7 +103,7 @@ def _built(
     store: StoreSnapshot,
     config: MessageStoreConfig,
     target: Path | None,
-    keeper: Keeper | None,
+    keeper: BackupWriter | None,
     release: Release,
     out: Output,
 ) -> Rebuilt:

@@ -20,8 +20,8 @@ from engine.inspection.left_behind import Look
 from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped import kept_undo
-from engine.mapped.keeping import Kept, read
+from engine.mapped import undo as backup_undo
+from engine.mapped.backup import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.releases import Release, compared_with, of
 from engine.store.recovery.plan import Loss, RecoveryPlan, file_limit_words, folded, told, undispatched_words, what
@@ -250,7 +250,7 @@ def _losses(loss: Loss) -> Iterator[str]:
 
 
 def undo(args: argparse.Namespace, out: Output) -> int:
-    """Put back what is kept in ``args.undo``. Raises :class:`engine.mapped.kept_undo.CannotUndo` before anything is
+    """Put back what is kept in ``args.undo``. Raises :class:`engine.mapped.undo.CannotUndo` before anything is
     changed, :class:`engine.errors.StoreLocked` where somebody has the store open.
     """
     kept = read(Path(args.undo))
@@ -268,15 +268,15 @@ def undo(args: argparse.Namespace, out: Output) -> int:
     if not kept.undone and not kept.is_empty:
         if holder_of(root / "lock") is not None:
             StoreLock(root / "lock").release()  # raises, and names the holder
-        kept_undo.check(kept, root)
+        backup_undo.check(kept, root)
         if not consented(args, _planned_undo(kept, root), "Put it back?", empty_log=None):
             return 2
         with ExitStack() as locks:
             for path in (root / "lock", *_locks_elsewhere(kept)):
                 locks.enter_context(StoreLock(path))
-            kept_undo.check(kept, root)
-            kept_undo.undo(kept, root)
-        kept_undo.finish(kept, root)
+            backup_undo.check(kept, root)
+            backup_undo.undo(kept, root)
+        backup_undo.finish(kept, root)
     out.record({**record, "already": kept.undone})
     if not out.as_json:
         done = "was put back before" if kept.undone else "is as it was"
@@ -284,13 +284,13 @@ def undo(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _locks_elsewhere(kept: Kept) -> list[Path]:
+def _locks_elsewhere(kept: BackupJournal) -> list[Path]:
     """The locks of the folders outside of the store that an undo writes: what lies there is named absolutely."""
     names = (*kept.files, *kept.made)
     return sorted({lock_beside(Path(name).parent) for name in names if Path(name).is_absolute()})
 
 
-def _store_of_kept(given: str, kept: Kept) -> Path:
+def _store_of_kept(given: str, kept: BackupJournal) -> Path:
     """The store that ``given`` names; one that its command left without a sign of a store, too."""
     place = Path(given)
     if str(place.resolve()) == kept.store:
@@ -303,7 +303,7 @@ def _store_of_kept(given: str, kept: Kept) -> Path:
         raise
 
 
-def _planned_undo(kept: Kept, root: Path) -> Iterator[str]:
+def _planned_undo(kept: BackupJournal, root: Path) -> Iterator[str]:
     """What it does, in numbers."""
     files, size = kept.amount
     yield f"{root} gets back what {kept.command} changed, as it is kept in {kept.folder}:"
@@ -313,5 +313,5 @@ def _planned_undo(kept: Kept, root: Path) -> Iterator[str]:
         yield f"  the folder {name} {what}"
     if kept.begun:
         yield "  an undo was begun before and not ended: this ends it"
-    elif kept.after is None:
+    elif kept.stamps_after is None:
         yield "  the command was stopped on the way: the store is half changed now"

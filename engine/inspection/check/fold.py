@@ -99,8 +99,8 @@ class QueueFold:
             text = f"Queue {walk.name}: {fault.message}"
             found.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity))
         for oddity in reader.sequence.oddities:
-            text = f"Queue {walk.name}: {oddity.what}"
-            found.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.what}))
+            text = f"Queue {walk.name}: {oddity.description}"
+            found.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.description}))
         last = files[-1] if files else None
         if last and last.start > 0 and last.size and walk.end * walk.unit_size <= last.start and not found:
             text = f"Queue {walk.name}: its last file is empty and begins at {last.start:,}"

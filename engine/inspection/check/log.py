@@ -105,7 +105,7 @@ class LogCheck:
             if oddity.kind == "double":
                 continue
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
-            self._add(rule, oddity.what, oddity.path, oddity.offset, {"found": oddity.what})
+            self._add(rule, oddity.description, oddity.path, oddity.offset, {"found": oddity.description})
 
     def _doubled(self, read: ReadOnlyFile, other: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""

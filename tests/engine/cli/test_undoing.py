@@ -24,9 +24,9 @@ from engine.cli import keeping
 from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import read_config
-from engine.mapped import kept_undo
+from engine.mapped import undo
+from engine.mapped.backup import JOURNAL, BackupDisk, BackupFile, BackupWriter
 from engine.mapped.disk import RealDisk
-from engine.mapped.keeping import JOURNAL, Keeper, KeepingDisk, KeepingFile
 from engine.mapped.store_lock import StoreLock
 from engine.message_store import MessageStore
 
@@ -142,10 +142,10 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
         return call
 
     for name in ("write_file", "replace", "delete", "remove_folder", "open"):
-        monkeypatch.setattr(KeepingDisk, name, guard(name, getattr(KeepingDisk, name)))
+        monkeypatch.setattr(BackupDisk, name, guard(name, getattr(BackupDisk, name)))
     for name in ("write", "delete", "flush", "_map", "reserve"):
-        monkeypatch.setattr(KeepingFile, name, guard(name, getattr(KeepingFile, name)))
-    monkeypatch.setattr(Keeper, "_write", guard("journal", Keeper._write))
+        monkeypatch.setattr(BackupFile, name, guard(name, getattr(BackupFile, name)))
+    monkeypatch.setattr(BackupWriter, "_write", guard("journal", BackupWriter._write))
     monkeypatch.setattr("engine.cli.keeping.take_back", lambda *_: None)  # a killed process does nothing more
     return calls
 
@@ -213,11 +213,11 @@ def test_killed_at_any_step_a_dispatch_comes_back(tmp_path):
 
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr("engine.cli.keeping.take_back", lambda *_: None)
-                patched.setattr(Keeper, "_write", stop(Keeper._write))
+                patched.setattr(BackupWriter, "_write", stop(BackupWriter._write))
                 if not swap:
-                    patched.setattr(kept_undo, "_system_call", lambda: None)
+                    patched.setattr(undo, "_system_call", lambda: None)
                     patched.setattr(Path, "rename", stop(Path.rename))
-                patched.setattr(rebuilding, "exchange", stop(kept_undo.exchange))
+                patched.setattr(rebuilding, "exchange", stop(undo.exchange))
                 try:
                     ended = main(["dispatch", str(store), "--yes"]) == 0
                 except Stopped:

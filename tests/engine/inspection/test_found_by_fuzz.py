@@ -24,7 +24,7 @@ def test_a_log_file_that_ends_beyond_64_bits_is_left_out(tmp_path):
     shutil.copy(first, root / "commitlog" / f"{(1 << 63) - 1:020d}")
     with open_store(root) as store:
         assert store.log.end_offset < 1 << 40
-        assert any("64 bits" in oddity.what for oddity in store.log.sequence.oddities)
+        assert any("64 bits" in oddity.description for oddity in store.log.sequence.oddities)
     status, _, err = agree.command("check", root)
     assert (status, err) in {(0, ""), (1, "")}
 

@@ -118,8 +118,8 @@ def test_pages_are_lost_torn_or_kept(disk: ShadowDisk, tmp_path: Path) -> None:
     disk.durable_names[file.path].found_after(tmp_path / "found", random.Random(3), 0.5, fates)
     found = (tmp_path / "found").read_bytes()
     whole = sum(found[at : at + PAGE] == b"y" * PAGE for at in range(0, size, PAGE))
-    assert (fates.dirty, fates.kept) == (64, whole + fates.torn)
-    assert 0 < fates.torn < fates.kept < 64
+    assert (fates.dirty, fates.survived) == (64, whole + fates.torn)
+    assert 0 < fates.torn < fates.survived < 64
 
 
 def test_after_the_plug_nothing_reaches_the_disk(disk: ShadowDisk) -> None:

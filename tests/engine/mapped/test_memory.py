@@ -21,8 +21,8 @@ from engine.mapped.memory import (
     ResidencyUnknown,
     TransientStorePool,
     advise,
+    is_answer_true,
     lock_memory,
-    may_know,
     page_map,
     warm,
 )
@@ -168,7 +168,7 @@ def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monk
 
 
 def test_pieces_of_a_large_file_are_put_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "PIECE", 4 * PAGE)
+    monkeypatch.setattr(memory, "PIECE_BYTES", 4 * PAGE)
     path = tmp_path / "file"
     path.write_bytes(b"x" * (10 * PAGE))
     assert page_map(str(path)).resident == 10 * PAGE
@@ -183,11 +183,11 @@ def test_a_system_without_mincore_says_so(tmp_path, monkeypatch):
 
 def test_others_are_not_told_and_hear_it(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
-    monkeypatch.setattr(memory, "may_know", lambda *_: False)
+    monkeypatch.setattr(memory, "is_answer_true", lambda *_: False)
     with pytest.raises(ResidencyUnknown, match="owner"):
         page_map(str(tmp_path / "file"))
     monkeypatch.undo()
-    assert may_know(os.geteuid(), str(tmp_path / "file"))
+    assert is_answer_true(os.geteuid(), str(tmp_path / "file"))
 
 
 def test_a_refusal_is_a_reason(tmp_path, monkeypatch):

@@ -27,9 +27,9 @@ def test_no_page_or_every_page_arrives(keep, left):
     lose_pages(found, NEW, random.Random(1), keep, fates)
     assert fates.dirty == 2  # the page in the middle is as it was
     if left is not None:
-        assert (found, fates.kept, fates.torn) == (left, 0, 0)
+        assert (found, fates.survived, fates.torn) == (left, 0, 0)
     else:
-        assert fates.kept == 2
+        assert fates.survived == 2
 
 
 def test_a_page_is_torn_between_sectors_only():

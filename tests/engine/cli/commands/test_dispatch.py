@@ -7,7 +7,7 @@ from dispatching import stored
 
 from engine import rebuilding
 from engine.cli.main import main
-from engine.mapped import kept_undo
+from engine.mapped import undo
 from engine.mapped.store_lock import StoreLock
 
 
@@ -140,7 +140,7 @@ def test_what_a_killed_run_left_behind_is_taken_away(copy):
 
 
 def test_where_the_system_cannot_exchange_folders_they_are_renamed(copy, monkeypatch):
-    monkeypatch.setattr(kept_undo, "_system_call", lambda: None)
+    monkeypatch.setattr(undo, "_system_call", lambda: None)
     store = copy("clean-5.3.3")
     before = stored(store)
     assert main(["dispatch", str(store), "--yes"]) == 0

@@ -9,7 +9,7 @@ import pytest
 from undone_stores import kept_in, made, same
 
 from engine.cli.main import main
-from engine.mapped import kept_undo
+from engine.mapped import undo
 
 
 class Stopped(BaseException):
@@ -36,7 +36,7 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
 
         with pytest.MonkeyPatch.context() as patched:
             for name in ("_put_back", "_write", "_replace", "_note", "_link"):
-                patched.setattr(kept_undo, name, stop(getattr(kept_undo, name)))
+                patched.setattr(undo, name, stop(getattr(undo, name)))
             try:
                 main(["recover", str(store), "--undo", str(folder), "--yes"])
                 ended = True

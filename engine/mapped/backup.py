@@ -1,14 +1,14 @@
-"""Keeping what is about to change: each thing is in the folder, and in its journal, before it changes.
+"""Save everything that a command is about to change, in a folder beside the store and in that folder's journal.
 
-A file that will be removed gets a second name in the folder, which costs nothing. One that is written in place shares
-its bytes with such a name, so of it the bytes that may change are copied, holes left holes. Whoever writes goes through
-:class:`engine.mapped.keeping.KeepingDisk`, which asks here first.
+A file that will be removed gets a second name in the folder, which costs nothing. A file that is written in place
+would change under such a name too, so the bytes that may change are copied; holes stay holes. All writing goes
+through :class:`engine.mapped.backup.BackupDisk`, which calls the :class:`BackupWriter` first.
 
-The folder beside a store in which a command keeps what it is about to change: its journal, and how a store stands.
+The journal ``kept.jsonl`` has a line for the store before the command, then one for each change, written and
+synced before the change. After a normal end a last line says how the store was left. An incomplete line belongs
+to a change that was never made. Names are relative to the store's directory; those of files elsewhere are
+absolute.
 
-``kept.jsonl`` has a line for the store as it was found, then one for each thing that was about to change, written and
-synced before the change; after an orderly end one that tells how the store was left. A line that was cut short tells
-of a change that was never made. Names are relative to the store's directory, of what lies elsewhere they are absolute.
 """
 
 from __future__ import annotations
@@ -42,22 +42,27 @@ Stamp = list[int]
 
 
 @dataclass(slots=True)
-class Piece:
-    """Bytes [start, stop) of a file as they were; ``kept`` is the file in the folder that has them, at the same place.
+class SavedSpan:
+    """Bytes [start, stop) of a file before the change; ``file_name`` is the file in the folder that has them, at the
+    same position.
 
-    ``sha256`` is theirs (see :func:`engine.mapped.keeping.digest_span`), None where blocks are shared with the file.
+    ``sha256`` is their digest (see :func:`engine.mapped.backup.digest_span`), None if blocks are shared with the
+    file.
+
     """
 
-    kept: str
+    file_name: str
     start: int
     stop: int
     sha256: str | None
 
 
 @dataclass(slots=True)
-class WasFile:
-    """A file as it was: length (bytes), time of change (ns), mode, inode. ``link`` names a second name of it in the
-    folder; else ``pieces`` hold what could change.
+class SavedFile:
+    """A file before the change: length (bytes), time of change (ns), mode, inode.
+
+    ``link`` is a second name of the file in the folder; without one ``pieces`` hold the bytes that could change.
+
     """
 
     size: int
@@ -65,15 +70,18 @@ class WasFile:
     mode: int
     inode: int
     link: str | None = None
-    text: str | None = None  # of the lock's file: all of it
-    pieces: list[Piece] = field(default_factory=list)
+    text: str | None = None  # content of the lock's file
+    pieces: list[SavedSpan] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Kept:
-    """What a journal tells. ``files`` are the files that were there, ``absent`` those that were not, ``folders`` the
-    (mode, time of change in ns) of folders whose names changed, ``new_folders`` those that were made, ``trees`` the
-    inodes of whole folders that were exchanged (None: there was none).
+class BackupJournal:
+    """The content of a journal.
+
+    ``files`` are the files that existed, ``absent`` those that did not. ``folders`` have the (mode, time of
+    change in ns) of folders whose names changed, ``new_folders`` are folders that were created. ``trees`` have
+    the inodes of complete folders that were exchanged (None: there was none).
+
     """
 
     folder: Path
@@ -81,47 +89,47 @@ class Kept:
     inode: int
     command: str
     logs: tuple[str, ...]
-    before: dict[str, Stamp]
-    files: dict[str, WasFile] = field(default_factory=dict)
+    stamps_before: dict[str, Stamp]
+    files: dict[str, SavedFile] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
     folders: dict[str, tuple[int, int]] = field(default_factory=dict)
     new_folders: list[str] = field(default_factory=list)
     trees: dict[str, int | None] = field(default_factory=dict)
-    after: dict[str, Stamp] | None = None
+    stamps_after: dict[str, Stamp] | None = None
     begun: bool = False
     undone: bool = False
 
     def place(self, root: Path, name: str) -> Path:
-        """Where the thing called ``name`` is, in the store at ``root``."""
-        return root / name  # an absolute name stays what it is
+        """Return the path of ``name`` in the store at ``root``."""
+        return root / name  # an absolute name stays as it is
 
     @property
     def is_empty(self) -> bool:
-        """The command was stopped before it did anything: the lock comes first."""
+        """True if the command was stopped before it did anything: the lock comes first."""
         return "lock" not in self.files and "lock" not in self.absent
 
     @property
     def made(self) -> list[str]:
-        """Files that were not there, the lock's aside."""
+        """Files that did not exist, except the lock."""
         return [name for name in self.absent if name != "lock"]
 
     @property
     def amount(self) -> tuple[int, int]:
-        """(files, bytes on the disk) that are kept."""
+        """The number of files that are saved, and their bytes on the disk."""
         places = [self.folder / was.link for was in self.files.values() if was.link is not None]
-        places += [self.folder / piece.kept for was in self.files.values() for piece in was.pieces]
-        files, found = len(self.files.keys() - {"lock"}), [place.lstat() for place in places if os.path.lexists(place)]
+        places += [self.folder / piece.file_name for was in self.files.values() for piece in was.pieces]
+        files, infos = len(self.files.keys() - {"lock"}), [place.lstat() for place in places if os.path.lexists(place)]
         for name, inode in self.trees.items():
             tree = self.folder / TREES / name
             if inode is not None and tree.exists():
-                below = [path.lstat() for path in tree.rglob("*") if path.is_file()]
-                files += len(below)
-                found += below
-        return files, sum(min(one.st_size, one.st_blocks * 512) for one in found)
+                tree_infos = [path.lstat() for path in tree.rglob("*") if path.is_file()]
+                files += len(tree_infos)
+                infos += tree_infos
+        return files, sum(min(info.st_size, info.st_blocks * 512) for info in infos)
 
 
-def read(folder: Path) -> Kept:
-    """What the journal in ``folder`` tells. Raises :class:`StoreError` where it is none, ``OSError``."""
+def read(folder: Path) -> BackupJournal:
+    """Read the journal in ``folder``. Raises :class:`StoreError` if it is none, ``OSError``."""
     path = folder / JOURNAL
     try:
         lines = path.read_bytes().split(b"\n")
@@ -131,13 +139,13 @@ def read(folder: Path) -> Kept:
     head = entries[0] if entries else None
     if head is None or head.get("storescopeKept") != VERSION or None in entries:
         raise StoreError("expected the journal of what a command kept, found something else", file=str(path))
-    found = Kept(
+    journal = BackupJournal(
         folder, str(head["store"]), int(head["inode"]), str(head["command"]), tuple(head["logs"]), dict(head["before"])
     )
     for entry in entries[1:]:
         if entry is not None:
-            _take(found, entry)
-    return found
+            _apply_entry(journal, entry)
+    return journal
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -148,43 +156,43 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) else None
 
 
-def _take(found: Kept, entry: dict[str, Any]) -> None:
+def _apply_entry(journal: BackupJournal, entry: dict[str, Any]) -> None:
     match entry:
         case {"absent": name}:
-            found.absent.append(name)
+            journal.absent.append(name)
         case {"newFolder": name}:
-            found.new_folders.append(name)
+            journal.new_folders.append(name)
         case {"folder": name, "mode": mode, "modified": modified}:
-            found.folders[name] = (mode, modified)
+            journal.folders[name] = (mode, modified)
         case {"tree": name, "inode": inode}:
-            found.trees[name] = inode
+            journal.trees[name] = inode
         case {"file": name, "size": size, "modified": modified, "mode": mode, "inode": inode}:
-            was = WasFile(size, modified, mode, inode, entry.get("link"), entry.get("text"))
-            was = found.files.setdefault(name, was)
+            was = SavedFile(size, modified, mode, inode, entry.get("link"), entry.get("text"))
+            was = journal.files.setdefault(name, was)
             if "start" in entry:
-                was.pieces.append(Piece(entry["kept"], entry["start"], entry["stop"], entry["sha256"]))
+                was.pieces.append(SavedSpan(entry["kept"], entry["start"], entry["stop"], entry["sha256"]))
         case {"after": after}:
-            found.after = after
+            journal.stamps_after = after
         case {"undo": word}:
-            found.begun, found.undone = True, word == "done"
+            journal.begun, journal.undone = True, word == "done"
 
 
-# -- how a store stands
+# -- stamps of a store's files
 
 
 def stamps(root: Path, logs: Iterable[Path]) -> dict[str, Stamp]:
-    """Every file of a store by name. Raises ``OSError``."""
-    found: dict[str, Stamp] = {}
+    """Return the stamp of every file of a store by name. Raises ``OSError``."""
+    stamp_by_name: dict[str, Stamp] = {}
     for place in (root, *(log for log in logs if not log.is_relative_to(root))):
         for path in _files(place):
             info = os.lstat(path)
             name = os.path.relpath(path, root) if place == root else path
-            found[name] = [info.st_size, info.st_mtime_ns, info.st_ino]
-    return found
+            stamp_by_name[name] = [info.st_size, info.st_mtime_ns, info.st_ino]
+    return stamp_by_name
 
 
 def _files(root: Path) -> Iterator[str]:
-    """Files below ``root``; a folder of the store that is a link is followed, a link further down is not."""
+    """Yield files below ``root``. A folder of the store that is a link is followed, a link further down is not."""
     pending = [str(root)]
     while pending:
         folder = pending.pop()
@@ -200,27 +208,29 @@ def _files(root: Path) -> Iterator[str]:
                 yield entry.path
 
 
-def is_plain(mode: int) -> bool:
-    """Whether a mode is that of a regular file."""
+def is_regular(mode: int) -> bool:
+    """Return True for the mode of a regular file."""
     return stat.S_ISREG(mode)
 
 
 _CHUNK = 1 << 20
 _ZEROS = bytes(_CHUNK)
 _FICLONE = 0x40049409
-_CLONED_FROM = 8 << 20
-"""Bytes from which on sharing a file's blocks is tried before they are copied."""
-NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
-"""What says that a file cannot have a second name there."""
+_MIN_CLONED_BYTES = 8 << 20
+"""Size from which sharing a file's blocks is tried before copying."""
+NO_LINK_ERRORS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
+"""Errors that mean that a file cannot have a second name there."""
 
 
-class CannotKeep(StoreError):
-    """What is about to change cannot be kept beside the store. Nothing was changed."""
+class CannotBackUp(StoreError):
+    """A file cannot be saved beside the store before its change. Nothing was changed."""
 
 
-class Keeper:
-    """The folder for what ``command`` changes of the store at ``root``, made beside it; ``logs`` are the folders of its
-    log. Raises :class:`CannotKeep`.
+class BackupWriter:
+    """The folder for everything that ``command`` changes in the store at ``root``, created beside it.
+
+    ``logs`` are the folders of its log. Raises :class:`CannotBackUp`.
+
     """
 
     def __init__(self, root: Path, command: str, logs: Iterable[Path] = ()) -> None:
@@ -228,7 +238,7 @@ class Keeper:
         self.logs = tuple(log.absolute() for log in logs)
         self._lock = threading.RLock()
         self._number = 0
-        self._from: dict[str, int] = {}  # file that was there → lowest byte of it that is safe
+        self._from: dict[str, int] = {}  # existing file → its lowest saved byte
         self._sizes: dict[str, os.stat_result] = {}
         self._absent: set[str] = set()
         self._folders: set[str] = set()
@@ -249,16 +259,18 @@ class Keeper:
             self.close()
             place = str(self.folder if self.folder != real else real.parent)
             text = f"what is about to change cannot be kept here: {error.strerror}"
-            raise CannotKeep(f"{text} (nothing was changed; --no-backup does without)", file=place) from error
+            raise CannotBackUp(f"{text} (nothing was changed; --no-backup does without)", file=place) from error
 
     def is_log(self, path: str) -> bool:
-        """Whether a file is one of the log: written behind its end only."""
+        """Return True for a file of the log: it is written only behind its end."""
         return Path(path).absolute().parent in self.logs
 
     # -- before a change
 
     def before_change(self, path: Path, start: int = 0) -> int:
-        """Bytes from ``start`` on are about to change, or the length is; gives the lowest byte that is safe now."""
+        """Save bytes from ``start`` on, which are about to change (or the length is); returns the lowest byte that
+        is saved now.
+        """
         with self._lock:
             name = self._name(path)
             if name in self._absent:
@@ -278,13 +290,13 @@ class Keeper:
             return self._from[name]
 
     def before_delete(self, path: Path) -> None:
-        """The file is about to lose its name, by removal or because another takes it."""
+        """Save a file that is about to lose its name, by removal or because another file takes it."""
         with self._lock:
             name = self._name(path)
             if name in self._absent:
                 return
             if name in self._sizes:
-                if self._from[name] > 0:  # what could not change until now goes, too
+                if self._from[name] > 0:  # the bytes that were not saved yet go too
                     self.before_change(path)
                 return
             try:
@@ -292,20 +304,20 @@ class Keeper:
             except FileNotFoundError:
                 return
             self._note_folder(path.parent)
-            kept = self._next()
+            backup_name = self._next()
             try:
-                os.link(path, self.folder / kept, follow_symlinks=False)
+                os.link(path, self.folder / backup_name, follow_symlinks=False)
             except OSError as error:
-                if error.errno not in NO_LINK or not is_plain(info.st_mode):
+                if error.errno not in NO_LINK_ERRORS or not is_regular(info.st_mode):
                     raise
                 self.before_change(path)
                 return
             sync_folder(self.folder / FILES)
-            self._write({**_of_file(name, info), "link": kept})
+            self._write({**_file_entry(name, info), "link": backup_name})
             self._sizes[name], self._from[name] = info, 0
 
     def before_make(self, path: Path) -> None:
-        """The file is about to be made; its folders, too, where they are missing."""
+        """Record a file that is about to be created, and its missing folders."""
         with self._lock:
             name = self._name(path)
             if name in self._absent or name in self._sizes or os.path.lexists(path):
@@ -315,14 +327,14 @@ class Keeper:
             self._absent.add(name)
 
     def before_folder_goes(self, path: Path) -> None:
-        """The folder is about to be removed, if it is empty."""
+        """Record a folder that is about to be removed, if it is empty."""
         with self._lock:
             if path.is_dir():
                 self._note_folder(path.parent)
                 self._note_folder(path)
 
     def before_folder_moves(self, source: Path, target: Path) -> None:
-        """The folder is about to get another name, with all that is in it."""
+        """Record a folder that is about to get another name, with its content."""
         with self._lock:
             for place, _folders, names in os.walk(source):
                 folder, moved = Path(place), target / Path(place).relative_to(source)
@@ -333,7 +345,7 @@ class Keeper:
                     self.before_make(moved / name)
 
     def before_exchange(self, name: str) -> None:
-        """The folder ``name`` of the store is about to change places with what is built in the folder's ``trees``."""
+        """Record that the folder ``name`` of the store is about to be swapped with the one built in ``trees``."""
         with self._lock:
             place = self.root / name
             self._note_folder(self.root)
@@ -342,7 +354,7 @@ class Keeper:
     # -- at the end
 
     def finish(self) -> None:
-        """The command has done its work: tell how it leaves the store."""
+        """Record the state of the store after the command, and close the journal."""
         self._write({"after": stamps(self.root, self.logs)})
         self.close()
 
@@ -361,7 +373,7 @@ class Keeper:
         return f"{FILES}/{self._number}"
 
     def _note_lock(self, path: Path) -> None:
-        """Whoever takes the lock makes its file, or gives it another time and text."""
+        """Record the lock's file: taking the lock creates it, or changes its time and text."""
         self._note_folder(path.parent)
         try:
             info, text = path.stat(), path.read_bytes()
@@ -369,7 +381,7 @@ class Keeper:
             self._write({"absent": "lock"})
             self._absent.add("lock")
             return
-        self._write({**_of_file("lock", info), "text": text.decode("latin-1")})
+        self._write({**_file_entry("lock", info), "text": text.decode("latin-1")})
         self._sizes["lock"], self._from["lock"] = info, 0
 
     def _note_folder(self, path: Path) -> None:
@@ -380,7 +392,9 @@ class Keeper:
             self._folders.add(name)
 
     def _note_new_folder(self, path: Path) -> None:
-        """The folder is about to be made, and those above it that are missing; one that is there gets another name."""
+        """Record the missing folders among ``path`` and its parents, which are about to be created, and the existing
+        folder above them.
+        """
         missing = list(itertools.takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
         self._note_folder((path, *path.parents)[len(missing)])
         for folder in reversed(missing):
@@ -389,12 +403,12 @@ class Keeper:
                 self._folders.add(self._name(folder))
 
     def _copy(self, path: Path, name: str, info: os.stat_result, start: int, stop: int) -> None:
-        entry = _of_file(name, info)
+        entry = _file_entry(name, info)
         if start < stop:
-            kept = self._next()
-            digest = copy_span(path, self.folder / kept, start, stop)
+            backup_name = self._next()
+            digest = copy_span(path, self.folder / backup_name, start, stop)
             sync_folder(self.folder / FILES)
-            entry |= {"kept": kept, "start": start, "stop": stop, "sha256": digest}
+            entry |= {"kept": backup_name, "start": start, "stop": stop, "sha256": digest}
         self._note_folder(path.parent)
         self._write(entry)
         self._sizes[name] = info
@@ -407,50 +421,52 @@ class Keeper:
 
 
 def copy_span(source: Path, target: Path, start: int, stop: int) -> str | None:
-    """Copy bytes [start, stop) to the same place of the new file ``target``, zeros left out, and sync it; gives their
-    SHA-256 (see :func:`digest_span`), None where the blocks are shared. Raises ``OSError``.
+    """Copy bytes [start, stop) to the same position of the new file ``target``, skipping zeros, and sync it.
+
+    Returns their SHA-256 (see :func:`digest_span`), None if the blocks are shared. Raises ``OSError``.
+
     """
-    reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    source_descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        writing = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        target_descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            if stop - start >= _CLONED_FROM and _clone(reading, writing):
-                os.fsync(writing)
+            if stop - start >= _MIN_CLONED_BYTES and _clone(source_descriptor, target_descriptor):
+                os.fsync(target_descriptor)
                 return None
-            os.ftruncate(writing, stop)
+            os.ftruncate(target_descriptor, stop)
             digest = hashlib.sha256()
-            for at, data in pieces(reading, start, stop):
-                digest.update(b"%d:" % at + data)
+            for position, data in pieces(source_descriptor, start, stop):
+                digest.update(b"%d:" % position + data)
                 written = 0
                 while written < len(data):
-                    written += os.pwrite(writing, memoryview(data)[written:], at + written)
-            os.fsync(writing)
+                    written += os.pwrite(target_descriptor, memoryview(data)[written:], position + written)
+            os.fsync(target_descriptor)
             return digest.hexdigest()
         finally:
-            os.close(writing)
+            os.close(target_descriptor)
     finally:
-        os.close(reading)
+        os.close(source_descriptor)
 
 
 def digest_span(descriptor: int, start: int, stop: int) -> str:
-    """SHA-256 over place and bytes of each stretch of :func:`pieces`."""
+    """Return the SHA-256 over position and bytes of each of the :func:`pieces`."""
     digest = hashlib.sha256()
-    for at, data in pieces(descriptor, start, stop):
-        digest.update(b"%d:" % at + data)
+    for position, data in pieces(descriptor, start, stop):
+        digest.update(b"%d:" % position + data)
     return digest.hexdigest()
 
 
 def pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """(place, bytes) of the stretches of [start, stop), cut at whole MiB, that are not all zeros."""
-    behind = start
-    for low, high in data_extents(descriptor, start, stop):
-        at = max(low - low % _CHUNK, behind)
-        while at < high:
-            behind = min(at - at % _CHUNK + _CHUNK, stop)
-            data = os.pread(descriptor, behind - at, at)
+    """Yield (position, bytes) of the parts of [start, stop), cut at whole MiB, that are not all zeros."""
+    piece_end = start
+    for extent_start, extent_end in data_extents(descriptor, start, stop):
+        piece_start = max(extent_start - extent_start % _CHUNK, piece_end)
+        while piece_start < extent_end:
+            piece_end = min(piece_start - piece_start % _CHUNK + _CHUNK, stop)
+            data = os.pread(descriptor, piece_end - piece_start, piece_start)
             if data and data != _ZEROS[: len(data)]:
-                yield at, data
-            at = behind
+                yield piece_start, data
+            piece_start = piece_end
 
 
 def _clone(reading: int, writing: int) -> bool:
@@ -461,7 +477,7 @@ def _clone(reading: int, writing: int) -> bool:
     return True
 
 
-def _of_file(name: str, info: os.stat_result) -> dict[str, Any]:
+def _file_entry(name: str, info: os.stat_result) -> dict[str, Any]:
     mode = stat.S_IMODE(info.st_mode)
     return {"file": name, "size": info.st_size, "modified": info.st_mtime_ns, "mode": mode, "inode": info.st_ino}
 
@@ -478,25 +494,27 @@ def _new_folder(real: Path) -> Path:
     raise AssertionError
 
 
-# The real disk that keeps what is about to change: every call that changes something asks :class:`Keeper` first.
+# The real disk that saves files before they change: every call that changes something calls BackupWriter first.
 #
-# A test walks the names of the protocol, so that a new call cannot forget it.
+# A test goes over the names of the protocol, so no new call can skip the backup.
 
-_NOTHING: Final = 1 << 62
+_NO_BYTES: Final = 1 << 62
 
 
-class KeepingDisk(RealDisk):
-    """See :class:`engine.mapped.disk.Disk`; what changes is kept by ``keeper`` until :meth:`rest`. How the lock's file
-    was, ``keeper`` knows from its beginning.
+class BackupDisk(RealDisk):
+    """A :class:`engine.mapped.disk.Disk` that lets ``keeper`` save everything before it changes, until :meth:`rest`.
+
+    The keeper saves the lock's file when it is created.
+
     """
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: BackupWriter) -> None:
         super().__init__()
         self.keeper = keeper
         self.keeps = True
 
     def rest(self) -> None:
-        """From now on nothing more is kept."""
+        """Save nothing any more."""
         self.keeps = False
 
     def open(self, path: Path, size: int) -> RealFile:
@@ -511,7 +529,7 @@ class KeepingDisk(RealDisk):
         return super().open(path, size)
 
     def _file(self, path: str, size: int, new_folders: tuple[str, ...] = ()) -> RealFile:
-        return KeepingFile(path, size, self._files, new_folders, self)
+        return BackupFile(path, size, self._files, new_folders, self)
 
     def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
         if self.keeps:
@@ -542,22 +560,25 @@ class KeepingDisk(RealDisk):
 
     def set_modified(self, path: Path, ms: int) -> None:
         if self.keeps:
-            self.keeper.before_change(path, _NOTHING)
+            self.keeper.before_change(path, _NO_BYTES)
         super().set_modified(path, ms)
 
 
-class KeepingFile(RealFile):
-    """See :class:`engine.mapped.disk.DiskFile`. A view may be written anywhere, so the whole file is kept before one is
-    handed out; of a log file nothing is: views of it are read, and written behind its end alone, where zeros are.
+class BackupFile(RealFile):
+    """A :class:`engine.mapped.disk.DiskFile` that is saved before it changes.
+
+    A view may be written anywhere, so the complete file is saved before a view is returned. A log file is the
+    exception: its views are only read, and written behind its end, where zeros are.
+
     """
 
     __slots__ = ("_disk", "_log", "_safe_from")
 
-    def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...], disk: KeepingDisk) -> None:
+    def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...], disk: BackupDisk) -> None:
         super().__init__(path, size, files, new_folders)
         self._disk = disk
         self._log = disk.keeper.is_log(path)
-        self._safe_from = _NOTHING
+        self._safe_from = _NO_BYTES
 
     def write(self, position: int, data: bytes | memoryview) -> None:
         if position < self._safe_from and self._disk.keeps:

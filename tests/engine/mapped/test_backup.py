@@ -17,9 +17,9 @@ from undone_stores import kept_in, made, same, undone
 from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import from_mapping
-from engine.mapped import keeping
+from engine.mapped import backup
+from engine.mapped.backup import JOURNAL, BackupDisk, BackupFile, BackupWriter
 from engine.mapped.disk import Disk, DiskFile, RealDisk
-from engine.mapped.keeping import JOURNAL, Keeper, KeepingDisk, KeepingFile
 from engine.message_store import MessageStore
 
 PUT = ["--topic", "Orders", "--body", "one more"]
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_a_full_disk_while_it_keeps_changes_nothing(tmp_path, capsys):
-    real = Keeper._write
+    real = BackupWriter._write
     for number in range(1, 60):
         store = made(tmp_path / f"store{number}")
         before, count = golden_stores.fingerprint(store), 0
@@ -44,7 +44,7 @@ def test_a_full_disk_while_it_keeps_changes_nothing(tmp_path, capsys):
             real(keeper, entry)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Keeper, "_write", full)
+            patched.setattr(BackupWriter, "_write", full)
             code = main(["recover", str(store), "--apply", "--yes"])
         if code == 0:
             assert number > 5
@@ -63,7 +63,7 @@ def test_where_nothing_can_be_kept_nothing_is_changed(store, tmp_path, capsys, m
     def forbidden(real: Path) -> Path:
         raise PermissionError(errno.EACCES, "Permission denied", str(real.parent))
 
-    monkeypatch.setattr("engine.mapped.keeping._new_folder", forbidden)
+    monkeypatch.setattr("engine.mapped.backup._new_folder", forbidden)
     for command in (["recover", "--apply"], ["dispatch"], ["put", *PUT]):
         assert main([command[0], str(store), *command[1:], "--yes"]) == 3
         said = capsys.readouterr().err
@@ -98,8 +98,8 @@ def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):
         shared.append(os.copy_file_range(reading, writing, os.fstat(reading).st_size, 0, 0))
         return True
 
-    monkeypatch.setattr(keeping, "_CLONED_FROM", 1)
-    monkeypatch.setattr(keeping, "_clone", clone)
+    monkeypatch.setattr(backup, "_MIN_CLONED_BYTES", 1)
+    monkeypatch.setattr(backup, "_clone", clone)
     assert main(["recover", str(store), "--apply", "--yes", "--release", "5.3"]) == 0
     assert len(shared) > 3
     undone(store, before)
@@ -129,10 +129,10 @@ FILE_READS = {"view", "is_mapped", "read", "read_into", "lend", "extents", "flus
 def test_every_call_of_the_disk_that_changes_something_keeps():
     """A call that is added to the protocol is either named here as one that changes nothing, or it keeps."""
     calls = {name for name in vars(Disk) if not name.startswith("_")}
-    assert {name for name in calls - READS if name not in vars(KeepingDisk)} == set()
+    assert {name for name in calls - READS if name not in vars(BackupDisk)} == set()
     calls = {name for name in vars(DiskFile) if not name.startswith("_")}
-    assert {name for name in calls - FILE_READS if name not in vars(KeepingFile)} == set()
-    assert "_map" in vars(KeepingFile)  # the view
+    assert {name for name in calls - FILE_READS if name not in vars(BackupFile)} == set()
+    assert "_map" in vars(BackupFile)  # the view
     assert set(vars(RealDisk)) >= READS
 
 
@@ -147,8 +147,8 @@ def test_an_append_of_a_store_that_keeps_comes_back(tmp_path):
     data[60_000:60_100] = b"y" * 100
     log.write_bytes(data)
     before = golden_stores.fingerprint(root)
-    keeper = Keeper(root, "test", [root / "commitlog"])
-    disk = KeepingDisk(keeper)
+    keeper = BackupWriter(root, "test", [root / "commitlog"])
+    disk = BackupDisk(keeper)
     with MessageStore(root, config, services=False, disk=disk) as store:
         for _ in range(300):
             assert store.put_message(Message("Orders", b"x" * 300, keys="k")).ok
