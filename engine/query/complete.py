@@ -1,4 +1,6 @@
-"""What may be typed next: fields, the operators that fit a field's kind, values, and words that join conditions."""
+"""Completion of a filter text: fields, the operators that fit a field's kind, values, and words that join
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,28 @@ from engine.query.tree import Field
 
 Sort = Literal["field", "operator", "value", "word"]
 Values = Callable[[str], Iterable[str]]
-"""Known texts of a field (``topic``, ``properties.color``), offered behind operators; of ``properties``, the names."""
+"""Known texts of a field (``topic``, ``properties.color``), offered behind operators; for ``properties`` the names."""
 
-_ORDER = ("=", "!=", "<", "<=", ">", ">=", "between", "in (", "is null", "is not null")
-_TEXTS = ("=", "!=", "contains", "startswith", "endswith", "matches /", "like", "in (", "is null", "is not null")
+_ORDER_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "between", "in (", "is null", "is not null")
+_TEXT_TESTS = (
+    "=",
+    "!=",
+    "contains",
+    "startswith",
+    "endswith",
+    "matches /",
+    "like",
+    "in (",
+    "is null",
+    "is not null",
+)
 _OPERATORS: dict[Kind, tuple[str, ...]] = {
-    "number": _ORDER,
-    "time": _ORDER,
-    "duration": _ORDER,
-    "text": _TEXTS,
-    "list": _TEXTS,
-    "property": (*_TEXTS, "<", "<=", ">", ">=", "between"),
+    "number": _ORDER_OPERATORS,
+    "time": _ORDER_OPERATORS,
+    "duration": _ORDER_OPERATORS,
+    "text": _TEXT_TESTS,
+    "list": _TEXT_TESTS,
+    "property": (*_TEXT_TESTS, "<", "<=", ">", ">=", "between"),
     "condition": ("and", "or"),
 }
 _COMPARING = frozenset(
@@ -35,7 +48,7 @@ _JOINS = frozenset(("and", "or", "not", "&&", "||", "!", "("))
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """``text`` may take the place of the characters ``start`` to ``end``; ``about`` says what it is."""
+    """A text that may replace the characters ``start`` to ``end``; ``about`` describes it."""
 
     text: str
     kind: Sort
@@ -45,37 +58,41 @@ class Completion:
 
 
 def complete(text: str, cursor: int, values: Values | None = None, limit: int = 50) -> list[Completion]:
-    """What may stand at ``cursor`` (characters), best first; never raises, whatever has been typed."""
+    """Return the texts that may come at ``cursor`` (characters), best first. Never raises, whatever the text."""
     cursor = max(0, min(cursor, len(text)))
-    tokens, start = _before(text, cursor)
+    tokens, start = _split_at_cursor(text, cursor)
     typed = text[start:cursor]
     end = _end_of_word(text, start, cursor)
-    found = _candidates(tokens, typed, values)
-    sought = _bare(typed)
-    first = [item for item in found if _bare(item[0]).startswith(sought)]
-    later = [item for item in found if sought and sought in _bare(item[0]) and item not in first]
-    return [Completion(word, kind, start, end, about) for word, kind, about in (*first, *later)][:limit]
+    candidates = _candidates(tokens, typed, values)
+    sought = _normalized(typed)
+    prefix_matches = [item for item in candidates if _normalized(item[0]).startswith(sought)]
+    other_matches = [
+        item for item in candidates if sought and sought in _normalized(item[0]) and item not in prefix_matches
+    ]
+    return [Completion(word, kind, start, end, about) for word, kind, about in (*prefix_matches, *other_matches)][
+        :limit
+    ]
 
 
-def _bare(text: str) -> str:
-    """A word as it is compared with what was typed: without case, without its opening mark."""
+def _normalized(text: str) -> str:
+    """Return a word for comparison with the typed text: lower case, without its opening mark."""
     return text.lower().replace(f'{PROPERTIES}["', f"{PROPERTIES}.").lstrip("'\"")
 
 
-def _before(text: str, cursor: int) -> tuple[list[Token], int]:
-    """The whole words before the one that ``cursor`` stands in or behind, and where that one begins."""
+def _split_at_cursor(text: str, cursor: int) -> tuple[list[Token], int]:
+    """Return the complete words before the word at ``cursor``, and the begin of that word."""
     end = cursor
     while True:
         try:
             tokens = words(text[:end])[:-1]
             break
-        except BadFilter as wrong:
-            end = min(wrong.at, end - 1)
+        except BadFilter as error:
+            end = min(error.at, end - 1)
     if end < cursor or not tokens:
         return tokens, min(cursor, end)
-    last = tokens[-1]
-    unfinished = last.end == cursor and last.kind in ("name", "property", "number", "duration")
-    return (tokens[:-1], last.at) if unfinished else (tokens, cursor)
+    last_token = tokens[-1]
+    unfinished = last_token.end == cursor and last_token.kind in ("name", "property", "number", "duration")
+    return (tokens[:-1], last_token.position) if unfinished else (tokens, cursor)
 
 
 def _end_of_word(text: str, start: int, cursor: int) -> int:
@@ -88,29 +105,33 @@ def _end_of_word(text: str, start: int, cursor: int) -> int:
 
 
 def _candidates(tokens: list[Token], typed: str, values: Values | None) -> list[tuple[str, Sort, str]]:
-    last = tokens[-1] if tokens else None
-    word = _word(last)
-    if last is None or (word in _JOINS and not _opens_list(tokens) and not _closes_between(tokens)):
+    last_token = tokens[-1] if tokens else None
+    word = _word(last_token)
+    if last_token is None or (word in _JOINS and not _opens_list(tokens) and not _closes_between(tokens)):
         return _fields(values)
     if word in _COMPARING or _opens_list(tokens) or _closes_between(tokens):
         return _values(_field_before(tokens), typed, values)
     if word == "is":
         return [("null", "word", "absent"), ("not null", "word", "present")]
     name = ALIASES.get(word, word)
-    if last.kind in ("name", "property") and word not in KEYWORDS and (name in FIELDS or last.kind == "property"):
-        kind: Kind = "property" if last.kind == "property" else FIELDS[name].kind
+    if (
+        last_token.kind in ("name", "property")
+        and word not in KEYWORDS
+        and (name in FIELDS or last_token.kind == "property")
+    ):
+        kind: Kind = "property" if last_token.kind == "property" else FIELDS[name].kind
         if _is_operand(tokens):
             return _joins()
         return [(operator, "operator", "") for operator in _OPERATORS[kind]]
-    return _joins() if word in ("null", "true", "false", "now", ")") or last.kind not in ("name", "sign") else []
+    return _joins() if word in ("null", "true", "false", "now", ")") or last_token.kind not in ("name", "sign") else []
 
 
 def _fields(values: Values | None) -> list[tuple[str, Sort, str]]:
-    found: list[tuple[str, Sort, str]] = [(spec.name, "field", spec.about) for spec in FIELDS.values()]
-    found.append((f"{PROPERTIES}.", "field", "a property of the message"))
+    candidates: list[tuple[str, Sort, str]] = [(spec.name, "field", spec.about) for spec in FIELDS.values()]
+    candidates.append((f"{PROPERTIES}.", "field", "a property of the message"))
     for name in values(PROPERTIES) if values else ():
-        found.append((Field(name, True).label, "field", "a property of the message"))
-    return [*found, ("not", "word", "the opposite")]
+        candidates.append((Field(name, True).label, "field", "a property of the message"))
+    return [*candidates, ("not", "word", "the opposite")]
 
 
 def _joins() -> list[tuple[str, Sort, str]]:
@@ -122,16 +143,16 @@ def _values(field: Token | None, typed: str, values: Values | None) -> list[tupl
         return []
     spec = None if field.kind == "property" else FIELDS.get(ALIASES.get(field.text, field.text))
     kind: Kind = spec.kind if spec else "property"
-    found: list[tuple[str, Sort, str]] = []
+    candidates: list[tuple[str, Sort, str]] = []
     if kind == "condition":
         return [("true", "value", ""), ("false", "value", "")]
     if kind == "time":
-        found = [("now - 5m", "value", "five minutes ago"), ("now - 1h", "value", "an hour ago")]
+        candidates = [("now - 5m", "value", "five minutes ago"), ("now - 1h", "value", "an hour ago")]
     if kind in ("text", "list", "property"):
-        known = spec.words if spec and spec.words else tuple(values(_label(field))) if values else ()
+        known_values = spec.words if spec and spec.words else tuple(values(_label(field))) if values else ()
         mark = typed[:1] if typed[:1] == "'" else '"'
-        found = [(quote(item) if mark == '"' else _single(item), "value", "") for item in known]
-    return found
+        candidates = [(quote(item) if mark == '"' else _single(item), "value", "") for item in known_values]
+    return candidates
 
 
 def _single(text: str) -> str:
@@ -149,7 +170,7 @@ def _word(token: Token | None) -> str:
 
 
 def _field_before(tokens: list[Token]) -> Token | None:
-    """The field on the left of the comparison that is being typed."""
+    """Return the field on the left of the comparison that is being typed."""
     for token in reversed(tokens):
         if token.kind == "property" or (token.kind == "name" and ALIASES.get(token.text, token.text) in FIELDS):
             return token
@@ -159,12 +180,12 @@ def _field_before(tokens: list[Token]) -> Token | None:
 
 
 def _opens_list(tokens: list[Token]) -> bool:
-    """The last word is the parenthesis behind ``in``."""
+    """Return True if the last word is the parenthesis behind ``in``."""
     return len(tokens) > 1 and tokens[-1].text == "(" and _word(tokens[-2]) == "in"
 
 
 def _closes_between(tokens: list[Token]) -> bool:
-    """The last word is the ``and`` that belongs to a ``between``."""
+    """Return True if the last word is the ``and`` of a ``between``."""
     if _word(tokens[-1]) not in ("and", "&&"):
         return False
     for token in reversed(tokens[:-1]):
@@ -177,6 +198,6 @@ def _closes_between(tokens: list[Token]) -> bool:
 
 
 def _is_operand(tokens: list[Token]) -> bool:
-    """The last word is a field on the right of a comparison."""
-    before = _word(tokens[-2]) if len(tokens) > 1 else ""
-    return before in _COMPARING or before in ("+", "-", "&")
+    """Return True if the last word is a field on the right of a comparison."""
+    previous_word = _word(tokens[-2]) if len(tokens) > 1 else ""
+    return previous_word in _COMPARING or previous_word in ("+", "-", "&")

@@ -1,4 +1,4 @@
-"""Tree → one Python closure that says yes or no to a unit or a record. A comparison with null is false."""
+"""Turn a tree into one Python closure that tests a unit or a record. A comparison with null is false."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from engine.query.tree import (
 )
 
 REGEX_LIMIT = 1 << 16
-"""Characters of a text that a regular expression sees."""
+"""Number of characters of a text that a regular expression searches."""
 Form = Literal["unit", "record"]
 Test = Callable[[Any], bool]
 FileOf = Callable[[int], str | None]
@@ -52,15 +52,15 @@ _TEXT_TESTS: dict[str, Callable[[str, str], bool]] = {
 
 
 def closure(node: Node, form: Form, file_of: FileOf | None = None) -> Test:
-    """The test that ``node`` makes of records in ``form``; ``file_of`` names the commit log file of an offset."""
+    """Return the test of ``node`` for records in ``form``; ``file_of`` names the commit log file of an offset."""
     match node:
         case Not(item):
             inner = closure(item, form, file_of)
             return lambda record: not inner(record)
         case And(items):
-            return _every(tuple(closure(item, form, file_of) for item in items))
+            return _all_tests(tuple(closure(item, form, file_of) for item in items))
         case Or(items):
-            return _some(tuple(closure(item, form, file_of) for item in items))
+            return _any_test(tuple(closure(item, form, file_of) for item in items))
         case Compare(sign, left, right):
             return _comparison(sign, left, right, form, file_of)
         case Constant(value, _):
@@ -75,18 +75,18 @@ def closure(node: Node, form: Form, file_of: FileOf | None = None) -> Test:
 
 
 def getter(node: Node, form: Form, file_of: FileOf | None = None) -> Getter:
-    """What ``node`` gives for a record: a value, or a truth value where it is a condition."""
+    """Return a function that computes ``node`` for a record: a value, or a truth value if it is a condition."""
     match node:
         case Constant(value, _):
             return lambda _: value
         case Now(ms, _):
             return lambda _: ms
-        case Field(name, is_property, told):
+        case Field(name, is_property, own_spec):
             if is_property:
                 return property_getters(name)[form == "record"]
             if name == "file" and form == "unit" and file_of is not None:
                 return lambda unit: file_of(unit.offset)
-            spec = told or FIELDS[name]
+            spec = own_spec or FIELDS[name]
             return spec.unit if form == "unit" else spec.record
         case Arithmetic(sign, left, right, _):
             return _sum(_SUMS[sign], getter(left, form, file_of), getter(right, form, file_of))
@@ -94,34 +94,37 @@ def getter(node: Node, form: Form, file_of: FileOf | None = None) -> Getter:
             return closure(node, form, file_of)
 
 
-def _every(tests: tuple[Test, ...]) -> Test:
+def _all_tests(tests: tuple[Test, ...]) -> Test:
     if len(tests) == 2:
-        first, second = tests
-        return lambda record: first(record) and second(record)
+        first_test, second_test = tests
+        return lambda record: first_test(record) and second_test(record)
     return lambda record: all(test(record) for test in tests)
 
 
-def _some(tests: tuple[Test, ...]) -> Test:
+def _any_test(tests: tuple[Test, ...]) -> Test:
     if len(tests) == 2:
-        first, second = tests
-        return lambda record: first(record) or second(record)
+        first_test, second_test = tests
+        return lambda record: first_test(record) or second_test(record)
     return lambda record: any(test(record) for test in tests)
 
 
-def _sum(add: Callable[[Any, Any], Any], left: Getter, right: Getter) -> Getter:
+def _sum(add: Callable[[Any, Any], Any], get_left: Getter, get_right: Getter) -> Getter:
     def read(record: object) -> object:
-        a, b = left(record), right(record)
+        a, b = get_left(record), get_right(record)
         return None if a is None or b is None else add(a, b)
 
     return read
 
 
-def _comparison(sign: str, left: Node, right: Node, form: Form, file_of: FileOf | None) -> Test:
+def _comparison(sign: str, left_node: Node, right_node: Node, form: Form, file_of: FileOf | None) -> Test:
     test = _COMPARISONS[sign]
-    a, b = _as(left, right, form, file_of), _as(right, left, form, file_of)
-    if kind_of(left) == "list":
+    a, b = (
+        _operand_getter(left_node, right_node, form, file_of),
+        _operand_getter(right_node, left_node, form, file_of),
+    )
+    if kind_of(left_node) == "list":
         return _in_list(a, b, sign == "!=")
-    if isinstance(right, Constant | Now):
+    if isinstance(right_node, Constant | Now):
         constant = b(None)
 
         def with_constant(record: object) -> bool:
@@ -131,24 +134,26 @@ def _comparison(sign: str, left: Node, right: Node, form: Form, file_of: FileOf 
         return with_constant
 
     def with_both(record: object) -> bool:
-        value, other = a(record), b(record)
-        return value is not None and other is not None and test(value, other)
+        value, right_value = a(record), b(record)
+        return value is not None and right_value is not None and test(value, right_value)
 
     return with_both
 
 
 def _in_list(texts: Getter, sought: Getter, negated: bool) -> Test:
     def any_is(record: object) -> bool:
-        found, text = texts(record), sought(record)
-        return found is not None and text is not None and (text in found) is not negated
+        values, text = texts(record), sought(record)
+        return values is not None and text is not None and (text in values) is not negated
 
     return any_is
 
 
-def _as(node: Node, other: Node, form: Form, file_of: FileOf | None) -> Getter:
-    """The getter of ``node`` where it is compared with ``other``: a property beside a number is read as one."""
+def _operand_getter(node: Node, compared_with: Node, form: Form, file_of: FileOf | None) -> Getter:
+    """Return the getter of ``node`` for a comparison with ``compared_with``: a property beside a number is read as a
+    number.
+    """
     read = getter(node, form, file_of)
-    if kind_of(node) != "property" or kind_of(other) not in ("number", "time", "duration"):
+    if kind_of(node) != "property" or kind_of(compared_with) not in ("number", "time", "duration"):
         return read
 
     def as_number(record: object) -> int | None:
@@ -159,25 +164,25 @@ def _as(node: Node, other: Node, form: Form, file_of: FileOf | None) -> Getter:
 
 
 def _value_test(node: TextTest | Matches | In | Between | IsNull, form: Form, file_of: FileOf | None) -> Test:
-    left = getter(node.left, form, file_of)
+    get_operand = getter(node.operand, form, file_of)
     negated = node.negated
     match node:
         case IsNull():
-            return lambda record: (left(record) is None) is not negated
+            return lambda record: (get_operand(record) is None) is not negated
         case In():
             return _in(node, form, file_of)
         case Between():
             return _between(node, form, file_of)
         case Matches():
             search = compiled(node.pattern, node.flags).search
-            return _on_texts(node.left, left, lambda text: search(text[:REGEX_LIMIT]) is not None, negated)
+            return _on_texts(node.operand, get_operand, lambda text: search(text[:REGEX_LIMIT]) is not None, negated)
         case TextTest(word, _, Constant(str(sought), _), _):
             if word == "like":
-                return _on_texts(node.left, left, like(sought), negated)
+                return _on_texts(node.operand, get_operand, like(sought), negated)
             test = _TEXT_TESTS[word]
-            return _on_texts(node.left, left, lambda text: test(text, sought), negated)
+            return _on_texts(node.operand, get_operand, lambda text: test(text, sought), negated)
         case TextTest():
-            return _with_field(node, left, getter(node.right, form, file_of))
+            return _with_field(node, get_operand, getter(node.right, form, file_of))
 
 
 def _on_texts(node: Value, read: Getter, test: Callable[[str], bool], negated: bool) -> Test:
@@ -196,15 +201,15 @@ def _on_texts(node: Value, read: Getter, test: Callable[[str], bool], negated: b
     return one_text
 
 
-def _with_field(node: TextTest, left: Getter, right: Getter) -> Test:
+def _with_field(node: TextTest, get_operand: Getter, get_right: Getter) -> Test:
     test = _TEXT_TESTS[node.word]
-    is_list, negated = kind_of(node.left) == "list", node.negated
+    is_list, negated = kind_of(node.operand) == "list", node.negated
 
     def both(record: object) -> bool:
-        found, sought = left(record), right(record)
-        if found is None or sought is None:
+        left_value, sought = get_operand(record), get_right(record)
+        if left_value is None or sought is None:
             return False
-        texts = found if is_list else (found,)
+        texts = left_value if is_list else (left_value,)
         return any(test(text, sought) for text in texts) is not negated
 
     return both
@@ -214,21 +219,21 @@ def _in(node: In, form: Form, file_of: FileOf | None) -> Test:
     negated = node.negated
     texts = frozenset(item.value for item in node.items if isinstance(item.value, str))
     numbers = frozenset(item.value for item in node.items if not isinstance(item.value, str))
-    left = getter(node.left, form, file_of)
-    if kind_of(node.left) == "list":
-        return _on_list(left, texts, negated)
-    if kind_of(node.left) == "property" and numbers:
-        as_number = _as(node.left, Constant(0, "number"), form, file_of)
+    get_value = getter(node.operand, form, file_of)
+    if kind_of(node.operand) == "list":
+        return _on_list(get_value, texts, negated)
+    if kind_of(node.operand) == "property" and numbers:
+        as_number = _operand_getter(node.operand, Constant(0, "number"), form, file_of)
 
         def property_in(record: object) -> bool:
-            text = left(record)
+            text = get_value(record)
             return text is not None and (text in texts or as_number(record) in numbers) is not negated
 
         return property_in
     values = texts | numbers
 
     def value_in(record: object) -> bool:
-        value = left(record)
+        value = get_value(record)
         return value is not None and (value in values) is not negated
 
     return value_in
@@ -243,12 +248,18 @@ def _on_list(read: Getter, sought: frozenset[Any], negated: bool) -> Test:
 
 
 def _between(node: Between, form: Form, file_of: FileOf | None) -> Test:
-    low, high = _as(node.low, node.left, form, file_of), _as(node.high, node.left, form, file_of)
-    above, below = _as(node.left, node.low, form, file_of), _as(node.left, node.high, form, file_of)
+    get_low, get_high = (
+        _operand_getter(node.lower, node.operand, form, file_of),
+        _operand_getter(node.upper, node.operand, form, file_of),
+    )
+    value_for_low, value_for_high = (
+        _operand_getter(node.operand, node.lower, form, file_of),
+        _operand_getter(node.operand, node.upper, form, file_of),
+    )
     negated = node.negated
 
     def inside(record: object) -> bool:
-        a, b, bottom, top = above(record), below(record), low(record), high(record)
+        a, b, bottom, top = value_for_low(record), value_for_high(record), get_low(record), get_high(record)
         if a is None or b is None or bottom is None or top is None:
             return False
         return bool(bottom <= a and b <= top) is not negated
@@ -257,9 +268,9 @@ def _between(node: Between, form: Form, file_of: FileOf | None) -> Test:
 
 
 def like(pattern: str) -> Callable[[str], bool]:
-    """SQL's pattern: ``%`` for any characters, ``_`` for one, a backslash takes the meaning from the next."""
+    """Return a test for SQL's pattern: ``%`` for any characters, ``_`` for one, a backslash escapes the next."""
     pieces = []
     for piece in re.findall(r"\\.|.", pattern, re.DOTALL):
         pieces.append(".*" if piece == "%" else "." if piece == "_" else re.escape(piece[-1]))
-    whole = re.compile("".join(pieces), re.DOTALL).fullmatch
-    return lambda text: whole(text[:REGEX_LIMIT]) is not None
+    match_all = re.compile("".join(pieces), re.DOTALL).fullmatch
+    return lambda text: match_all(text[:REGEX_LIMIT]) is not None

@@ -1,8 +1,9 @@
-"""The fields of the filter language: name, kind, and how a unit or a record in JSON's names gives the value; and the
-grammar in words, for the command line's help and the viewer's.
+"""The fields of the filter language: name, kind, and how to read the value from a unit or a record; and the grammar
+in words, for the command line's help and the window's.
 
-Names are those of the ``unit`` record. A getter gives None where the value is absent; damage in a foreign record (a
-text where a number belongs) counts as absent too.
+Names are those of the ``unit`` record. A getter returns None if the value is absent. Damage in a foreign record
+(a text in the place of a number) counts as absent too.
+
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PROPERTIES = "properties"
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """One field: ``unit`` and ``record`` read it, ``column`` has its numbers, ``words`` are all texts it can have."""
+    """A field: ``unit`` and ``record`` read it, ``column`` has its numbers, ``words`` are all texts it can have."""
 
     name: str
     kind: Kind
@@ -45,10 +46,11 @@ class FieldSpec:
 
 
 def transaction_word(sys_flag: int, topic: str | None) -> str | None:
-    """``half``, ``commit``, ``rollback``, ``op``, or None outside transactions.
+    """Return ``half``, ``commit``, ``rollback``, ``op``, or None outside transactions.
 
-    Brokers keep half units under a topic of their own and clear the bits there (docs/formats/transactions.md); other
-    writers set the bits.
+    Brokers keep half units under a topic of their own and clear the bits there (docs/formats/transactions.md);
+    other writers set the bits.
+
     """
     if topic == HALF_TOPIC:
         return "half"
@@ -59,7 +61,7 @@ def transaction_word(sys_flag: int, topic: str | None) -> str | None:
 
 
 def is_delayed(topic: str) -> bool:
-    """A unit under this topic waits, or waited, for its delivery time."""
+    """Return True for a topic in which units wait, or waited, for their delivery time."""
     return topic in (message.SCHEDULE_TOPIC, TIMER_TOPIC)
 
 
@@ -92,7 +94,7 @@ def _body_of_unit(unit: Unit) -> str | None:
 
 
 def _body_of_record(record: Mapping[str, Any]) -> str | None:
-    """Bytes as stored, or base64 of them as the records carry it."""
+    """Return the body: bytes as stored, or decoded from the base64 of the records."""
     body = record.get("body")
     if isinstance(body, str):
         try:
@@ -108,7 +110,7 @@ def _body_text(body: bytes, sys_flag: int) -> str | None:
 
 
 def _stated_offset(record: Mapping[str, Any]) -> int | None:
-    """The records name it only where it differs."""
+    """Return the unit's own offset; records have it only if it differs."""
     name = "physicalOffsetField" if "physicalOffsetField" in record else "physicalOffset"
     stated: int | None = _number(name)(record)
     return stated
@@ -129,7 +131,7 @@ def _topic(record: Mapping[str, Any]) -> str:
 
 
 def property_getters(name: str) -> tuple[Getter, Getter]:
-    """Getters of the property ``name``: of a unit, of a record."""
+    """Return the getters of the property ``name``: for a unit, for a record."""
 
     def record(item: Mapping[str, Any]) -> str | None:
         properties = item.get(PROPERTIES)
@@ -140,10 +142,10 @@ def property_getters(name: str) -> tuple[Getter, Getter]:
 
 
 def _of_unit(field: Field, kind: Kind) -> FieldSpec:
-    """A field as it stands in units and records; what is read otherwise is in :data:`_OTHERWISE`."""
+    """Return the spec of a field of units and records; exceptions are in :data:`_SPECIAL_GETTERS`."""
     plain: Getter = attrgetter(field.attribute) if field.attribute else lambda _: None
     record = {"list": _texts, "text": _text}.get(kind, _number)(field.name)
-    unit, record = _OTHERWISE.get(field.name, (plain, record))
+    unit, record = _SPECIAL_GETTERS.get(field.name, (plain, record))
     column = field.attribute if field.column and kind != "text" else None
     return FieldSpec(field.name, kind, field.in_filters, unit, record, column, field.words)
 
@@ -158,7 +160,7 @@ def _flag(name: str, about: str, test: Callable[[int, str], bool]) -> FieldSpec:
     )
 
 
-_OTHERWISE: dict[str, tuple[Getter, Getter]] = {
+_SPECIAL_GETTERS: dict[str, tuple[Getter, Getter]] = {
     "keys": (lambda unit: unit.keys or None, _texts("keys")),
     "body": (_body_of_unit, _body_of_record),
     "physicalOffsetField": (lambda unit: unit.physical_offset, _stated_offset),
@@ -183,10 +185,10 @@ _ALL = (
 )
 
 FIELDS: dict[str, FieldSpec] = {spec.name: spec for spec in _ALL}
-"""Every field by its name, in the order in which completion offers them; properties come beside them."""
+"""Every field by its name, in the order of completion; properties are not in the table."""
 
 ALIASES = {"tag": "tags", "key": "keys", "queue": "queueId"}
-"""Other names of fields: what the heads of the tables and most people call them."""
+"""Other names of fields, as in the column heads of the tables."""
 
 BY_TOPIC = frozenset({"topic", "delayed", "retry", "deadLetter"})
 """Fields whose value follows from the topic alone."""

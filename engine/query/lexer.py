@@ -1,4 +1,6 @@
-"""Words of a filter text: numbers, texts, regular expressions, names and signs, each with its place in characters."""
+"""Split a filter text into words: numbers, texts, regular expressions, names and signs, each with its place in
+characters.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ TokenKind = Literal["number", "duration", "text", "regex", "property", "name", "
 
 SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-LONGEST = 1 << 16
-"""Characters of the longest filter text."""
-LARGEST = (1 << 63) - 1
+MAX_FILTER_CHARS = 1 << 16
+"""Maximum number of characters of a filter text."""
+MAX_NUMBER = (1 << 63) - 1
 
 _SPACE = re.compile(r"\s*")
 _UNIT = "|".join([*SIZES, *DURATIONS])
 _NUMBER = re.compile(
-    rf"(0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)(\.[0-9]+)?(\s+(?:{_UNIT})(?!\w)|[^\W\d_]*)"  # a space may part them
+    rf"(0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)(\.[0-9]+)?(\s+(?:{_UNIT})(?!\w)|[^\W\d_]*)"  # a space between them is allowed
 )
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROPERTY_NAME = re.compile(r"[\w$]+")
@@ -39,12 +41,12 @@ _CURLY = dict.fromkeys("“”„", '"') | dict.fromkeys("‘’", "'")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word: ``value`` is the number, the text's characters, the property's name, or (pattern, flags)."""
+    """A word. ``value`` is the number, the text's characters, the property's name, or (pattern, flags)."""
 
     kind: TokenKind
     text: str
     value: int | str | tuple[str, str]
-    at: int
+    position: int
 
     @property
     def length(self) -> int:
@@ -52,75 +54,83 @@ class Token:
 
     @property
     def end(self) -> int:
-        return self.at + len(self.text)
+        return self.position + len(self.text)
 
 
 def words(text: str) -> list[Token]:
-    """Every word of ``text``, last one of kind ``end``; raises :class:`BadFilter` at the first that is none."""
-    if len(text) > LONGEST:
-        raise BadFilter(f"the filter has {len(text):,} characters; at most {LONGEST:,} are read", LONGEST)
-    found: list[Token] = []
-    at = 0
+    """Return every word of ``text``, the last one of kind ``end``; raises :class:`BadFilter` at the first invalid
+    word.
+    """
+    if len(text) > MAX_FILTER_CHARS:
+        raise BadFilter(
+            f"the filter has {len(text):,} characters; at most {MAX_FILTER_CHARS:,} are read", MAX_FILTER_CHARS
+        )
+    tokens: list[Token] = []
+    position = 0
     while True:
-        at = _after_space(text, at)
-        if at == len(text):
-            found.append(Token("end", "", "", at))
-            return found
-        word = _word(text, at)
-        found.append(word)
-        at = word.end
+        position = _after_space(text, position)
+        if position == len(text):
+            tokens.append(Token("end", "", "", position))
+            return tokens
+        word = _word(text, position)
+        tokens.append(word)
+        position = word.end
 
 
-def _word(text: str, at: int) -> Token:
-    first = text[at]
-    if first.isdecimal():
-        return _number(text, at)
-    if first in "'\"":
-        raw = _quoted(text, at)
-        return Token("text", raw, _unescaped(raw, at), at)
-    if first == "/":
-        return _regex(text, at)
-    if match := _NAME.match(text, at):
-        return _property(text, at, match.end()) if match[0] == "properties" else Token("name", match[0], match[0], at)
-    if match := _SIGN.match(text, at):
-        return Token("sign", match[0], match[0], at)
-    if first in _CURLY:
-        raise BadFilter(f"texts stand in straight quotes, {_CURLY[first]}, not in {first}", at)
-    raise BadFilter(f"{first!r} has no meaning here{_HINTS.get(first, '')}", at)
+def _word(text: str, position: int) -> Token:
+    character = text[position]
+    if character.isdecimal():
+        return _number(text, position)
+    if character in "'\"":
+        raw = _quoted(text, position)
+        return Token("text", raw, _unescaped(raw, position), position)
+    if character == "/":
+        return _regex(text, position)
+    if match := _NAME.match(text, position):
+        return (
+            _property(text, position, match.end())
+            if match[0] == "properties"
+            else Token("name", match[0], match[0], position)
+        )
+    if match := _SIGN.match(text, position):
+        return Token("sign", match[0], match[0], position)
+    if character in _CURLY:
+        raise BadFilter(f"texts stand in straight quotes, {_CURLY[character]}, not in {character}", position)
+    raise BadFilter(f"{character!r} has no meaning here{_HINTS.get(character, '')}", position)
 
 
-def _number(text: str, at: int) -> Token:
-    match = _NUMBER.match(text, at)
+def _number(text: str, position: int) -> Token:
+    match = _NUMBER.match(text, position)
     if match is None:
-        raise BadFilter("numbers are written with the digits 0 to 9", at)
+        raise BadFilter("numbers are written with the digits 0 to 9", position)
     digits, fraction, unit = match[1], match[2], match[3].strip()
     if fraction:
-        raise BadFilter(f"{match[0]} is no whole number; numbers here have no fraction", at, len(match[0]))
+        raise BadFilter(f"{match[0]} is no whole number; numbers here have no fraction", position, len(match[0]))
     if "__" in digits or digits.endswith("_"):
-        raise BadFilter(f"in {digits} an underscore must stand between two digits", at, len(digits))
+        raise BadFilter(f"in {digits} an underscore must stand between two digits", position, len(digits))
     try:
         value = int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
     except ValueError:
-        raise BadFilter(f"{digits[:20]}… has too many digits", at, len(digits)) from None
+        raise BadFilter(f"{digits[:20]}… has too many digits", position, len(digits)) from None
     if unit not in SIZES and unit not in DURATIONS and unit:
-        known = " ".join([*SIZES, *DURATIONS])
-        raise BadFilter(f"{unit} is no unit of size or time; known are {known}", at + len(digits), len(unit))
+        units = " ".join([*SIZES, *DURATIONS])
+        raise BadFilter(f"{unit} is no unit of size or time; known are {units}", position + len(digits), len(unit))
     value *= SIZES.get(unit) or DURATIONS.get(unit) or 1
-    if value > LARGEST + 1:
-        raise BadFilter(f"{match[0]} does not fit 64 bits; the largest number is {LARGEST}", at, len(match[0]))
-    return Token("duration" if unit in DURATIONS else "number", match[0], value, at)
+    if value > MAX_NUMBER + 1:
+        raise BadFilter(f"{match[0]} does not fit 64 bits; the largest number is {MAX_NUMBER}", position, len(match[0]))
+    return Token("duration" if unit in DURATIONS else "number", match[0], value, position)
 
 
-def _quoted(text: str, at: int) -> str:
-    end = at + 1
+def _quoted(text: str, position: int) -> str:
+    end = position + 1
     while end < len(text):
-        if text[end] == text[at]:
-            return text[at : end + 1]
+        if text[end] == text[position]:
+            return text[position : end + 1]
         end += 2 if text[end] == "\\" else 1
-    raise BadFilter(f"the text that begins here has no closing {text[at]}", at, len(text) - at)
+    raise BadFilter(f"the text that begins here has no closing {text[position]}", position, len(text) - position)
 
 
-def _unescaped(raw: str, at: int) -> str:
+def _unescaped(raw: str, position: int) -> str:
     def plain(match: re.Match[str]) -> str:
         code = match[1]
         if code[0] in "uUx" and len(code) > 1:
@@ -130,28 +140,28 @@ def _unescaped(raw: str, at: int) -> str:
         elif code in _SIMPLE_ESCAPES:
             return _SIMPLE_ESCAPES[code]
         raise BadFilter(
-            f"\\{code} is no escape; a backslash itself is written \\\\", at + 1 + match.start(), len(match[0])
+            f"\\{code} is no escape; a backslash itself is written \\\\", position + 1 + match.start(), len(match[0])
         )
 
     return _ESCAPE.sub(plain, raw[1:-1])
 
 
-def _regex(text: str, at: int) -> Token:
-    match = _REGEX.match(text, at)
+def _regex(text: str, position: int) -> Token:
+    match = _REGEX.match(text, position)
     if match is None:
-        raise BadFilter("the regular expression that begins here has no closing /", at, len(text) - at)
-    return Token("regex", match[0], (match[1], match[2]), at)
+        raise BadFilter("the regular expression that begins here has no closing /", position, len(text) - position)
+    return Token("regex", match[0], (match[1], match[2]), position)
 
 
-def _property(text: str, at: int, end: int) -> Token:
-    """``properties.NAME`` or ``properties["NAME"]`` as one word."""
+def _property(text: str, position: int, end: int) -> Token:
+    """Read ``properties.NAME`` or ``properties["NAME"]`` as one word."""
     if text.startswith(".", end):
         match = _PROPERTY_NAME.match(text, end + 1)
         if match is None:
-            raise BadFilter("a property's name follows the point: properties.NAME", at, end + 1 - at)
+            raise BadFilter("a property's name follows the point: properties.NAME", position, end + 1 - position)
         if text.startswith(".", match.end()):
             raise BadFilter('a name with a point in it is written properties["a.b"]', match.end())
-        return Token("property", text[at : match.end()], match[0], at)
+        return Token("property", text[position : match.end()], match[0], position)
     bracket = _after_space(text, end)
     if text.startswith("[", bracket):
         quote = _after_space(text, bracket + 1)
@@ -161,17 +171,17 @@ def _property(text: str, at: int, end: int) -> Token:
         close = _after_space(text, quote + len(raw))
         if not text.startswith("]", close):
             raise BadFilter("] is missing behind the property's name", min(close, len(text) - 1))
-        return Token("property", text[at : close + 1], _unescaped(raw, quote), at)
-    raise BadFilter('name one property: properties.NAME or properties["NAME"]', at, end - at)
+        return Token("property", text[position : close + 1], _unescaped(raw, quote), position)
+    raise BadFilter('name one property: properties.NAME or properties["NAME"]', position, end - position)
 
 
-def _after_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+def _after_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def quote(text: str) -> str:
-    """``text`` as the language writes it: double quotes, control characters and lone surrogates escaped."""
+    """Write ``text`` as a literal: in double quotes, with control characters and lone surrogates escaped."""
     pieces = []
     for character in text:
         code = ord(character)
@@ -185,10 +195,10 @@ def quote(text: str) -> str:
 
 
 def without_values(text: str) -> str:
-    """The filter with ``…`` for each number, time, text and expression: what it asks of, and not for what."""
+    """Return the filter with ``…`` for each number, time, text and expression, so that it shows only the fields."""
     pieces, done = [], 0
     for word in words(text):
         if word.kind in ("number", "duration", "text", "regex"):
-            pieces += [text[done : word.at], "…"]
+            pieces += [text[done : word.position], "…"]
             done = word.end
     return "".join((*pieces, text[done:]))

@@ -1,6 +1,8 @@
-"""Filter text → tree, by binding strength (Pratt's way). Complaints carry the place of the offending word.
+"""Parse a filter text into a tree by binding strength (Pratt parser), and check the kinds of its values.
 
-Which values a filter may compare, add or search: every mistake of kind is found while the text is read.
+Errors have the place of the invalid word. Every mistake of kind (values that cannot be compared, added or
+searched) is found while the text is parsed.
+
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from engine.errors import BadFilter
 from engine.query.fields import ALIASES, FIELDS, FieldSpec, Kind
-from engine.query.lexer import LARGEST, Token, words
+from engine.query.lexer import MAX_NUMBER, Token, words
 from engine.query.tree import (
     AND,
     ATOM,
@@ -43,7 +45,7 @@ from engine.query.tree import (
     literal_text,
 )
 
-DEEPEST = 100
+MAX_DEPTH = 100
 KEYWORDS = frozenset(
     "and or not in contains startswith endswith like matches between is null true false now".split()  # noqa: SIM905
 )
@@ -52,7 +54,7 @@ _JOINING = {"&&": "and", "||": "or", "!": "not"}
 _LEVELS = {"or": OR, "and": AND, "&": BITS, "+": SUM, "-": SUM} | dict.fromkeys(_SIGNS, COMPARE)
 _LEVELS |= dict.fromkeys(("in", "contains", "startswith", "endswith", "like", "matches", "between", "is"), COMPARE)
 _NEGATABLE = ("in", "contains", "startswith", "endswith", "like", "matches", "between")
-_INSTEAD = {
+_SUGGESTED_FIELDS = {
     **ALIASES,
     "offset": "physicalOffset",
     "phyOffset": "physicalOffset",
@@ -70,20 +72,22 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def tree_of(text: str, now_ms: int, zone: tzinfo | None, fields: Mapping[str, FieldSpec] = FIELDS) -> Node:
-    """The tree of ``text``; an empty text is the filter that takes everything. ``fields`` is
-    the table of fields. Raises :class:`BadFilter`.
+    """Return the tree of ``text``; an empty text is the filter that matches everything.
+
+    ``fields`` is the table of fields. Raises :class:`BadFilter`.
+
     """
     parser = _Parser(text, now_ms, zone, fields)
     if parser.at_end():
         return Constant(True, "condition")
-    found = parser.expression(OR)
+    root = parser.expression(OR)
     if not parser.at_end():
         raise parser.unexpected()
-    return condition(found)
+    return condition(root)
 
 
 def compiled(pattern: str, flags: str) -> re.Pattern[str]:
-    """The regular expression; raises ``re.error``, ``OverflowError`` or ``RecursionError`` as ``re`` does."""
+    """Return the regular expression; raises ``re.error``, ``OverflowError`` or ``RecursionError`` as ``re`` does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         bits = re.NOFLAG
@@ -100,105 +104,111 @@ class _Parser:
         self._depth = 0
         self._now = now_ms
         self._zone = zone
-        self._beside: Node | None = None  # what the value being read will be compared with
+        self._compared_with: Node | None = None  # the node with which the next value will be compared
 
     @property
-    def here(self) -> Token:
+    def current(self) -> Token:
         return self._words[self._next]
 
     def at_end(self) -> bool:
-        """Every word is read."""
-        return self.here.kind == "end"
+        """Return True if every word is read."""
+        return self.current.kind == "end"
 
     def expression(self, least: int) -> Span:
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise BadFilter(f"the filter is nested deeper than {DEEPEST} levels", self.here.at, self.here.length)
-        left = self._prefix(least)
+        if self._depth > MAX_DEPTH:
+            raise BadFilter(
+                f"the filter is nested deeper than {MAX_DEPTH} levels", self.current.position, self.current.length
+            )
+        operand = self._prefix(least)
         for number in range(len(self._words)):
             level = self._level()
             if level is None or level < least:
                 break
-            if level > COMPARE and number + self._depth > DEEPEST:
-                raise BadFilter(f"more than {DEEPEST} terms in one sum", self.here.at, self.here.length)
-            left = self._joined(left) if level < NOT else self._infix(left, level)
+            if level > COMPARE and number + self._depth > MAX_DEPTH:
+                raise BadFilter(f"more than {MAX_DEPTH} terms in one sum", self.current.position, self.current.length)
+            operand = self._chain(operand) if level < NOT else self._infix(operand, level)
         self._depth -= 1
-        return left
+        return operand
 
     def unexpected(self) -> BadFilter:
-        """The complaint about the word that is next."""
-        token = self.here
+        """Return the error for the next word."""
+        token = self.current
         if token.kind == "end":
-            return BadFilter("the filter ends too early; a field or a value is expected", token.at)
+            return BadFilter("the filter ends too early; a field or a value is expected", token.position)
         if _SIGNS.get(token.text):
-            return BadFilter("comparisons do not chain; use between, or join two with and", token.at, token.length)
+            return BadFilter(
+                "comparisons do not chain; use between, or join two with and", token.position, token.length
+            )
         if token.kind == "name" and _keyword(token) not in KEYWORDS:
             return BadFilter(
-                f"{token.text!r} is not expected here; and, or, or a comparison is", token.at, token.length
+                f"{token.text!r} is not expected here; and, or, or a comparison is", token.position, token.length
             )
-        return BadFilter(f"{token.text} is not expected here", token.at, token.length)
+        return BadFilter(f"{token.text} is not expected here", token.position, token.length)
 
     def _level(self) -> int | None:
-        word = _keyword(self.here)
+        word = _keyword(self.current)
         if word == "not":
-            following = _keyword(self._words[self._next + 1]) if self.here.kind != "end" else ""
+            following = _keyword(self._words[self._next + 1]) if self.current.kind != "end" else ""
             return COMPARE if following in _NEGATABLE else None
         return _LEVELS.get(word)
 
     def _take(self) -> Token:
-        token = self.here
+        token = self.current
         if token.kind != "end":
             self._next += 1
         return token
 
-    def _expect(self, word: str, after: str) -> Token:
-        if _keyword(self.here) != word:
-            at_end = self.here.kind == "end"
-            what = f"{word} is missing {after}" if at_end else f"{word} is expected {after}, not {self.here.text}"
-            raise BadFilter(what, self.here.at, self.here.length)
+    def _expect(self, word: str, context: str) -> Token:
+        if _keyword(self.current) != word:
+            at_end = self.current.kind == "end"
+            problem = (
+                f"{word} is missing {context}" if at_end else f"{word} is expected {context}, not {self.current.text}"
+            )
+            raise BadFilter(problem, self.current.position, self.current.length)
         return self._take()
 
-    # -- what may begin a value or a condition
+    # -- begin of a value or a condition
 
     def _prefix(self, least: int) -> Span:
-        token = self.here
+        token = self.current
         match token.kind:
             case "number" | "duration":
                 return self._number(self._take(), minus=None)
             case "text":
                 self._take()
-                return Span(Constant(str(token.value), "text"), token.at, token.end)
+                return Span(Constant(str(token.value), "text"), token.position, token.end)
             case "property":
                 self._take()
-                return Span(Field(str(token.value), True), token.at, token.end)
+                return Span(Field(str(token.value), True), token.position, token.end)
             case "regex":
-                raise BadFilter("a regular expression follows matches: body matches /…/", token.at, token.length)
+                raise BadFilter("a regular expression follows matches: body matches /…/", token.position, token.length)
             case "name":
                 return self._name(token, least)
             case "sign" if token.text == "(":
                 return self._group()
             case "sign" if token.text == "-":
                 self._take()
-                if self.here.kind not in ("number", "duration"):
-                    raise BadFilter("a number follows a minus sign here", token.at)
+                if self.current.kind not in ("number", "duration"):
+                    raise BadFilter("a number follows a minus sign here", token.position)
                 return self._number(self._take(), minus=token)
             case "sign" if token.text == "!":
                 return self._not(least)
         raise (
             self.unexpected()
             if token.kind == "end"
-            else BadFilter(f"a field or a value is expected here, not {token.text}", token.at, token.length)
+            else BadFilter(f"a field or a value is expected here, not {token.text}", token.position, token.length)
         )
 
     def _number(self, token: Token, minus: Token | None) -> Span:
         number = int(token.value) if isinstance(token.value, int) else 0
-        at = minus.at if minus else token.at
-        if number > LARGEST and not minus:
+        position = minus.position if minus else token.position
+        if number > MAX_NUMBER and not minus:
             raise BadFilter(
-                f"{token.text} does not fit 64 bits; the largest number is {LARGEST}", token.at, token.length
+                f"{token.text} does not fit 64 bits; the largest number is {MAX_NUMBER}", token.position, token.length
             )
         kind = "duration" if token.kind == "duration" else "number"
-        return Span(Constant(-number if minus else number, kind), at, token.end)  # type: ignore[arg-type]
+        return Span(Constant(-number if minus else number, kind), position, token.end)  # type: ignore[arg-type]
 
     def _name(self, token: Token, least: int) -> Span:
         word = _keyword(token)
@@ -206,27 +216,27 @@ class _Parser:
             return self._not(least)
         if word in ("true", "false"):
             self._take()
-            return Span(Constant(word == "true", "condition"), token.at, token.end)
+            return Span(Constant(word == "true", "condition"), token.position, token.end)
         if word == "now":
             self._take()
-            return Span(Now(self._now), token.at, token.end)
+            return Span(Now(self._now), token.position, token.end)
         if word == "null":
             raise BadFilter(
-                "a comparison with null is never true; write is null or is not null", token.at, token.length
+                "a comparison with null is never true; write is null or is not null", token.position, token.length
             )
         if word in KEYWORDS:
-            raise BadFilter(f"a field or a value is expected before {token.text}", token.at, token.length)
+            raise BadFilter(f"a field or a value is expected before {token.text}", token.position, token.length)
         name = token.text if token.text in self._fields else ALIASES.get(token.text, token.text)
         spec = self._fields.get(name)
         if spec is None:
-            raise BadFilter(self._no_field(token.text), token.at, token.length)
+            raise BadFilter(self._no_field(token.text), token.position, token.length)
         self._take()
-        return Span(Field(name, False, None if self._fields is FIELDS else spec), token.at, token.end)
+        return Span(Field(name, False, None if self._fields is FIELDS else spec), token.position, token.end)
 
     def _no_field(self, name: str) -> str:
-        if self._beside is not None and kind_of(self._beside) in ("text", "property", "list"):
+        if self._compared_with is not None and kind_of(self._compared_with) in ("text", "property", "list"):
             return f'a text stands in quotes: "{name}"'
-        close = (_INSTEAD.get(name) or _INSTEAD.get(name.lower())) if self._fields is FIELDS else None
+        close = (_SUGGESTED_FIELDS.get(name) or _SUGGESTED_FIELDS.get(name.lower())) if self._fields is FIELDS else None
         if close is None:
             by_lower = {field.lower(): field for field in self._fields}
             near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
@@ -237,144 +247,146 @@ class _Parser:
 
     def _group(self) -> Span:
         opening = self._take()
-        before, self._beside = self._beside, None
+        outer_operand, self._compared_with = self._compared_with, None
         inner = self.expression(OR)
-        self._beside = before
-        if self.here.text != ")" or self.here.kind != "sign":
-            if self.here.kind == "end":
-                raise BadFilter("the parenthesis that begins here is not closed", opening.at)
+        self._compared_with = outer_operand
+        if self.current.text != ")" or self.current.kind != "sign":
+            if self.current.kind == "end":
+                raise BadFilter("the parenthesis that begins here is not closed", opening.position)
             raise self.unexpected()
-        return Span(inner.node, opening.at, self._take().end)
+        return Span(inner.node, opening.position, self._take().end)
 
     def _not(self, least: int) -> Span:
         token = self._take()
         if least > NOT:
-            raise BadFilter("not stands before a condition; put it in parentheses here", token.at, token.length)
+            raise BadFilter("not stands before a condition; put it in parentheses here", token.position, token.length)
         item = self.expression(NOT)
-        return Span(Not(condition(item)), token.at, item.end)
+        return Span(Not(condition(item)), token.position, item.end)
 
-    # -- what may follow
+    # -- continuation
 
-    def _joined(self, left: Span) -> Span:
-        """All items of one ``and`` or ``or`` chain."""
-        word = _keyword(self.here)
+    def _chain(self, operand: Span) -> Span:
+        """Read all items of one ``and`` or ``or`` chain."""
+        word = _keyword(self.current)
         join, level = (all_of, NOT) if word == "and" else (any_of, AND)
-        items = [condition(left)]
-        end = left.end
-        while _keyword(self.here) == word:
+        items = [condition(operand)]
+        end = operand.end
+        while _keyword(self.current) == word:
             self._take()
             item = self.expression(level)
             items.append(condition(item))
             end = item.end
-        return Span(join(*items), left.at, end)
+        return Span(join(*items), operand.position, end)
 
-    def _infix(self, left: Span, level: int) -> Span:
+    def _infix(self, operand: Span, level: int) -> Span:
         token = self._take()
         word = _keyword(token)
         if level > COMPARE:
-            right = self._right(left, ATOM if level == SUM else SUM)
-            a, b, kind = sum_kind(word, left, right, self._zone)
-            return Span(Arithmetic(word, a, b, kind), left.at, right.end)  # type: ignore[arg-type]
+            right = self._right(operand, ATOM if level == SUM else SUM)
+            a, b, kind = sum_kind(word, operand, right, self._zone)
+            return Span(Arithmetic(word, a, b, kind), operand.position, right.end)  # type: ignore[arg-type]
         negated = word == "not"
         if negated:
             word = _keyword(self._take())
         if word in _SIGNS:
-            found = self._comparison(_SIGNS[word], left)
+            result = self._comparison(_SIGNS[word], operand)
         elif word == "in":
-            found = self._in(left, negated)
+            result = self._in(operand, negated)
         elif word == "between":
-            found = self._between(left, negated)
+            result = self._between(operand, negated)
         elif word == "matches":
-            found = self._matches(left, negated)
+            result = self._matches(operand, negated)
         elif word == "is":
-            found = self._is(left)
+            result = self._is(operand)
         else:
-            found = self._text_test(word, left, negated)
+            result = self._text_test(word, operand, negated)
         if self._level() == COMPARE:
             raise (
                 self.unexpected()
-                if self.here.text in _SIGNS
+                if self.current.text in _SIGNS
                 else BadFilter(
-                    f"join conditions with and or or before {self.here.text}", self.here.at, self.here.length
+                    f"join conditions with and or or before {self.current.text}",
+                    self.current.position,
+                    self.current.length,
                 )
             )
-        return found
+        return result
 
-    def _right(self, left: Span, least: int) -> Span:
-        before, self._beside = self._beside, left.node
+    def _right(self, operand: Span, least: int) -> Span:
+        outer_operand, self._compared_with = self._compared_with, operand.node
         right = self.expression(least)
-        self._beside = before
+        self._compared_with = outer_operand
         return right
 
-    def _comparison(self, sign: str, left: Span) -> Span:
-        right = self._right(left, BITS)
-        a, b = comparable(sign, left, right, self._zone)
-        return Span(Compare(sign, a, b), left.at, right.end)
+    def _comparison(self, sign: str, operand: Span) -> Span:
+        right = self._right(operand, BITS)
+        a, b = comparable(sign, operand, right, self._zone)
+        return Span(Compare(sign, a, b), operand.position, right.end)
 
-    def _in(self, left: Span, negated: bool) -> Span:
+    def _in(self, operand: Span, negated: bool) -> Span:
         self._expect("(", "after in")
         items: list[Constant] = []
         while True:
-            item = self._right(left, BITS)
-            _, constant = comparable("=", left, item, self._zone)
+            item = self._right(operand, BITS)
+            _, constant = comparable("=", operand, item, self._zone)
             if not isinstance(constant, Constant):
-                raise item.wrong("a list holds numbers, texts or times")
+                raise item.error("a list holds numbers, texts or times")
             items.append(constant)
-            if self.here.text != ",":
+            if self.current.text != ",":
                 break
             self._take()
         end = self._expect(")", "after the list").end
-        return Span(In(value(left), tuple(items), negated), left.at, end)
+        return Span(In(value(operand), tuple(items), negated), operand.position, end)
 
-    def _between(self, left: Span, negated: bool) -> Span:
-        low = self._right(left, BITS)
+    def _between(self, operand: Span, negated: bool) -> Span:
+        low_bound = self._right(operand, BITS)
         self._expect("and", "after the lower bound of between")
-        high = self._right(left, BITS)
-        value, least = comparable("<=", left, low, self._zone)
-        value, most = comparable("<=", Span(value, left.at, left.end), high, self._zone)
-        return Span(Between(value, least, most, negated), left.at, high.end)
+        high_bound = self._right(operand, BITS)
+        value, low_value = comparable("<=", operand, low_bound, self._zone)
+        value, high_value = comparable("<=", Span(value, operand.position, operand.end), high_bound, self._zone)
+        return Span(Between(value, low_value, high_value, negated), operand.position, high_bound.end)
 
-    def _matches(self, left: Span, negated: bool) -> Span:
-        node = searchable(left, "matches")
-        token = self.here
+    def _matches(self, operand: Span, negated: bool) -> Span:
+        node = searchable(operand, "matches")
+        token = self.current
         if token.kind not in ("regex", "text"):
-            raise BadFilter("a regular expression follows matches: /…/ or a text", token.at, token.length)
+            raise BadFilter("a regular expression follows matches: /…/ or a text", token.position, token.length)
         self._take()
         pattern, flags = token.value if isinstance(token.value, tuple) else (str(token.value), "")
         for flag in flags:
             if flag not in _REGEX_FLAGS or flags.count(flag) > 1:
                 raise BadFilter(f"{flags!r}: flags are i, m, s and x, each once", token.end - len(flags), len(flags))
         if not pattern:
-            raise BadFilter("the regular expression is empty", token.at, token.length)
-        pattern = _ESCAPED.sub(lambda found: "/" if found[1] == "/" else found[0], pattern)
+            raise BadFilter("the regular expression is empty", token.position, token.length)
+        pattern = _ESCAPED.sub(lambda escape: "/" if escape[1] == "/" else escape[0], pattern)
         try:
             compiled(pattern, flags)
         except re.error as error:
-            place = token.at + 1 + min(error.pos or 0, max(0, token.length - 2))
+            place = token.position + 1 + min(error.pos or 0, max(0, token.length - 2))
             raise BadFilter(f"regular expression: {error.msg}", place) from None
         except (OverflowError, RecursionError):
-            raise BadFilter("regular expression: too large", token.at, token.length) from None
+            raise BadFilter("regular expression: too large", token.position, token.length) from None
         ordered = "".join(flag for flag in _REGEX_FLAGS if flag in flags)
-        return Span(Matches(node, pattern, ordered, negated), left.at, token.end)
+        return Span(Matches(node, pattern, ordered, negated), operand.position, token.end)
 
-    def _is(self, left: Span) -> Span:
-        negated = _keyword(self.here) == "not"
+    def _is(self, operand: Span) -> Span:
+        negated = _keyword(self.current) == "not"
         if negated:
             self._take()
         end = self._expect("null", "after is").end
-        return Span(IsNull(value(left), negated), left.at, end)
+        return Span(IsNull(value(operand), negated), operand.position, end)
 
-    def _text_test(self, word: str, left: Span, negated: bool) -> Span:
-        node = searchable(left, word)
-        right = self._right(left, BITS)
+    def _text_test(self, word: str, operand: Span, negated: bool) -> Span:
+        node = searchable(operand, word)
+        right = self._right(operand, BITS)
         sought = value(right)
         if kind_of(sought) not in ("text", "property") or (word == "like" and not isinstance(sought, Constant)):
-            raise right.wrong(f"{told(sought)}; {word} takes a text in quotes")
-        return Span(TextTest(word, node, sought, negated), left.at, right.end)  # type: ignore[arg-type]
+            raise right.error(f"{describe(sought)}; {word} takes a text in quotes")
+        return Span(TextTest(word, node, sought, negated), operand.position, right.end)  # type: ignore[arg-type]
 
 
 def _keyword(token: Token) -> str:
-    """The word as the grammar knows it: keywords in any case, ``&&`` as ``and``."""
+    """Return the word as the grammar has it: keywords in lower case, ``&&`` as ``and``."""
     if token.kind == "sign":
         return _JOINING.get(token.text, token.text)
     if token.kind != "name":
@@ -383,37 +395,38 @@ def _keyword(token: Token) -> str:
     return lower if lower in KEYWORDS else token.text
 
 
-# Times in a filter: ISO texts in the reader's zone or with an offset of their own.
+# Times in a filter: ISO texts in the given zone or with their own offset.
 
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|z|[+-]\d\d:?\d\d)?)?"
 )
-_EARLIEST = -62135596800000
-_LATEST = 253402300799999
+_EARLIEST_MS = -62135596800000
+_LATEST_MS = 253402300799999
 
 
-def parse_time(text: str, zone: tzinfo | None, at: int, length: int) -> int:
-    """Milliseconds of an ISO date or time; without an offset it is meant in ``zone`` (None: the machine's).
+def parse_time(text: str, zone: tzinfo | None, position: int, length: int) -> int:
+    """Return the milliseconds of an ISO date or time; without an offset it is in ``zone`` (None: the machine's).
 
-    A date alone is its first moment. Raises :class:`BadFilter` at ``at``.
+    A date alone is its first moment. Raises :class:`BadFilter` at ``position``.
+
     """
     match = _ISO.fullmatch(text.strip())
     if match is None:
-        raise BadFilter(f'{text!r} is no time; write it like "2026-11-20 09:41:07"', at, length)
+        raise BadFilter(f'{text!r} is no time; write it like "2026-11-20 09:41:07"', position, length)
     year, month, day, hour, minute, second, fraction, offset = match.groups()
     ms = int((fraction or "0")[:3].ljust(3, "0"))
     try:
-        moment = datetime(  # noqa: DTZ001 - the zone is put on below
+        moment = datetime(  # noqa: DTZ001 - the zone is added below
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), ms * 1000
         )
         aware = moment.replace(tzinfo=_offset(offset) if offset else zone) if offset or zone else moment.astimezone()
-        found = (aware - EPOCH) // timedelta(milliseconds=1)
+        epoch_ms = (aware - EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError, OSError):
-        raise BadFilter(f"there is no such time as {text!r}", at, length) from None
-    if not _EARLIEST <= found <= _LATEST:
-        raise BadFilter(f"{text!r} lies outside the years 1 to 9999", at, length)
-    return found
+        raise BadFilter(f"there is no such time as {text!r}", position, length) from None
+    if not _EARLIEST_MS <= epoch_ms <= _LATEST_MS:
+        raise BadFilter(f"{text!r} lies outside the years 1 to 9999", position, length)
+    return epoch_ms
 
 
 def _offset(text: str) -> tzinfo:
@@ -424,7 +437,7 @@ def _offset(text: str) -> tzinfo:
     return timezone(-away if text[0] == "-" else away)
 
 
-_A = {
+_KIND_WITH_ARTICLE = {
     "number": "a number",
     "time": "a time",
     "duration": "a duration",
@@ -433,7 +446,7 @@ _A = {
     "list": "a list of texts",
     "condition": "a condition",
 }
-_SAME: tuple[frozenset[Kind], ...] = tuple(
+_COMPARABLE_KINDS: tuple[frozenset[Kind], ...] = tuple(
     frozenset(pair)
     for pair in (
         ("number",),
@@ -467,85 +480,91 @@ _SUMS: dict[tuple[str, Kind, Kind], Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A node and the characters it was read from."""
+    """A node and the characters from which it was read."""
 
     node: Node
-    at: int
+    position: int
     end: int
 
-    def wrong(self, what: str) -> BadFilter:
-        """The complaint about these characters."""
-        return BadFilter(what, self.at, max(1, self.end - self.at))
+    def error(self, problem: str) -> BadFilter:
+        """Return the error for these characters."""
+        return BadFilter(problem, self.position, max(1, self.end - self.position))
 
 
-def told(node: Node) -> str:
-    """The node as a complaint names it: ``size is a number``."""
+def describe(node: Node) -> str:
+    """Describe the node for an error: ``size is a number``."""
     name = node.label if isinstance(node, Field) else literal_text(node) if isinstance(node, Constant) else "this"
-    return f"{name} is {_A[kind_of(node)]}"
+    return f"{name} is {_KIND_WITH_ARTICLE[kind_of(node)]}"
 
 
 def value(span: Span) -> Value:
-    """The node where a value must stand; a condition is refused unless it is a field that is one."""
+    """Return the node if it is a value; a condition is refused unless it is a field."""
     if not isinstance(span.node, Value):
-        raise span.wrong("a value is expected here, not a condition")
+        raise span.error("a value is expected here, not a condition")
     return span.node
 
 
 def condition(span: Span) -> Node:
-    """The node where a condition must stand."""
+    """Return the node if it is a condition."""
     if kind_of(span.node) != "condition":
-        raise span.wrong(f"{told(span.node)}, not a condition; compare it with something")
+        raise span.error(f"{describe(span.node)}, not a condition; compare it with something")
     return span.node
 
 
-def sum_kind(sign: str, left: Span, right: Span, zone: tzinfo | None) -> tuple[Value, Value, Kind]:
-    """Both sides of ``+``, ``-`` or ``&`` and the kind of the result."""
-    a, b = _as_time(left, right, zone), _as_time(right, left, zone)
+def sum_kind(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) -> tuple[Value, Value, Kind]:
+    """Return both sides of ``+``, ``-`` or ``&`` and the kind of the result."""
+    a, b = _as_time(left_span, right_span, zone), _as_time(right_span, left_span, zone)
     kind = _SUMS.get((sign, kind_of(a), kind_of(b)))
     if kind is None:
-        place = left if kind_of(a) not in ("number", "time", "duration") else right
-        raise place.wrong(f"{sign} does not join {_A[kind_of(a)]} and {_A[kind_of(b)]}")
+        place = left_span if kind_of(a) not in ("number", "time", "duration") else right_span
+        raise place.error(f"{sign} does not join {_KIND_WITH_ARTICLE[kind_of(a)]} and {_KIND_WITH_ARTICLE[kind_of(b)]}")
     return a, b, kind
 
 
-def comparable(sign: str, left: Span, right: Span, zone: tzinfo | None) -> tuple[Value, Value]:
-    """Both sides of a comparison, a text beside a time turned into one."""
-    a, b = _as_time(left, right, zone), _as_time(right, left, zone)
+def comparable(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) -> tuple[Value, Value]:
+    """Return both sides of a comparison, with a text beside a time converted to a time."""
+    a, b = _as_time(left_span, right_span, zone), _as_time(right_span, left_span, zone)
     kinds: tuple[Kind, Kind] = (kind_of(a), kind_of(b))
     if kinds[1] == "list":
-        raise right.wrong(f"{told(b)}; write it on the left side")
-    if frozenset(kinds) not in _SAME or _plain_number_is_a_field(a, b):
-        raise right.wrong(f"{told(a)}, {told(b)}: they cannot be compared{_advice(a, b)}")
+        raise right_span.error(f"{describe(b)}; write it on the left side")
+    if frozenset(kinds) not in _COMPARABLE_KINDS or _plain_number_is_a_field(a, b):
+        raise right_span.error(f"{describe(a)}, {describe(b)}: they cannot be compared{_advice(a, b)}")
     if kinds[0] in ("list", "condition") and sign not in ("=", "!="):
-        raise left.wrong(f"{told(a)}; it can be equal or not, but {sign} has no meaning for it")
-    for one, other, span in ((a, b, right), (b, a, left)):
-        _check_word(one, other, span)
+        raise left_span.error(f"{describe(a)}; it can be equal or not, but {sign} has no meaning for it")
+    for value_node, compared_with, span in ((a, b, right_span), (b, a, left_span)):
+        _check_word(value_node, compared_with, span)
     return a, b
 
 
 def searchable(span: Span, word: str) -> Value:
-    """The left side of ``contains`` and its like."""
+    """Return the left side of ``contains`` and similar tests."""
     node = value(span)
     if kind_of(node) not in ("text", "property", "list"):
-        raise span.wrong(f"{told(node)}; {word} looks into texts")
+        raise span.error(f"{describe(node)}; {word} looks into texts")
     return node
 
 
-def _as_time(span: Span, other: Span, zone: tzinfo | None) -> Value:
+def _as_time(span: Span, compared_with: Span, zone: tzinfo | None) -> Value:
     node = span.node
-    if isinstance(node, Constant) and isinstance(node.value, str) and kind_of(other.node) == "time":
-        return Constant(parse_time(node.value, zone, span.at, span.end - span.at), "time")
+    if isinstance(node, Constant) and isinstance(node.value, str) and kind_of(compared_with.node) == "time":
+        return Constant(parse_time(node.value, zone, span.position, span.end - span.position), "time")
     return node if isinstance(node, Value) else _refuse_deep(span)
 
 
 def _refuse_deep(span: Span) -> Value:
-    raise span.wrong("a condition cannot be compared; join conditions with and, or, not")
+    raise span.error("a condition cannot be compared; join conditions with and, or, not")
 
 
 def _plain_number_is_a_field(a: Value, b: Value) -> bool:
-    """Beside a time or a duration a number is milliseconds, and only where someone wrote it so."""
-    for one, other in ((a, b), (b, a)):
-        if kind_of(one) in ("time", "duration") and kind_of(other) == "number" and not isinstance(other, Constant):
+    """Return True if a time or duration is compared with a number that is no literal: only a literal counts as
+    milliseconds.
+    """
+    for value_node, compared_with in ((a, b), (b, a)):
+        if (
+            kind_of(value_node) in ("time", "duration")
+            and kind_of(compared_with) == "number"
+            and not isinstance(compared_with, Constant)
+        ):
             return True
     return False
 
@@ -558,8 +577,10 @@ def _advice(a: Value, b: Value) -> str:
     return ""
 
 
-def _check_word(one: Value, other: Value, span: Span) -> None:
-    if isinstance(one, Field) and not one.is_property and isinstance(other, Constant):
-        known = one.spec.words
-        if known and other.value not in known:
-            raise span.wrong(f"{one.name} is one of {', '.join(known)}; it is never {literal_text(other)}")
+def _check_word(node: Value, compared_with: Value, span: Span) -> None:
+    if isinstance(node, Field) and not node.is_property and isinstance(compared_with, Constant):
+        known_words = node.spec.words
+        if known_words and compared_with.value not in known_words:
+            raise span.error(
+                f"{node.name} is one of {', '.join(known_words)}; it is never {literal_text(compared_with)}"
+            )

@@ -1,4 +1,4 @@
-"""The tree of a filter: frozen nodes, which fields they ask for, and the text that gives the same tree again."""
+"""The tree of a filter: frozen nodes, the fields that they read, and the text that parses to the same tree."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from engine.query.lexer import quote
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLAIN_NAME = re.compile(r"[\w$]+")
 
-# How tightly a form binds; what stands on the looser side of its parent goes into parentheses.
+# Binding strengths; a node that binds less tightly than its parent needs parentheses.
 OR, AND, NOT, COMPARE, BITS, SUM, ATOM = range(1, 8)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field, or the property of that name where ``is_property``; ``told`` where it is none of a unit's."""
+    """A field, or with ``is_property`` the property of that name. ``own_spec`` is the spec of a field that units do not
+    have.
+    """
 
     name: str
     is_property: bool = False
-    told: FieldSpec | None = field(default=None, compare=False, repr=False)
+    own_spec: FieldSpec | None = field(default=None, compare=False, repr=False)
 
     @property
     def spec(self) -> FieldSpec:
-        """What the table of fields says of it; for no property."""
-        return self.told or FIELDS[self.name]
+        """The field's row in the table of fields; not for properties."""
+        return self.own_spec or FIELDS[self.name]
 
     @property
     def kind(self) -> Kind:
@@ -37,7 +39,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        """As it is written in a filter."""
+        """The field as it is written in a filter."""
         if not self.is_property:
             return self.name
         plain = _PLAIN_NAME.fullmatch(self.name)
@@ -54,7 +56,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The moment of asking, ms."""
+    """The time of the query, ms."""
 
     ms: int
     kind: Kind = "time"
@@ -62,7 +64,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``+``, ``-`` or ``&`` of two numbers or times; null where one side is."""
+    """``+``, ``-`` or ``&`` of two numbers or times; null if one side is."""
 
     sign: Literal["+", "-", "&"]
     left: Value
@@ -72,7 +74,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """``=``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``; false where one side is null."""
+    """``=``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``; false if one side is null."""
 
     sign: str
     left: Value
@@ -84,7 +86,7 @@ class TextTest:
     """``contains``, ``startswith``, ``endswith`` or ``like``; false on null, negated or not."""
 
     word: Literal["contains", "startswith", "endswith", "like"]
-    left: Value
+    operand: Value
     right: Value
     negated: bool = False
 
@@ -93,7 +95,7 @@ class TextTest:
 class Matches:
     """A regular expression is found in the first 64 KiB of the text; false on null, negated or not."""
 
-    left: Value
+    operand: Value
     pattern: str
     flags: str = ""
     negated: bool = False
@@ -103,18 +105,18 @@ class Matches:
 class In:
     """The value is one of ``items``; false on null, negated or not."""
 
-    left: Value
+    operand: Value
     items: tuple[Constant, ...]
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """``low <= left <= high``; false where one of them is null, negated or not."""
+    """``lower <= operand <= upper``; false if one of them is null, negated or not."""
 
-    left: Value
-    low: Value
-    high: Value
+    operand: Value
+    lower: Value
+    upper: Value
     negated: bool = False
 
 
@@ -122,27 +124,27 @@ class Between:
 class IsNull:
     """The value is absent."""
 
-    left: Value
+    operand: Value
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """True where ``item`` is not."""
+    """True if ``item`` is not."""
 
     item: Node
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """True where all items are; made by :func:`all_of`, which keeps it flat."""
+    """True if all items are; made by :func:`all_of`, which keeps it flat."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """True where one item is; made by :func:`any_of`, which keeps it flat."""
+    """True if at least one item is; made by :func:`any_of`, which keeps it flat."""
 
     items: tuple[Node, ...]
 
@@ -153,24 +155,24 @@ Node = Value | Test
 
 
 def all_of(*items: Node) -> Node:
-    """The conjunction, flat: ``a and (b and c)`` is ``a and b and c``."""
+    """Return the conjunction, flat: ``a and (b and c)`` is ``a and b and c``."""
     flat = [part for item in items for part in (item.items if isinstance(item, And) else (item,))]
     return flat[0] if len(flat) == 1 else And(tuple(flat))
 
 
 def any_of(*items: Node) -> Node:
-    """The disjunction, flat."""
+    """Return the disjunction, flat."""
     flat = [part for item in items for part in (item.items if isinstance(item, Or) else (item,))]
     return flat[0] if len(flat) == 1 else Or(tuple(flat))
 
 
 def kind_of(node: Node) -> Kind:
-    """What the node gives."""
+    """Return the kind of the node's value."""
     return node.kind if isinstance(node, Field | Constant | Now | Arithmetic) else "condition"
 
 
 def parts(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below."""
+    """Return the nodes directly below."""
     match node:
         case Field() | Constant() | Now():
             return ()
@@ -178,18 +180,20 @@ def parts(node: Node) -> tuple[Node, ...]:
             return (item,)
         case And(items) | Or(items):
             return items
-        case Arithmetic() | Compare() | TextTest():
+        case Arithmetic() | Compare():
             return (node.left, node.right)
+        case TextTest():
+            return (node.operand, node.right)
         case In():
-            return (node.left, *node.items)
+            return (node.operand, *node.items)
         case Between():
-            return (node.left, node.low, node.high)
+            return (node.operand, node.lower, node.upper)
         case Matches() | IsNull():
-            return (node.left,)
+            return (node.operand,)
 
 
 def fields(node: Node) -> Iterator[Field]:
-    """Every field that the node asks for, as often as it does."""
+    """Yield every field that the node reads, with repetitions."""
     if isinstance(node, Field):
         yield node
     for part in parts(node):
@@ -197,7 +201,7 @@ def fields(node: Node) -> Iterator[Field]:
 
 
 def binding(node: Node) -> int:
-    """How tightly the node's text binds."""
+    """Return the binding strength of the node's text."""
     match node:
         case Or():
             return OR
@@ -214,7 +218,7 @@ def binding(node: Node) -> int:
 
 
 def text_of(node: Node) -> str:
-    """The filter text of a tree; parsed again it gives an equal tree."""
+    """Return the filter text of a tree; it parses to an equal tree."""
     match node:
         case Field():
             return node.label
@@ -234,7 +238,7 @@ def text_of(node: Node) -> str:
         case Compare(sign, left, right):
             return f"{_within(left, BITS)} {sign} {_within(right, BITS)}"
         case _:
-            return f"{_within(node.left, BITS)} {_tail(node)}"
+            return f"{_within(node.operand, BITS)} {_tail(node)}"
 
 
 def _tail(node: TextTest | Matches | In | Between | IsNull) -> str:
@@ -247,7 +251,7 @@ def _tail(node: TextTest | Matches | In | Between | IsNull) -> str:
         case In():
             return f"{no}in ({', '.join(literal_text(item) for item in node.items)})"
         case Between():
-            return f"{no}between {_within(node.low, BITS)} and {_within(node.high, BITS)}"
+            return f"{no}between {_within(node.lower, BITS)} and {_within(node.upper, BITS)}"
         case IsNull():
             return f"is {no}null"
 
@@ -258,7 +262,7 @@ def _within(node: Node, least: int) -> str:
 
 
 def literal_text(node: Constant) -> str:
-    """A constant as the language writes it."""
+    """Return a constant as the language writes it."""
     if isinstance(node.value, bool):
         return "true" if node.value else "false"
     if isinstance(node.value, str):

@@ -1,14 +1,13 @@
-"""Filter over whole blocks: what the columns of a scan and the bytes behind them decide, before any unit is decoded.
+"""Apply a filter to whole blocks: decide rows by the columns of a scan and the bytes behind them, before any unit is
+decoded.
 
-Three-valued: 1 yes, -1 no, 0 perhaps. ``and`` is the minimum, ``or`` the maximum, ``not`` the sign, so a part that
-cannot be decided here leaves only those rows open that depend on it. The cheap parts of a condition go first; the
-others are asked only of the rows that these leave open. What is asked of texts stands in
-:mod:`engine.query.vector`.
+Three-valued: 1 yes, -1 no, 0 unknown. ``and`` is the minimum, ``or`` the maximum, ``not`` the sign, so a part
+that cannot be decided here leaves only those rows open that depend on it. The cheap parts of a condition come
+first; the others are evaluated only for rows that are still open.
 
-A filter on the blocks of a scan: the one door through which a log is filtered in bulk.
+:class:`BlockFilter` is the way to filter a log in bulk. Columns and bytes decide as much as they can, and the
+plain test of the unit decides the others, so the matching rows are exactly those of the plain test.
 
-Columns and bytes decide what they can (:mod:`engine.query.vector`), the plain test of the unit the rest, so the rows
-are those that the plain test takes, in whatever way they were found.
 """
 
 from __future__ import annotations
@@ -51,27 +50,26 @@ from engine.query.tree import (
     parts,
 )
 
-# The three answers of a filter over a block: what :mod:`engine.query.vector` and its parts speak in.
+# The three verdicts of a filter on a row.
 
 Verdicts = npt.NDArray[np.int8]
 YES, PERHAPS, NO = np.int8(1), np.int8(0), np.int8(-1)
 
 
-# Conditions on texts over a block: keys, tags, unique keys, properties, bodies, hosts and ids.
+# Conditions on texts of a block: keys, tags, unique keys, properties, bodies, hosts and ids.
 #
-# What bytes can tell is asked of the bytes, all rows in one call; what only a decoded text can (patterns, U+FFFD) is
-# asked of the texts one by one, never of whole units. Compressed bodies stay open: only the unit's own test unpacks
-# them.
+# If bytes can decide, all rows are compared in one call. If only a decoded text can (patterns, U+FFFD), the texts are
+# decoded one by one, never whole units. Compressed bodies stay open: only the plain test of the unit unpacks them.
 
 Rows = npt.NDArray[np.intp]
 
 _OF_PROPERTIES = {"tags": properties.TAGS, "keys": properties.KEYS, "uniqueKey": properties.UNIQUE_KEY}
 _HOSTS = ("bornHost", "storeHost")
-_HOST_AT = 48
-"""Bytes in front of the born host."""
-_MANY = 16
-"""Texts of a list that are sought one by one."""
-_REMEMBERED = 4096
+_BORN_HOST_POSITION = 48
+"""Position of the born host in a unit."""
+_MAX_LISTED_TEXTS = 16
+"""Maximum length of a list whose texts are searched one by one."""
+_MAX_CACHED_TEXTS = 4096
 _ORDER: dict[str, Callable[[Any, int], Any]] = {
     "<": np.less,
     "<=": np.less_equal,
@@ -83,20 +81,20 @@ _PIECE = re.compile(
     r"(?P<plain>[^\\\[\](){}|.^$*+?]|\\[^0-9A-Za-z]|[{}])|\\[dDsSwWAbBZ]|\[\^?\]?(?:[^\\\]]|\\.)*\]|\((?:\?:)?[^?*+()\[\\]*\)|[.^$]",
     re.DOTALL,
 )
-"""A character that stands for itself, or something of which only its end is known here; what is none of them (a choice,
-other escapes, flags, groups in groups) is not looked into.
+"""A literal character, or an element of which only the end matters. Anything else (a choice, other escapes, flags,
+nested groups) is not analysed.
 """
 _REPEATED = re.compile(r"\{(\d+|(?=,))(,\d*)?\}")
-_LONGEST_RUN = 64
+_MAX_RUN = 64
 _PLAIN_PATTERN = re.compile(r"[\w \-,:;/@#=<>!\"'&~`%]+")
 
 
 def verdict(node: Node, block: UnitColumns, rows: Rows, topics: TopicTable) -> Verdicts | None:
-    """The verdict on each of ``rows``; None where it takes the whole unit."""
-    asked = set(fields(node))
-    if len(asked) != 1:
+    """Return the verdict on each of ``rows``; None if it needs the whole unit."""
+    node_fields = set(fields(node))
+    if len(node_fields) != 1:
         return None
-    field = asked.pop()
+    field = node_fields.pop()
     if field.label in _HOSTS:
         return _by_host(node, field.name, block, rows)
     if field.label == "offsetMsgId":
@@ -104,24 +102,24 @@ def verdict(node: Node, block: UnitColumns, rows: Rows, topics: TopicTable) -> V
     name = field.name if field.is_property else _OF_PROPERTIES.get(field.name)
     if name is None and field.label != "body":
         return None
-    found = np.full(len(rows), PERHAPS, np.int8)
+    verdicts_ = np.full(len(rows), PERHAPS, np.int8)
     if name is None:
-        left = np.flatnonzero(block.sys_flag[rows] & message.COMPRESSED == 0)
-        texts = block_texts.bodies(block, rows[left])
+        open_rows = np.flatnonzero(block.sys_flag[rows] & message.COMPRESSED == 0)
+        texts = block_texts.bodies(block, rows[open_rows])
     else:
         sought = block_texts.searchable(name)
         if sought is None:
             return None
-        left = np.arange(len(rows))
+        open_rows = np.arange(len(rows))
         if field.label == "tags":
-            found, left = _by_hash(node, block, rows, topics)
-        texts = block_texts.property_values(block, rows[left], sought)
-    found[left] = _Asked(node, field, texts).verdict()
-    return found
+            verdicts_, open_rows = _by_hash(node, block, rows, topics)
+        texts = block_texts.property_values(block, rows[open_rows], sought)
+    verdicts_[open_rows] = _TextCondition(node, field, texts).verdict()
+    return verdicts_
 
 
 def cost(node: Node) -> int:
-    """How dear a node is: 0 for columns, 1 for the bytes of properties, 2 of bodies, 3 where texts are decoded."""
+    """Return the cost of a node: 0 for columns, 1 for the bytes of properties, 2 for bodies, 3 if texts are decoded."""
     match node:
         case Field("body", False):
             return 2
@@ -133,13 +131,13 @@ def cost(node: Node) -> int:
 
 
 def unsure_tags_code(topic: npt.NDArray[np.int32], topics: TopicTable) -> npt.NDArray[np.bool_]:
-    """Rows whose tagsCode may be no hash: a queue of delayed messages holds delivery times instead."""
+    """Return the rows whose tagsCode may be no hash: a queue of delayed messages holds delivery times instead."""
     unsure: npt.NDArray[np.bool_] = (topic < 0) | (topic == topics.find(message.SCHEDULE_TOPIC))
     return unsure
 
 
 def _by_hash(node: Node, block: UnitColumns, rows: Rows, topics: TopicTable) -> tuple[Verdicts, Rows]:
-    """A tag can only be there where its hash is: the verdicts so far, and which rows have to be asked themselves."""
+    """Decide by the tag's hash: return the verdicts so far, and the rows that must be examined themselves."""
     sought: list[object]
     match node:
         case Compare("=", Field("tags"), Constant(value, _)) | Compare("=", Constant(value, _), Field("tags")):
@@ -150,13 +148,13 @@ def _by_hash(node: Node, block: UnitColumns, rows: Rows, topics: TopicTable) -> 
             return np.full(len(rows), NO, np.int8), np.arange(len(rows))
     hashes = np.array([jhash(tag) for tag in sought if isinstance(tag, str)], np.int64)
     codes = block.tags_code[rows]
-    left = codes == hashes[0] if len(hashes) == 1 else np.isin(codes, hashes)
-    left |= unsure_tags_code(block.topic_id[rows], topics)
-    return np.full(len(rows), NO, np.int8), np.flatnonzero(left)
+    may_match = codes == hashes[0] if len(hashes) == 1 else np.isin(codes, hashes)
+    may_match |= unsure_tags_code(block.topic_id[rows], topics)
+    return np.full(len(rows), NO, np.int8), np.flatnonzero(may_match)
 
 
-class _Asked:
-    """One condition on one text of each row."""
+class _TextCondition:
+    """A condition on one text of each row."""
 
     def __init__(self, node: Node, field: Field, texts: Texts) -> None:
         self._node = node
@@ -165,30 +163,32 @@ class _Asked:
         self._keys = field.label == "keys"
 
     def verdict(self) -> Verdicts:
-        found = self._of_bytes()
-        if found is not None:
-            return found
-        texts, found = self._texts, self._of_candidates()
-        if found is None:
+        verdicts_ = self._of_bytes()
+        if verdicts_ is not None:
+            return verdicts_
+        texts, verdicts_ = self._texts, self._of_candidates()
+        if verdicts_ is None:
             return self._one_by_one(texts)
-        left = np.flatnonzero(found == PERHAPS)
-        if len(left):
-            found[left] = self._one_by_one(Texts(texts.buffer, texts.starts[left], texts.sizes[left]))
-        return found
+        open_rows = np.flatnonzero(verdicts_ == PERHAPS)
+        if len(open_rows):
+            verdicts_[open_rows] = self._one_by_one(
+                Texts(texts.buffer, texts.starts[open_rows], texts.sizes[open_rows])
+            )
+        return verdicts_
 
     def _of_candidates(self) -> Verdicts | None:
-        """A pattern is found only where the longest text stands that every match of it has; None where it has none."""
+        """Decide a pattern by the longest text that every match of it contains; None if there is none."""
         match self._node:
             case Matches(Field(), pattern, flags, negated) if not set(flags) & set("ix"):
                 text = needed_text(pattern)
-                found = self._ask("contains", text, negated=negated) if text else None
-                if found is not None:
-                    found[found == (NO if negated else YES)] = PERHAPS
-                return found
+                verdicts_ = self._ask("contains", text, negated=negated) if text else None
+                if verdicts_ is not None:
+                    verdicts_[verdicts_ == (NO if negated else YES)] = PERHAPS
+                return verdicts_
         return None
 
     def _of_bytes(self) -> Verdicts | None:
-        """None where bytes do not tell it."""
+        """Decide by comparing bytes; None if that is not possible."""
         match self._node:
             case Compare("=" | "!=" as sign, Field(), Constant(str(text), _)):
                 return self._ask("equal", text, negated=sign == "!=")
@@ -202,20 +202,20 @@ class _Asked:
                 return self._like(pattern, negated=negated)
             case Matches(Field(), pattern, "", negated) if _PLAIN_PATTERN.fullmatch(pattern):
                 return self._within_limit("contains", pattern, negated=negated)
-            case In(Field(), items, negated) if len(items) <= _MANY:
+            case In(Field(), items, negated) if len(items) <= _MAX_LISTED_TEXTS:
                 return self._one_of(items, negated=negated)
             case IsNull(Field(), negated):
-                answers = self._texts.match("contains", b"", keys=self._keys)
-                return None if answers is None else _verdicts(answers == block_texts.NULL, negated=negated)
+                results = self._texts.match("contains", b"", keys=self._keys)
+                return None if results is None else _verdicts(results == block_texts.NULL, negated=negated)
         return None
 
     def _ask(self, how: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
         sought = block_texts.searchable(text)
-        answers = None if sought is None else self._texts.match(how, sought, keys=self._keys)
-        return None if answers is None else _answered(answers, negated=negated)
+        results = None if sought is None else self._texts.match(how, sought, keys=self._keys)
+        return None if results is None else _text_verdicts(results, negated=negated)
 
     def _like(self, pattern: str, *, negated: bool) -> Verdicts | None:
-        """Patterns that only say where one text stands."""
+        """Decide patterns that only fix the position of one text."""
         plain = _PLAIN_LIKE.fullmatch(pattern)
         if plain is None or (plain[1] and not plain[2] and plain[3]):
             return None
@@ -223,50 +223,50 @@ class _Asked:
         return self._within_limit("startswith" if plain[3] and not plain[1] else how, plain[2], negated=negated)
 
     def _within_limit(self, how: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
-        """As patterns see a text: its beginning only. Longer ones stay open."""
-        found = self._ask(how, text, negated=negated)
-        if found is not None:
-            found[self._texts.sizes > REGEX_LIMIT] = PERHAPS
-        return found
+        """Compare as patterns do, which see only the beginning of a text. Longer texts stay open."""
+        verdicts_ = self._ask(how, text, negated=negated)
+        if verdicts_ is not None:
+            verdicts_[self._texts.sizes > REGEX_LIMIT] = PERHAPS
+        return verdicts_
 
     def _one_of(self, items: tuple[Constant, ...], *, negated: bool) -> Verdicts | None:
-        answers: npt.NDArray[np.int8] | None = None
+        results: npt.NDArray[np.int8] | None = None
         for item in items:
             sought = block_texts.searchable(item.value) if isinstance(item.value, str) else None
-            more = None if sought is None else self._texts.match("equal", sought, keys=self._keys)
-            if more is None:
+            item_results = None if sought is None else self._texts.match("equal", sought, keys=self._keys)
+            if item_results is None:
                 return None
-            answers = more if answers is None else np.maximum(answers, more)
-        return None if answers is None else _answered(answers, negated=negated)
+            results = item_results if results is None else np.maximum(results, item_results)
+        return None if results is None else _text_verdicts(results, negated=negated)
 
     def _in_order(self, sign: str, text: str) -> Verdicts | None:
         sought = block_texts.searchable(text)
-        found = None if sought is None else self._texts.compare(sought)
-        if found is None:
+        comparison = None if sought is None else self._texts.compare(sought)
+        if comparison is None:
             return None
-        signs, plain = found
+        signs, plain = comparison
         verdicts = _verdicts(_ORDER[sign](signs, 0), negated=False)
         verdicts[~plain] = PERHAPS
         verdicts[self._texts.starts < 0] = NO
         return verdicts
 
     def _one_by_one(self, texts: Texts) -> Verdicts:
-        """The plain test of each text, once for each that differs."""
+        """Test each text with the plain test, once per different text."""
         test = closure(self._node, "record")
-        known: dict[bytes | None, bool] = {}
-        found = np.empty(len(texts), np.int8)
+        cached: dict[bytes | None, bool] = {}
+        verdicts_ = np.empty(len(texts), np.int8)
         for number, raw in enumerate(texts.to_list()):
-            answer = known.get(raw)
-            if answer is None:
-                answer = test(self._record(raw))
-                if len(known) >= _REMEMBERED:
-                    known.clear()
-                known[raw] = answer
-            found[number] = YES if answer else NO
-        return found
+            matches = cached.get(raw)
+            if matches is None:
+                matches = test(self._record(raw))
+                if len(cached) >= _MAX_CACHED_TEXTS:
+                    cached.clear()
+                cached[raw] = matches
+            verdicts_[number] = YES if matches else NO
+        return verdicts_
 
     def _record(self, raw: bytes | None) -> dict[str, Any]:
-        """A record that has nothing but this text."""
+        """Return a record that has only this text."""
         if raw is None:
             return {}
         if self._field.is_property:
@@ -277,64 +277,66 @@ class _Asked:
 
 
 def needed_text(pattern: str) -> str:
-    """The longest text that stands in every match of the regular expression ``pattern`` (without the flags i and x),
-    as far as a look at its outermost part tells; empty where it tells nothing.
+    """Return the longest text that every match of the regular expression ``pattern`` contains (without the flags i
+    and x), as far as its outermost level shows; empty if it shows nothing.
     """
-    runs, run, at = [], "", 0
-    single = False
+    runs, run, position = [], "", 0
+    last_is_plain = False
     """Whether the last thing was the last character of ``run``: what a repetition belongs to."""
-    while at < len(pattern):
-        if pattern[at] in "*?" or _REPEATED.match(pattern, at):
-            repeated = _REPEATED.match(pattern, at)
-            low, high = (repeated[1], repeated[2]) if repeated else ("", None)
-            least = int(low or 0)
-            if single:
-                run = run[:-1] + run[-1] * min(least, _LONGEST_RUN)
-            exact = single and repeated is not None and high is None and least <= _LONGEST_RUN
-            at = repeated.end() if repeated else at + 1
-            at += pattern[at : at + 1] in ("?", "+")
+    while position < len(pattern):
+        if pattern[position] in "*?" or _REPEATED.match(pattern, position):
+            repeated = _REPEATED.match(pattern, position)
+            low_count, high_count = (repeated[1], repeated[2]) if repeated else ("", None)
+            min_count = int(low_count or 0)
+            if last_is_plain:
+                run = run[:-1] + run[-1] * min(min_count, _MAX_RUN)
+            exact = last_is_plain and repeated is not None and high_count is None and min_count <= _MAX_RUN
+            position = repeated.end() if repeated else position + 1
+            position += pattern[position : position + 1] in ("?", "+")
             if not exact:
                 runs.append(run)
                 run = ""
-            single = False
+            last_is_plain = False
             continue
-        if pattern[at] == "+":
+        if pattern[position] == "+":
             runs.append(run)
-            run, single = "", False
-            at += 2 if pattern[at + 1 : at + 2] in ("?", "+") else 1
+            run, last_is_plain = "", False
+            position += 2 if pattern[position + 1 : position + 2] in ("?", "+") else 1
             continue
-        found = _PIECE.match(pattern, at)
-        if found is None:
+        piece = _PIECE.match(pattern, position)
+        if piece is None:
             return ""
-        at = found.end()
-        if found["plain"] is not None:
-            run, single = run + found["plain"][-1], True
+        position = piece.end()
+        if piece["plain"] is not None:
+            run, last_is_plain = run + piece["plain"][-1], True
         else:
             runs.append(run)
-            run, single = "", False
+            run, last_is_plain = "", False
     return max([*runs, run], key=len)
 
 
 def _by_host(node: Node, name: str, block: UnitColumns, rows: Rows) -> Verdicts:
-    """Hosts are few: the test runs once for each that differs."""
+    """Test each host once: there are few."""
     flags = block.sys_flag[rows]
     born = np.where(flags & message.BORN_HOST_V6, 20, 8)
-    at = block.offset[rows] - block.base + _HOST_AT
+    positions = block.offset[rows] - block.base + _BORN_HOST_POSITION
     widths = born
     if name == "storeHost":
-        at, widths = at + born + 8, np.where(flags & message.STORE_HOST_V6, 20, 8)
+        positions, widths = positions + born + 8, np.where(flags & message.STORE_HOST_V6, 20, 8)
     test = closure(node, "record")
-    found = np.empty(len(rows), np.int8)
+    verdicts_ = np.empty(len(rows), np.int8)
     for width in (8, 20):
-        mine = np.flatnonzero(widths == width)
-        hosts, numbers = np.unique(block_texts.fixed_width_bytes(block, at[mine], width), return_inverse=True)
+        rows_of_width = np.flatnonzero(widths == width)
+        hosts, numbers = np.unique(
+            block_texts.fixed_width_bytes(block, positions[rows_of_width], width), return_inverse=True
+        )
         texts = [message.host_text(host.ljust(width, b"\0")) for host in hosts.tolist()]
-        found[mine] = np.array([YES if test({name: text}) else NO for text in texts], np.int8)[numbers]
-    return found
+        verdicts_[rows_of_width] = np.array([YES if test({name: text}) else NO for text in texts], np.int8)[numbers]
+    return verdicts_
 
 
 def _by_message_id(node: Node, block: UnitColumns, rows: Rows) -> Verdicts | None:
-    """An offset message id can only be that of the unit at the offset that it names."""
+    """Decide an offset message id: only the unit at the offset that it names can match."""
     match node:
         case Compare("=", Field(), Constant(str(text), _)) | Compare("=", Constant(str(text), _), Field()):
             sought = [text]
@@ -346,11 +348,11 @@ def _by_message_id(node: Node, block: UnitColumns, rows: Rows) -> Verdicts | Non
     return np.where(np.isin(block.physical_offset[rows], np.array(offsets, np.int64)), PERHAPS, NO)
 
 
-def _answered(answers: npt.NDArray[np.int8], *, negated: bool) -> Verdicts:
-    """A question about an absent text is answered no, negated or not."""
-    found = _verdicts(answers == block_texts.TRUE, negated=negated)
-    found[answers == block_texts.NULL] = NO
-    return found
+def _text_verdicts(results: npt.NDArray[np.int8], *, negated: bool) -> Verdicts:
+    """Turn text comparisons into verdicts: a test of an absent text is false, negated or not."""
+    verdicts_ = _verdicts(results == block_texts.TRUE, negated=negated)
+    verdicts_[results == block_texts.NULL] = NO
+    return verdicts_
 
 
 def _verdicts(true: npt.NDArray[np.bool_], *, negated: bool) -> Verdicts:
@@ -370,25 +372,26 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": np.greater_equal,
 }
 _CRC_WORDS = {unit_columns.OK: "ok", unit_columns.BAD: "bad"}
-_COUNTED = ("number", "time", "duration")
+_NUMERIC_KINDS = ("number", "time", "duration")
 
 
 def verdicts(node: Node, columns: UnitColumns, topics: TopicTable, file_of: FileOf | None, units: Rows) -> Verdicts:
-    """The verdict of ``node`` on each of the rows ``units``, which are units.
+    """Return the verdict of ``node`` on each of the rows ``units``, which must be units.
 
     ``file_of`` names the commit log file of an offset; without it a unit's ``file`` is null.
+
     """
-    return _Part(columns, topics, file_of, units).verdict(node) if len(units) else np.empty(0, np.int8)
+    return _RowSubset(columns, topics, file_of, units).verdict(node) if len(units) else np.empty(0, np.int8)
 
 
-class _Part:
+class _RowSubset:
     """Some rows of a block, all of them units."""
 
     def __init__(self, block: UnitColumns, topics: TopicTable, file_of: FileOf | None, rows: Rows) -> None:
         self._block = block
         self._topics = topics
         self._file_of = file_of
-        self._at = rows
+        self._row_numbers = rows
         self._rows = len(rows)
 
     def verdict(self, node: Node) -> Verdicts:
@@ -401,56 +404,58 @@ class _Part:
                 return np.negative(self.verdict(item))
             case Constant(value, _):
                 return self._all(YES if value is True else NO)
-        asked = {item.label for item in fields(node)}
-        if asked and asked <= BY_TOPIC:
+        labels = {item.label for item in fields(node)}
+        if labels and labels <= BY_TOPIC:
             return self._by_topic(node)
-        if asked and asked <= BY_FLAGS:
+        if labels and labels <= BY_FLAGS:
             return self._by_flags(node)
-        if asked == {"crc"}:
+        if labels == {"crc"}:
             return self._by_crc(node)
-        if asked == {"transaction"}:
+        if labels == {"transaction"}:
             return self._by_transaction(node)
-        if asked == {"file"}:
+        if labels == {"file"}:
             return self._by_file(node)
-        found = self._by_number(node)
-        if found is None:
-            found = verdict(node, self._block, self._at, self._topics)
-        return self._all(PERHAPS) if found is None else found
+        verdicts_ = self._by_number(node)
+        if verdicts_ is None:
+            verdicts_ = verdict(node, self._block, self._row_numbers, self._topics)
+        return self._all(PERHAPS) if verdicts_ is None else verdicts_
 
     def _join(self, items: Sequence[Node], join: Callable[..., Verdicts], settled: np.int8) -> Verdicts:
-        """The parts of a conjunction or disjunction, cheap ones first; rows whose verdict is ``settled`` are done."""
-        first, *others = sorted(items, key=_cost)
-        found = self.verdict(first)
-        for item in others:
-            left = np.flatnonzero(found != settled)
-            if not len(left):
+        """Combine the parts of a conjunction or disjunction, cheap ones first; rows whose verdict is ``settled`` are
+        done.
+        """
+        cheapest, *other_items = sorted(items, key=_cost)
+        verdicts_ = self.verdict(cheapest)
+        for item in other_items:
+            open_rows = np.flatnonzero(verdicts_ != settled)
+            if not len(open_rows):
                 break
-            part = self if len(left) == self._rows else self._only(left)
-            found[left] = join(found[left], part.verdict(item))
-        return found
+            part = self if len(open_rows) == self._rows else self._only(open_rows)
+            verdicts_[open_rows] = join(verdicts_[open_rows], part.verdict(item))
+        return verdicts_
 
-    def _only(self, numbers: Rows) -> _Part:
-        return _Part(self._block, self._topics, self._file_of, self._at[numbers])
+    def _only(self, numbers: Rows) -> _RowSubset:
+        return _RowSubset(self._block, self._topics, self._file_of, self._row_numbers[numbers])
 
     def _all(self, verdict: np.int8) -> Verdicts:
         return np.full(self._rows, verdict, np.int8)
 
     def _column(self, name: str) -> npt.NDArray[Any]:
         column = self._block[name]
-        return column if len(column) == self._rows else column[self._at]
+        return column if len(column) == self._rows else column[self._row_numbers]
 
-    # -- fields with few values: the test runs once a value
+    # -- fields with few values: the test runs once per value
 
     def _by_topic(self, node: Node) -> Verdicts:
-        """Topics without a number (−1) take the last place, which stays open."""
+        """Decide by topic. Topics without a number (−1) take the last place, which stays open."""
         test = closure(node, "record")
         table = [YES if test({"topic": name}) else NO for name in self._topics.names]
         return _lookup([*table, PERHAPS], self._column("topic_id"))
 
     def _by_flags(self, node: Node) -> Verdicts:
         test = closure(node, "record")
-        kept = message.COMPRESSED | message.INNER_BATCH
-        values, rows = np.unique(self._column("sys_flag") & kept, return_inverse=True)
+        relevant_bits = message.COMPRESSED | message.INNER_BATCH
+        values, rows = np.unique(self._column("sys_flag") & relevant_bits, return_inverse=True)
         table = [YES if test({"sysFlag": int(value)}) else NO for value in values]
         return _lookup(table, rows)
 
@@ -462,21 +467,23 @@ class _Part:
         return _lookup(table, self._column("crc"))
 
     def _by_transaction(self, node: Node) -> Verdicts:
-        """The word follows from the flag's two bits (0 none, 1 half, 2 commit, 3 rollback) and two topics."""
+        """Decide by the flag's two bits (0 none, 1 half, 2 commit, 3 rollback) and two topics."""
         test = closure(node, "record")
         by_bits = [YES if test({"sysFlag": bits << 2, "topic": ""}) else NO for bits in range(4)]
-        found = _lookup(by_bits, self._column("sys_flag") >> 2 & 3)
+        verdicts_ = _lookup(by_bits, self._column("sys_flag") >> 2 & 3)
         topic = self._column("topic_id")
         for name in (HALF_TOPIC, OP_TOPIC):
             number = self._topics.find(name)
             if number >= 0:
-                found[topic == number] = YES if test({"topic": name}) else NO
-        found[topic < 0] = PERHAPS
-        return found
+                verdicts_[topic == number] = YES if test({"topic": name}) else NO
+        verdicts_[topic < 0] = PERHAPS
+        return verdicts_
 
     def _by_file(self, node: Node) -> Verdicts:
-        """The rows of a block lie in one file."""
-        names = {self._file_of(int(self._block.offset[self._at[end]])) if self._file_of else None for end in (0, -1)}
+        """Decide by file: the rows of a block are in one file."""
+        names = {
+            self._file_of(int(self._block.offset[self._row_numbers[end]])) if self._file_of else None for end in (0, -1)
+        }
         if len(names) > 1:
             return self._all(PERHAPS)
         return self._all(YES if closure(node, "record")({"file": names.pop()}) else NO)
@@ -484,40 +491,40 @@ class _Part:
     # -- numbers and times
 
     def _by_number(self, node: Node) -> Verdicts | None:
-        """None where the node does not compare numbers that stand in columns or in properties."""
+        """Decide comparisons of numbers that are in columns or properties; None for other nodes."""
         match node:
-            case Compare(sign, left, right):
-                return _told(self._compare(sign, left, right), negated=False)
-            case Between(left, low, high, negated):
-                above, below = self._compare("<=", low, left), self._compare("<=", left, high)
-                return None if above is None or below is None else _told(above.both(below), negated)
-            case In(left, items, negated):
-                return _told(self._one_of(left, items), negated)
-            case IsNull(left, negated):
-                numbers = self._numbers(left) if kind_of(left) in _COUNTED else None
+            case Compare(sign, left_value, right_value):
+                return _to_verdicts(self._compare(sign, left_value, right_value), negated=False)
+            case Between(left_value, low_value, high_value, negated):
+                above, below = self._compare("<=", low_value, left_value), self._compare("<=", left_value, high_value)
+                return None if above is None or below is None else _to_verdicts(above.both(below), negated)
+            case In(left_value, items, negated):
+                return _to_verdicts(self._one_of(left_value, items), negated)
+            case IsNull(left_value, negated):
+                numbers = self._numbers(left_value) if kind_of(left_value) in _NUMERIC_KINDS else None
                 return None if numbers is None else self._all(YES if negated else NO)
         return None
 
-    def _compare(self, sign: str, left: Value, right: Value) -> _Compared | None:
-        kinds = (kind_of(left), kind_of(right))
-        if kinds[0] not in _COUNTED and kinds[1] not in _COUNTED:
+    def _compare(self, sign: str, left_value: Value, right_value: Value) -> _Comparison | None:
+        kinds = (kind_of(left_value), kind_of(right_value))
+        if kinds[0] not in _NUMERIC_KINDS and kinds[1] not in _NUMERIC_KINDS:
             return None  # texts, or two properties, which are compared as texts
-        a, b = self._numbers(left), self._numbers(right)
+        a, b = self._numbers(left_value), self._numbers(right_value)
         if a is None or b is None:
             return None
-        return _Compared(_COMPARISONS[sign](a.values, b.values), a.unsure | b.unsure, a.absent | b.absent)
+        return _Comparison(_COMPARISONS[sign](a.values, b.values), a.unsure | b.unsure, a.absent | b.absent)
 
-    def _one_of(self, left: Value, items: tuple[Constant, ...]) -> _Compared | None:
-        if kind_of(left) not in _COUNTED:
-            return None  # a property's text that is no number is in no list of numbers, and so not absent
+    def _one_of(self, left: Value, items: tuple[Constant, ...]) -> _Comparison | None:
+        if kind_of(left) not in _NUMERIC_KINDS:
+            return None  # a property that is no number is not absent, and is in no list of numbers
         sought = [item.value for item in items]
         if not all(isinstance(value, int) and _SMALLEST <= value <= _LARGEST for value in sought):
             return None
         a = self._numbers(left)
-        return None if a is None else _Compared(np.isin(a.values, np.array(sought, np.int64)), a.unsure, a.absent)
+        return None if a is None else _Comparison(np.isin(a.values, np.array(sought, np.int64)), a.unsure, a.absent)
 
-    def _numbers(self, node: Node) -> _Known | None:
-        """The value of ``node`` in each row, None where it is not to be had."""
+    def _numbers(self, node: Node) -> _RowNumbers | None:
+        """Return the value of ``node`` in each row, None if it is not available."""
         match node:
             case Constant(value, _):
                 return self._constant(value)
@@ -530,9 +537,9 @@ class _Part:
                 if column is None:
                     return None
                 values = self._column(column).astype(np.int64)
-                return _Known(values, self._unsure_tags_code() if name == "tagsCode" else self._none())
-            case Arithmetic(sign, left, right, _):
-                return self._sum(sign, left, right)
+                return _RowNumbers(values, self._unsure_tags_code() if name == "tagsCode" else self._none())
+            case Arithmetic(sign, left_value, right_value, _):
+                return self._sum(sign, left_value, right_value)
         return None
 
     def _none(self) -> Truths:
@@ -541,29 +548,29 @@ class _Part:
     def _unsure_tags_code(self) -> Truths:
         return unsure_tags_code(self._column("topic_id"), self._topics)
 
-    def _constant(self, value: int | str | bool) -> _Known | None:
+    def _constant(self, value: int | str | bool) -> _RowNumbers | None:
         if isinstance(value, str) or not _SMALLEST <= value <= _LARGEST:
             return None
-        return _Known(np.full(self._rows, value, np.int64), self._none())
+        return _RowNumbers(np.full(self._rows, value, np.int64), self._none())
 
-    def _property(self, name: str) -> _Known | None:
+    def _property(self, name: str) -> _RowNumbers | None:
         sought = block_texts.searchable(name)
         if sought is None:
             return None
-        found = block_texts.property_values(self._block, self._at, sought).parse_numbers()
-        if found is None:
+        numbers = block_texts.property_values(self._block, self._row_numbers, sought).parse_numbers()
+        if numbers is None:
             return None
-        values, states = found
-        return _Known(values, states == block_texts.UNSURE, states == block_texts.NO_NUMBER)
+        values, states = numbers
+        return _RowNumbers(values, states == block_texts.UNSURE, states == block_texts.NO_NUMBER)
 
-    def _sum(self, sign: str, left: Value, right: Value) -> _Known | None:
-        """Numbers that leave 64 bits on the way are left open: the unit's test counts without limit."""
-        a, b = self._numbers(left), self._numbers(right)
+    def _sum(self, sign: str, left_value: Value, right_value: Value) -> _RowNumbers | None:
+        """Add or subtract. Rows whose result leaves 64 bits stay open: the unit's test has no such limit."""
+        a, b = self._numbers(left_value), self._numbers(right_value)
         if a is None or b is None:
             return None
         unsure, absent = a.unsure | b.unsure, a.absent | b.absent
         if sign == "&":
-            return _Known(a.values & b.values, unsure, absent)
+            return _RowNumbers(a.values & b.values, unsure, absent)
         with np.errstate(over="ignore"):
             if sign == "+":
                 values = a.values + b.values
@@ -571,11 +578,11 @@ class _Part:
             else:
                 values = a.values - b.values
                 wrapped = ((a.values ^ b.values) & (a.values ^ values)) < 0
-        return _Known(values, unsure | wrapped, absent)
+        return _RowNumbers(values, unsure | wrapped, absent)
 
 
-class _Known:
-    """A number per row, the rows where it may be another, and those that have none."""
+class _RowNumbers:
+    """A number per row, the rows in which it is uncertain, and those that have none."""
 
     __slots__ = ("absent", "unsure", "values")
 
@@ -585,8 +592,8 @@ class _Known:
         self.absent = np.zeros(len(values), np.bool_) if absent is None else absent
 
 
-class _Compared:
-    """What a comparison says per row, the rows where it may say otherwise, and those with an absent side."""
+class _Comparison:
+    """The result of a comparison per row, the rows in which it is uncertain, and those with an absent side."""
 
     __slots__ = ("absent", "true", "unsure")
 
@@ -595,23 +602,27 @@ class _Compared:
         self.unsure = unsure
         self.absent = absent
 
-    def both(self, other: _Compared) -> _Compared:
-        """Whether both comparisons hold."""
-        return _Compared(self.true & other.true, self.unsure | other.unsure, self.absent | other.absent)
+    def both(self, other_comparison: _Comparison) -> _Comparison:
+        """Combine: True where both comparisons are."""
+        return _Comparison(
+            self.true & other_comparison.true,
+            self.unsure | other_comparison.unsure,
+            self.absent | other_comparison.absent,
+        )
 
 
-def _told(compared: _Compared | None, negated: bool) -> Verdicts | None:
-    """The verdicts; with an absent side false, negated or not."""
+def _to_verdicts(compared: _Comparison | None, negated: bool) -> Verdicts | None:
+    """Return the verdicts; false with an absent side, negated or not."""
     if compared is None:
         return None
-    found: Verdicts = np.where(compared.true != negated, YES, NO)
-    found[compared.unsure] = PERHAPS
-    found[compared.absent & ~compared.unsure] = NO
-    return found
+    verdicts_: Verdicts = np.where(compared.true != negated, YES, NO)
+    verdicts_[compared.unsure] = PERHAPS
+    verdicts_[compared.absent & ~compared.unsure] = NO
+    return verdicts_
 
 
 def _cost(node: Node) -> int:
-    """Which of several conditions is asked first: columns, then properties, then bodies, patterns last."""
+    """Return the order of evaluation: columns first, then properties, then bodies, patterns last."""
     below = parts(node)
     if isinstance(node, Field):
         return cost(node)
@@ -619,15 +630,17 @@ def _cost(node: Node) -> int:
 
 
 def _lookup(table: Sequence[np.int8], rows: npt.NDArray[Any]) -> Verdicts:
-    found: Verdicts = np.array(table, np.int8)[rows]
-    return found
+    verdicts_: Verdicts = np.array(table, np.int8)[rows]
+    return verdicts_
 
 
 class BlockFilter:
-    """A filter's tree on blocks that are scanned with these ``topics`` and their tags, and with their CRCs where it
-    asks for them. Units are decoded with ``crc`` or without.
+    """A filter's tree for blocks that are scanned with these ``topics`` and their tags, and with CRCs if it reads
+    them.
 
-    ``file_of`` names the commit log file of an offset: without it a unit's ``file`` is null.
+    Units are decoded with or without ``crc``. ``file_of`` names the commit log file of an offset; without it a
+    unit's ``file`` is null.
+
     """
 
     def __init__(self, tree: Node, topics: TopicTable, file_of: FileOf | None = None, *, crc: bool = True) -> None:
@@ -638,22 +651,22 @@ class BlockFilter:
         self._test = closure(tree, "unit", file_of)
 
     def rows(self, block: UnitColumns, among: Rows | None = None) -> Rows:
-        """The rows of the units that the filter takes, of those ``among``."""
-        asked = np.flatnonzero(block["kind"] == UNIT) if among is None else among[block.kind[among] == UNIT]
-        found = verdicts(self._tree, block, self._topics, self._file_of, asked)
-        keep = found > 0
-        for number in np.flatnonzero(found == 0).tolist():
-            keep[number] = self._test(unit_of(block, int(asked[number]), self._crc))
-        return asked[keep]
+        """Return the rows of the matching units among ``among``."""
+        candidates = np.flatnonzero(block["kind"] == UNIT) if among is None else among[block.kind[among] == UNIT]
+        verdicts_ = verdicts(self._tree, block, self._topics, self._file_of, candidates)
+        keep = verdicts_ > 0
+        for number in np.flatnonzero(verdicts_ == 0).tolist():
+            keep[number] = self._test(unit_of(block, int(candidates[number]), self._crc))
+        return candidates[keep]
 
     def units(self, block: UnitColumns) -> Iterator[Unit]:
-        """The units that the filter takes."""
+        """Yield the matching units."""
         for row in self.rows(block).tolist():
             yield unit_of(block, row, self._crc)
 
 
 def unit_of(block: UnitColumns, row: int, crc: bool = True) -> Unit:
-    """The unit at a row, which the scan has proven."""
+    """Return the unit at a row, which the scan has checked."""
     offset, size = int(block.offset[row]), int(block.size[row])
-    at = offset - block.base
-    return decode(block.buffer[at : at + size].tobytes(), 0, offset, crc)
+    position = offset - block.base
+    return decode(block.buffer[position : position + size].tobytes(), 0, offset, crc)

@@ -84,9 +84,9 @@ def choose(args: argparse.Namespace) -> Filter | None:
     """The filter that the options ask for, None where everything is wanted."""
     if args.topic is None and args.queue is None and args.where is None:
         return None
-    from engine.query.filter import only
+    from engine.query.filter import scope_filter
 
-    return only(args.topic, args.queue, args.where)
+    return scope_filter(args.topic, args.queue, args.where)
 
 
 def _items(

@@ -13,7 +13,7 @@ from engine.inspection import open_store
 from engine.inspection.log_reader import LogReader
 from engine.inspection.matching import matching_units
 from engine.query import parse
-from engine.query.filter import Filter, only
+from engine.query.filter import Filter, scope_filter
 
 pytestmark = pytest.mark.golden
 
@@ -68,6 +68,6 @@ def test_it_is_told_how_far_the_log_was_looked_at(golden: Callable[..., Path]) -
 
 
 def test_a_topic_a_queue_and_a_condition_are_one_filter() -> None:
-    assert only() is None
-    assert only("a", 2, "size > 1") == parse('topic = "a" and queueId = 2 and size > 1')
-    assert only(where="size > 1 or size < 0", queue=0) == parse("queueId = 0 and (size > 1 or size < 0)")
+    assert scope_filter() is None
+    assert scope_filter("a", 2, "size > 1") == parse('topic = "a" and queueId = 2 and size > 1')
+    assert scope_filter(where="size > 1 or size < 0", queue=0) == parse("queueId = 0 and (size > 1 or size < 0)")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import BadFilter
-from engine.query.lexer import LONGEST, words
+from engine.query.lexer import MAX_FILTER_CHARS, words
 
 
 def test_words_cover_the_text_and_the_last_is_its_end():
     text = 'topic = "Orders" and queueId >= 3'
     found = words(text)
     assert [word.text for word in found[:-1]] == ["topic", "=", '"Orders"', "and", "queueId", ">=", "3"]
-    assert all(text[word.at : word.end] == word.text for word in found[:-1])
-    assert (found[-1].kind, found[-1].at) == ("end", len(text))
+    assert all(text[word.position : word.end] == word.text for word in found[:-1])
+    assert (found[-1].kind, found[-1].position) == ("end", len(text))
 
 
 def test_quotes_hide_what_they_hold():
@@ -31,4 +31,4 @@ def test_what_is_no_word_is_refused_at_its_place(text, at):
 def test_no_text_is_the_end_and_a_monstrous_one_is_refused():
     assert [word.kind for word in words("  ")] == ["end"]
     with pytest.raises(BadFilter):
-        words("a" * (LONGEST + 1))
+        words("a" * (MAX_FILTER_CHARS + 1))
