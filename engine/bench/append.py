@@ -1,9 +1,10 @@
-"""``bench append``: what putting costs, one message a call, 64 a call, and from columns beside plain C.
+"""``bench append``: the cost of putting: one message per call, 64 per call, and from columns beside plain C.
 
-The shape is that of the real store's own benchmark: one topic, 8 queues, a body that does not compress, UNIQ_KEY, one
-key and a tag; dispatch runs beside the puts. ``built`` says whether the message objects are made inside the time;
+The load is that of the real store's own benchmark: one topic, 8 queues, an incompressible body, UNIQ_KEY, one key
+and a tag; dispatch runs beside the puts. ``built`` says whether the time includes creating the message objects.
 ``text`` rows give the property text as bytes, as that benchmark does, ``map`` rows a dict. The C side is
-``tests/bench/append.c``, compiled when it is asked for.
+``tests/bench/append.c``, compiled when it is needed.
+
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.bench.reads import conditions
-from engine.bench.yardstick import compiled
+from engine.bench.yardstick import compile_library
 from engine.codec.encode import Message
 from engine.codec.message_columns import MessageColumns
 from engine.config import MessageStoreConfig, from_mapping
@@ -32,26 +33,27 @@ from engine.store.commit_log import CommitLog
 from engine.store.queue_offsets import QueueOffsetTable
 
 Row = dict[str, Any]
-TOPIC, QUEUES, BORN = "bench", 8, 1_700_000_000_000
+TOPIC, QUEUES, BORN_MS = "bench", 8, 1_700_000_000_000
 HOST = "127.0.0.1:10911"
-PUTS = {200: 200_000, 1024: 120_000}
-"""Messages of a run, by the bytes of their bodies."""
+PUTS_BY_BODY_BYTES = {200: 200_000, 1024: 120_000}
+"""Messages per run for each body size in bytes."""
 BATCH = 64
-COLUMNS = 100_000
-ROOM = 400
-"""Bytes that a unit may take beside its body."""
+COLUMN_ROWS = 100_000
+OVERHEAD_BYTES = 400
+"""Maximum bytes of a unit apart from its body."""
 SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "append.c"
 Make = Callable[[int, bytes], Message]
 
 
 def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = 1 << 30) -> Iterator[Row]:
-    """Rows of the measurement ``name`` (``append``), as they come; stores are made in ``folder`` and deleted again.
+    """Yield the rows of the measurement ``name`` (``append``); stores are created in ``folder`` and deleted again.
 
     ``size`` is the bytes of a log file.
+
     """
     if name != "append":
         raise KeyError(name)
-    for body in PUTS:
+    for body in PUTS_BY_BODY_BYTES:
         for make in (by_text, by_map):
             yield _puts(folder, repeats, size, body, make, 1, built=True)
         for make in (by_text, by_map):
@@ -61,40 +63,40 @@ def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = 1 <
 
 
 def by_text(number: int, body: bytes) -> Message:
-    """A message with its property text ready, as the real store's benchmark makes it."""
+    """Return a message with prepared property text, as the real store's benchmark makes it."""
     text = b"UNIQ_KEY\x010A010203109218B4AAC26553%08X\x02KEYS\x01K%d\x02TAGS\x01TagA\x02" % (number, number)
-    return Message(TOPIC, body, number & 7, None, text, born_timestamp=BORN + number, born_host=HOST)
+    return Message(TOPIC, body, number & 7, None, text, born_timestamp=BORN_MS + number, born_host=HOST)
 
 
 def by_map(number: int, body: bytes) -> Message:
-    """A message with a map of properties."""
-    found = {"UNIQ_KEY": f"0A010203109218B4AAC26553{number:08X}", "KEYS": f"K{number}", "TAGS": "TagA"}
-    return Message(TOPIC, body, number & 7, found, born_timestamp=BORN + number, born_host=HOST)
+    """Return a message with a map of properties."""
+    properties = {"UNIQ_KEY": f"0A010203109218B4AAC26553{number:08X}", "KEYS": f"K{number}", "TAGS": "TagA"}
+    return Message(TOPIC, body, number & 7, properties, born_timestamp=BORN_MS + number, born_host=HOST)
 
 
-def puts_per_second(store: MessageStore, make: Make, body: bytes, first: int, count: int) -> tuple[float, float]:
-    """Messages a second, and a second of the thread's processor time: one message a call, built inside the time."""
+def puts_per_second(store: MessageStore, make: Make, body: bytes, start_number: int, count: int) -> tuple[float, float]:
+    """Return messages per second, and per CPU second of the thread: one message per call, created within the time."""
     put = store.put_message
-    began, used = time.perf_counter(), time.thread_time()
-    for number in range(first, first + count):
+    wall_start, cpu_start = time.perf_counter(), time.thread_time()
+    for number in range(start_number, start_number + count):
         put(make(number, body))
-    return count / (time.perf_counter() - began), count / (time.thread_time() - used)
+    return count / (time.perf_counter() - wall_start), count / (time.thread_time() - cpu_start)
 
 
 def batches_per_second(
-    store: MessageStore, make: Make, body: bytes, first: int, count: int, *, built: bool
+    store: MessageStore, make: Make, body: bytes, start_number: int, count: int, *, built: bool
 ) -> tuple[float, float]:
-    """Messages a second in calls of 64; with ``built`` the objects are made inside the time."""
+    """Return messages per second in calls of 64; with ``built`` the time includes creating the objects."""
     put = store.put_messages
-    ready = [] if built else [make(number, body) for number in range(first, first + count)]
-    began, used = time.perf_counter(), time.thread_time()
-    for at in range(0, count, BATCH):
-        put([make(first + at + n, body) for n in range(BATCH)] if built else ready[at : at + BATCH])
-    return count / (time.perf_counter() - began), count / (time.thread_time() - used)
+    ready = [] if built else [make(number, body) for number in range(start_number, start_number + count)]
+    wall_start, cpu_start = time.perf_counter(), time.thread_time()
+    for index in range(0, count, BATCH):
+        put([make(start_number + index + n, body) for n in range(BATCH)] if built else ready[index : index + BATCH])
+    return count / (time.perf_counter() - wall_start), count / (time.thread_time() - cpu_start)
 
 
 def _puts(folder: Path | None, repeats: int, size: int, body: int, make: Make, batch: int, *, built: bool) -> Row:
-    payload, count = os.urandom(body), PUTS[body] // BATCH * BATCH
+    payload, count = os.urandom(body), PUTS_BY_BODY_BYTES[body] // BATCH * BATCH
     rates, cpu = [], []
     with open_store(folder, size) as store:
         for turn in range(repeats + 1):
@@ -125,63 +127,65 @@ def _puts(folder: Path | None, repeats: int, size: int, body: int, make: Make, b
 
 
 def _columns(folder: Path | None, repeats: int, size: int, body: int) -> Row:
-    """Columns into warm files, ours and C's in turns."""
-    what = make_columns(body)
+    """Measure columns into warm files, our code and C in turns."""
+    columns = make_columns(body)
     seconds: dict[str, list[float]] = {"ours": [], "c": []}
     place = folder or Path(tempfile.gettempdir())
-    library = compiled(SOURCE, place)
+    library = compile_library(SOURCE, place)
     with tempfile.TemporaryDirectory(prefix="storescope-bench-", dir=folder) as root:
-        # Both write the same place again and again: one file has to hold all of it.
-        files = MappedFileQueue(RealDisk(), [Path(root) / "commitlog"], max(size, COLUMNS * (body + ROOM)))
+        # Both sides overwrite the same range repeatedly: one file must hold all of it.
+        files = MappedFileQueue(
+            RealDisk(), [Path(root) / "commitlog"], max(size, COLUMN_ROWS * (body + OVERHEAD_BYTES))
+        )
         log = CommitLog(MessageStoreConfig(), files, QueueOffsetTable(), system_clock, store_host=HOST)
-        log.append_columns(what)
+        log.append_columns(columns)
         file = log.files.files[0]
         if log.files.files[-1] is not file:
-            raise RuntimeError(f"{COLUMNS:,} messages do not fit into one file of {file.size:,} bytes")
-        used = file.wrote
-        plain = bytearray(used)
+            raise RuntimeError(f"{COLUMN_ROWS:,} messages do not fit into one file of {file.size:,} bytes")
+        used_bytes = file.wrote
+        plain = bytearray(used_bytes)
         for _ in range(repeats + 1):
             file.set_positions(0)
-            began = time.perf_counter()
-            log.append_columns(what)
-            seconds["ours"].append(time.perf_counter() - began)
+            wall_start = time.perf_counter()
+            log.append_columns(columns)
+            seconds["ours"].append(time.perf_counter() - wall_start)
             if library is not None:
-                began = time.perf_counter()
-                end = write_plainly(library, what, plain)
-                seconds["c"].append(time.perf_counter() - began)
-                if end != used:
-                    raise RuntimeError(f"C wrote {end:,} bytes, ours {used:,}")
-    ours = statistics.median(seconds["ours"][1:])
-    other = statistics.median(seconds["c"][1:]) if library is not None else None
+                wall_start = time.perf_counter()
+                end = write_plainly(library, columns, plain)
+                seconds["c"].append(time.perf_counter() - wall_start)
+                if end != used_bytes:
+                    raise RuntimeError(f"C wrote {end:,} bytes, ours {used_bytes:,}")
+    our_median = statistics.median(seconds["ours"][1:])
+    c_median = statistics.median(seconds["c"][1:]) if library is not None else None
     return {
         "type": "bench",
         "name": "append, from columns, against plain C",
         "log": f"{body}-byte bodies",
         "body": body,
-        "puts": COLUMNS,
+        "puts": COLUMN_ROWS,
         "repeats": repeats,
-        "seconds": ours,
-        "messagesPerSecond": COLUMNS / ours,
-        "cSeconds": other,
-        "ratio": None if other is None else ours / other,
+        "seconds": our_median,
+        "messagesPerSecond": COLUMN_ROWS / our_median,
+        "cSeconds": c_median,
+        "ratio": None if c_median is None else our_median / c_median,
         "target": 1.6,
         "conditions": conditions(),
     }
 
 
 def make_columns(body: int) -> MessageColumns:
-    """The benchmark's messages as columns."""
+    """Return the benchmark's messages as columns."""
     import numpy as np
 
-    texts = [by_text(number, b"").properties_raw or b"" for number in range(COLUMNS)]
+    texts = [by_text(number, b"").properties_raw or b"" for number in range(COLUMN_ROWS)]
     return MessageColumns(
         [TOPIC],
-        os.urandom(body) * COLUMNS,
-        np.full(COLUMNS, body, np.int32),
+        os.urandom(body) * COLUMN_ROWS,
+        np.full(COLUMN_ROWS, body, np.int32),
         b"".join(texts),
         np.array(list(map(len, texts)), np.int32),
-        np.arange(COLUMNS, dtype=np.int32) & 7,
-        born_timestamp=np.arange(BORN, BORN + COLUMNS),
+        np.arange(COLUMN_ROWS, dtype=np.int32) & 7,
+        born_timestamp=np.arange(BORN_MS, BORN_MS + COLUMN_ROWS),
         hosts=(HOST,),
     )
 
@@ -195,21 +199,29 @@ class _ToWrite(ctypes.Structure):
     ]
 
 
-def write_plainly(library: ctypes.CDLL, what: MessageColumns, target: bytearray) -> int:
-    """All rows by the C loop into ``target``; gives the bytes written."""
+def write_plainly(library: ctypes.CDLL, columns: MessageColumns, target: bytearray) -> int:
+    """Write all rows by the C loop into ``target``; returns the bytes written."""
     import numpy as np
 
-    rows, topic = len(what), TOPIC.encode()
+    rows, topic = len(columns), TOPIC.encode()
     outs = array("q", bytes(24 * rows + 8 * QUEUES))
-    at = outs.buffer_info()[0]
-    blobs = [np.frombuffer(blob, np.uint8) for blob in (what.bodies, what.properties, topic, target)]
+    outs_address = outs.buffer_info()[0]
+    blobs = [np.frombuffer(blob, np.uint8) for blob in (columns.bodies, columns.properties, topic, target)]
     addresses = [blob.ctypes.data for blob in blobs]
-    columns = [
+    column_addresses = [
         np.asarray(column).ctypes.data
-        for column in (what.body_length, what.properties_length, what.queue_id, what.born_timestamp)
+        for column in (columns.body_length, columns.properties_length, columns.queue_id, columns.born_timestamp)
     ]
     sheet = _ToWrite(
-        *addresses[:3], *columns, len(topic), BORN, rows, at + 24 * rows, at, at + 8 * rows, at + 16 * rows
+        *addresses[:3],
+        *column_addresses,
+        len(topic),
+        BORN_MS,
+        rows,
+        outs_address + 24 * rows,
+        outs_address,
+        outs_address + 8 * rows,
+        outs_address + 16 * rows,
     )
     library.yard_append.restype = ctypes.c_int64
     return int(library.yard_append(ctypes.c_void_p(addresses[3]), ctypes.c_int64(0), ctypes.byref(sheet)))
@@ -217,7 +229,7 @@ def write_plainly(library: ctypes.CDLL, what: MessageColumns, target: bytearray)
 
 @contextmanager
 def open_store(folder: Path | None, size: int) -> Iterator[MessageStore]:
-    """A store of its own in ``folder``, deleted afterwards; log files of ``size`` bytes, other sizes as they are."""
+    """Open a new store in ``folder`` with log files of ``size`` bytes; deleted afterwards."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(prefix="storescope-bench-", dir=folder))

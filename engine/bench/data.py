@@ -1,8 +1,9 @@
-"""Stores to measure on: real unit bytes, made once in a folder of their own and used again.
+"""Stores for measurements: real unit bytes, created once in a folder of their own and reused.
 
-The logs are those of the prototypes' measurements: 1 GiB, 8 topics with 4 queues each, bodies of 150 to 250 or of 900
-to 1,148 bytes, and UNIQ_KEY, KEYS, TAGS and WAIT as properties. Their queues and index are built from the log itself.
-The large store has 1,024 files of 1 GiB that hold real units at their heads and tails and nothing between.
+A log has 1 GiB, 8 topics with 4 queues each, bodies of 150 to 250 or of 900 to 1,148 bytes, and UNIQ_KEY, KEYS,
+TAGS and WAIT as properties. Queues and index are built from the log itself. The large store has 1,024 sparse
+files of 1 GiB with real units only at their heads and tails.
+
 """
 
 from __future__ import annotations
@@ -32,20 +33,22 @@ from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.whole_file import whole_file
 
 GIB = 1 << 30
-BODIES = {"200": (150, 250), "1k": (900, 1148)}
+BODY_BYTES = {"200": (150, 250), "1k": (900, 1148)}
 TOPICS, QUEUES = 8, 4
-BEGIN = 1_700_000_000_000
+BEGIN_MS = 1_700_000_000_000
 _FIXED = struct.Struct(">iIiiiqqiqIiqIiiqi")
 _I16 = struct.Struct(">h")
 
 
-def units(low: int, high: int, base: int, number: int = 0, seed: int = 7) -> Iterator[bytes]:
-    """Units without end from offset ``base`` and unique key ``number`` on; bodies of ``low`` to ``high`` bytes."""
+def units(min_body: int, max_body: int, base: int, number: int = 0, seed: int = 7) -> Iterator[bytes]:
+    """Yield units without end from offset ``base`` and unique key ``number`` on; bodies of ``min_body`` to
+    ``max_body`` bytes.
+    """
     rng = random.Random(seed)
     pool = rng.randbytes(1 << 20)
     queue_offsets = [0] * (TOPICS * QUEUES)
     while True:
-        body_at, body_length = rng.randrange((1 << 20) - high), rng.randint(low, high)
+        body_at, body_length = rng.randrange((1 << 20) - max_body), rng.randint(min_body, max_body)
         body = pool[body_at : body_at + body_length]
         topic, queue = rng.randrange(TOPICS), rng.randrange(QUEUES)
         name = b"TopicBench%d" % topic
@@ -61,10 +64,10 @@ def units(low: int, high: int, base: int, number: int = 0, seed: int = 7) -> Ite
             queue_offsets[place],
             base,
             0,
-            BEGIN + number // 10,
+            BEGIN_MS + number // 10,
             0x7F000001,
             50_000,
-            BEGIN + number // 10 + 1,
+            BEGIN_MS + number // 10 + 1,
             0x7F000001,
             10_911,
             0,
@@ -78,7 +81,7 @@ def units(low: int, high: int, base: int, number: int = 0, seed: int = 7) -> Ite
 
 
 def properties_of(number: int) -> bytes:
-    """Property text of the message with this number."""
+    """Return the property text of the message with this number."""
     key, tag = order_key(number).encode(), b"ABCDE"[number % 5]
     return b"UNIQ_KEY\x01%s\x02KEYS\x01%s\x02TAGS\x01Tag%c\x02WAIT\x01true\x02" % (
         unique_key(number).encode(),
@@ -88,29 +91,29 @@ def properties_of(number: int) -> bytes:
 
 
 def unique_key(number: int) -> str:
-    """UNIQ_KEY of the message with this number."""
+    """Return the UNIQ_KEY of the message with this number."""
     return f"7F0000010B2C18B4AAC2{number:012X}"
 
 
 def order_key(number: int) -> str:
-    """The one key in KEYS of the message with this number."""
+    """Return the only key in KEYS of the message with this number."""
     return f"order-{number:08d}"
 
 
 def log_store(folder: Path, bodies: str = "200", size: int = GIB) -> Path:
-    """A store with a commit log of one full file of ``size`` bytes, made where it is not there yet: its directory."""
+    """Return the directory of a store with a commit log of one full file of ``size`` bytes, created if missing."""
     root = folder / f"log-{bodies}-{size}"
     path = StorePaths(root).commitlog / queue_file_name(0)
     if not path.is_file():
-        low, high = BODIES[bodies]
+        min_body, max_body = BODY_BYTES[bodies]
         with whole_file(path) as file:
-            at = 0
-            for unit in units(low, high, 0):
-                if at + len(unit) + 8 > size:
+            position = 0
+            for unit in units(min_body, max_body, 0):
+                if position + len(unit) + 8 > size:
                     break
                 file.write(unit)
-                at += len(unit)
-            file.write(struct.pack(">iI", size - at, MAGIC_BLANK))
+                position += len(unit)
+            file.write(struct.pack(">iI", size - position, MAGIC_BLANK))
             file.truncate(size)
     return root
 
@@ -120,16 +123,16 @@ def whole_store(folder: Path, size: int = GIB, slots: int = INDEX_SLOTS, entries
     root = log_store(folder, "200", size)
     paths = StorePaths(root)
     if not paths.checkpoint.is_file():
-        kept, hashes, topics = _dispatch(root)
+        unit_facts, hashes, topics = _dispatch(root)
         for topic in range(len(topics)):
             for queue in range(QUEUES):
-                mine = kept[(kept["topic"] == topic) & (kept["queue"] == queue)]
-                _write_queue(paths.queue_folder(topics.names[topic], queue), mine)
+                queue_units = unit_facts[(unit_facts["topic"] == topic) & (unit_facts["queue"] == queue)]
+                _write_queue(paths.queue_folder(topics.names[topic], queue), queue_units)
         geometry = index_codec.Geometry(slots, entries)
-        rows, filled = _filled_up(len(kept), hashes, entries - 1)
-        _write_index(paths, kept, rows, filled, geometry)
-        last = int(kept["stored"][-1])
-        paths.checkpoint.write_bytes(encode(Checkpoint(last, last, last)))
+        rows, filled = _pad_keys(len(unit_facts), hashes, entries - 1)
+        _write_index(paths, unit_facts, rows, filled, geometry)
+        end_time = int(unit_facts["stored"][-1])
+        paths.checkpoint.write_bytes(encode(Checkpoint(end_time, end_time, end_time)))
     return root
 
 
@@ -138,37 +141,41 @@ def healthy_store(folder: Path, size: int = GIB) -> Path:
 
     Its index holds the log's own keys and no others, and the next log file is there.
     """
-    made = StorePaths(whole_store(folder, size))
+    store_root = StorePaths(whole_store(folder, size))
     paths = StorePaths(folder / f"healthy-{size}")
     if not paths.checkpoint.is_file():
-        for source in sorted((*made.commitlog.rglob("*"), *made.consumequeue.rglob("*"))):
-            target = paths.root / source.relative_to(made.root)
+        for source in sorted((*store_root.commitlog.rglob("*"), *store_root.consumequeue.rglob("*"))):
+            target = paths.root / source.relative_to(store_root.root)
             if source.is_file() and not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.hardlink_to(source)
         with (paths.commitlog / queue_file_name(size)).open("wb") as file:
             file.truncate(size)
-        kept, keys, _ = _dispatch(made.root)
-        _write_index(paths, kept, keys[0], keys[1], index_codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES))
-        paths.checkpoint.write_bytes(made.checkpoint.read_bytes())
+        unit_facts, keys, _ = _dispatch(store_root.root)
+        _write_index(paths, unit_facts, keys[0], keys[1], index_codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES))
+        paths.checkpoint.write_bytes(store_root.checkpoint.read_bytes())
     return paths.root
 
 
-_KEPT = np.dtype([("offset", "i8"), ("size", "i4"), ("topic", "i4"), ("queue", "i4"), ("tags", "i8"), ("stored", "i8")])
+_UNIT_FACTS = np.dtype(
+    [("offset", "i8"), ("size", "i4"), ("topic", "i4"), ("queue", "i4"), ("tags", "i8"), ("stored", "i8")]
+)
 
 
 def _dispatch(root: Path) -> tuple[np.ndarray, np.ndarray, TopicTable]:
-    """What queues and index need of every unit, and (row of it, hash) of every key."""
+    """Return the facts about every unit that queues and index need, and (row of its unit, hash) of every key."""
     log = LogReader(FileSequence([StorePaths(root).commitlog], DescriptorCache()))
     topics = TopicTable()
-    kept, keys, before = [], [], 0
+    parts, keys, unit_count = [], [], 0
     for block in scan_log(log, crc=False, topics=topics):
         if not isinstance(block, UnitColumns):
             continue
-        found = key_hashes(block, topics)
-        keys.append(np.stack([found.row.astype(np.int64) + before, found.key_hash])[:, ~found.is_tag])
-        units_here = block["kind"] != BLANK
-        part = np.empty(int(units_here.sum()), _KEPT)
+        block_keys = key_hashes(block, topics)
+        keys.append(
+            np.stack([block_keys.row.astype(np.int64) + unit_count, block_keys.key_hash])[:, ~block_keys.is_tag]
+        )
+        is_unit = block["kind"] != BLANK
+        part = np.empty(int(is_unit.sum()), _UNIT_FACTS)
         for name, column in (
             ("offset", "offset"),
             ("size", "size"),
@@ -177,15 +184,19 @@ def _dispatch(root: Path) -> tuple[np.ndarray, np.ndarray, TopicTable]:
             ("tags", "tags_code"),
             ("stored", "store_timestamp"),
         ):
-            part[name] = block[column][units_here]
-        kept.append(part)
-        before += len(part)
-    return np.concatenate(kept), np.concatenate(keys, axis=1), topics
+            part[name] = block[column][is_unit]
+        parts.append(part)
+        unit_count += len(part)
+    return np.concatenate(parts), np.concatenate(keys, axis=1), topics
 
 
-def _write_queue(folder: Path, mine: np.ndarray) -> None:
-    entries = np.empty(len(mine), CQ_UNIT)
-    entries["physical_offset"], entries["size"], entries["tags_code"] = mine["offset"], mine["size"], mine["tags"]
+def _write_queue(folder: Path, queue_units: np.ndarray) -> None:
+    entries = np.empty(len(queue_units), CQ_UNIT)
+    entries["physical_offset"], entries["size"], entries["tags_code"] = (
+        queue_units["offset"],
+        queue_units["size"],
+        queue_units["tags"],
+    )
     data = entries.tobytes()
     folder.mkdir(parents=True, exist_ok=True)
     for start in range(0, len(data), CONSUME_QUEUE_FILE_SIZE):
@@ -194,39 +205,39 @@ def _write_queue(folder: Path, mine: np.ndarray) -> None:
             file.truncate(CONSUME_QUEUE_FILE_SIZE)
 
 
-def _filled_up(units: int, keys: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """(row of its unit, hash) of ``total`` keys: the log's own in their order, and between them others that no message
-    has.
+def _pad_keys(units: int, keys: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (row of its unit, hash) of ``total`` keys: the log's own in their order, and other keys between them
+    that no message has.
     """
     rng = np.random.default_rng(7)
-    own = min(keys.shape[1], total)
+    own_count = min(keys.shape[1], total)
     rows = np.sort(rng.integers(0, units, total))
     hashes = rng.integers(0, 1 << 31, total, dtype=np.int64)
-    places = np.sort(rng.choice(total, own, replace=False))
-    rows[places], hashes[places] = keys[0, :own], keys[1, :own]
+    places = np.sort(rng.choice(total, own_count, replace=False))
+    rows[places], hashes[places] = keys[0, :own_count], keys[1, :own_count]
     order = np.argsort(rows, kind="stable")
     return rows[order], hashes[order]
 
 
 def _write_index(
-    paths: StorePaths, kept: np.ndarray, rows: np.ndarray, hashes: np.ndarray, geometry: index_codec.Geometry
+    paths: StorePaths, unit_facts: np.ndarray, rows: np.ndarray, hashes: np.ndarray, geometry: index_codec.Geometry
 ) -> None:
-    """One file with these keys in their order."""
+    """Write one file with these keys in their order."""
     total = len(rows)
     slots = hashes % geometry.slots
     by_slot = np.argsort(slots, kind="stable")
     previous = np.zeros(total, np.int32)
-    same = slots[by_slot[1:]] == slots[by_slot[:-1]]
-    previous[by_slot[1:][same]] = by_slot[:-1][same] + 1
+    same_slot = slots[by_slot[1:]] == slots[by_slot[:-1]]
+    previous[by_slot[1:][same_slot]] = by_slot[:-1][same_slot] + 1
     newest = np.zeros(geometry.slots, ">i4")
     newest[slots] = np.arange(1, total + 1)
     entries = np.empty(total, INDEX_ENTRY)
-    first = int(kept["stored"][rows[0]])
-    entries["key_hash"], entries["phy_offset"], entries["prev"] = hashes, kept["offset"][rows], previous
-    entries["time_diff"] = (kept["stored"][rows] - first) // 1000
-    last = int(kept["stored"][rows[-1]])
-    offsets = int(kept["offset"][rows[0]]), int(kept["offset"][rows[-1]])
-    header = index_codec.IndexHeader(first, last, *offsets, int(np.count_nonzero(newest)), total + 1)
+    begin_time = int(unit_facts["stored"][rows[0]])
+    entries["key_hash"], entries["phy_offset"], entries["prev"] = hashes, unit_facts["offset"][rows], previous
+    entries["time_diff"] = (unit_facts["stored"][rows] - begin_time) // 1000
+    end_time = int(unit_facts["stored"][rows[-1]])
+    offsets = int(unit_facts["offset"][rows[0]]), int(unit_facts["offset"][rows[-1]])
+    header = index_codec.IndexHeader(begin_time, end_time, *offsets, int(np.count_nonzero(newest)), total + 1)
     paths.index.mkdir(parents=True, exist_ok=True)
     with (paths.index / "20231114221320000").open("wb") as file:
         file.write(index_codec.encode_header(header))
@@ -237,9 +248,11 @@ def _write_index(
 
 
 def sparse_store(folder: Path, files: int = 1024, file_size: int = GIB) -> Path:
-    """A store of ``files`` sparse log files: real units at the head and the tail of each, queues and index to match.
+    """Return a store of ``files`` sparse log files: real units at the head and the tail of each, with matching
+    queues and index.
 
     The last log file is half full. A queue has one file for every 300,000 messages that the log would hold.
+
     """
     root = folder / f"sparse-{files}-{file_size}"
     paths = StorePaths(root)
@@ -263,7 +276,7 @@ def sparse_store(folder: Path, files: int = 1024, file_size: int = GIB) -> Path:
         tails = [(place + len(b"".join(tail[:i])), unit) for i, unit in enumerate(tail)]
     _sparse_queues(paths, files * file_size // 384 // (TOPICS * QUEUES), tails)
     _sparse_index(paths, files * file_size)
-    paths.checkpoint.write_bytes(encode(Checkpoint(BEGIN, BEGIN, BEGIN)))
+    paths.checkpoint.write_bytes(encode(Checkpoint(BEGIN_MS, BEGIN_MS, BEGIN_MS)))
     return root
 
 
@@ -273,7 +286,7 @@ def _some_units(base: int, number: int) -> list[bytes]:
 
 
 def _sparse_queues(paths: StorePaths, messages: int, tails: list[tuple[int, bytes]]) -> None:
-    """The first entry of each queue is the log's first unit of it, the last one the log's last."""
+    """Write queues whose first entry is the log's first unit and whose last entry is its last."""
     last_start = messages * 20 // CONSUME_QUEUE_FILE_SIZE * CONSUME_QUEUE_FILE_SIZE
     for topic in range(TOPICS):
         for queue in range(QUEUES):
@@ -294,7 +307,7 @@ def _sparse_queues(paths: StorePaths, messages: int, tails: list[tuple[int, byte
 def _sparse_index(paths: StorePaths, end: int) -> None:
     paths.index.mkdir(parents=True, exist_ok=True)
     geometry = index_codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
-    header = index_codec.IndexHeader(BEGIN, BEGIN + 1, 0, end, 1, 2)
+    header = index_codec.IndexHeader(BEGIN_MS, BEGIN_MS + 1, 0, end, 1, 2)
     with (paths.index / "20231114221320000").open("wb") as file:
         file.truncate(geometry.file_size)
         file.write(index_codec.encode_header(header))
@@ -305,7 +318,7 @@ def _sparse_index(paths: StorePaths, end: int) -> None:
 
 
 def default_folder() -> Path:
-    """Where measured stores are kept: a folder in the system's place for temporary files that belongs to this user."""
+    """Return the folder for measured stores: in the system's temporary folder, owned by this user."""
     folder = Path(tempfile.gettempdir()) / f"storescope-bench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():

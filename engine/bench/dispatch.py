@@ -1,7 +1,8 @@
-"""``bench dispatch``: queues and index built from nothing out of a log that is hot; ``bench query``: keys looked up in
-the index that came of it, as a store that is written answers them.
+"""``bench dispatch``: build queues and index from a hot log; ``bench query``: look up keys in the resulting index,
+as an open store does.
 
-Body CRCs are not made, as in a broker's own dispatch. What is written is not flushed within the time.
+Body CRCs are not computed, as in a broker's own dispatch. Flushing is not part of the time.
+
 """
 
 from __future__ import annotations
@@ -35,35 +36,35 @@ from engine.store.query_message import query_message, query_messages
 
 Row = dict[str, Any]
 NAMES = ("dispatch", "query")
-KEYS, AT_ONCE = 20_000, 64
+KEYS, KEYS_PER_CALL = 20_000, 64
 _DISPATCH = "8 × the real store's rate"
-_QUERY = {1: "≤ 2 × the real store's time", AT_ONCE: "≤ 0.5 × the real store's time"}
+_QUERY = {1: "≤ 2 × the real store's time", KEYS_PER_CALL: "≤ 0.5 × the real store's time"}
 
 
 def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = bench_data.GIB) -> Iterator[Row]:
-    """Rows of the measurement ``name`` (one of :data:`NAMES`) over logs of one file of ``size`` bytes, as they come."""
+    """Yield the rows of the measurement ``name`` (one of :data:`NAMES`) over logs of one file of ``size`` bytes."""
     if name not in NAMES:
         raise KeyError(name)
     place = folder or bench_data.default_folder()
     if name == "query":
         yield from _query(bench_data.log_store(place, "200", size), repeats, size)
         return
-    for bodies in bench_data.BODIES:
+    for bodies in bench_data.BODY_BYTES:
         yield _dispatch(bench_data.log_store(place, bodies, size), bodies, repeats, size)
 
 
 def _dispatch(root: Path, bodies: str, repeats: int, size: int) -> Row:
-    seconds, used, units, load = [], [], 0, 0.0
+    seconds, cpu_times, units, load = [], [], 0, 0.0
     for turn in range(repeats + 1):
         with _Target(root) as target:
-            began, processor = time.perf_counter(), time.process_time()
+            wall_start, cpu_start = time.perf_counter(), time.process_time()
             units = target.build()
-            took, cpu = time.perf_counter() - began, time.process_time() - processor
+            wall_s, cpu_s = time.perf_counter() - wall_start, time.process_time() - cpu_start
         if turn:
-            seconds.append(took)
-            used.append(cpu)
+            seconds.append(wall_s)
+            cpu_times.append(cpu_s)
         load = max(load, float(conditions()["load"] or 0))
-    wall = statistics.median(seconds)
+    median_wall = statistics.median(seconds)
     return {
         "type": "bench",
         "name": "dispatch of a whole log, queues and index from nothing",
@@ -71,10 +72,10 @@ def _dispatch(root: Path, bodies: str, repeats: int, size: int) -> Row:
         "bytes": size,
         "repeats": repeats,
         "units": units,
-        "seconds": wall,
-        "cpuSeconds": statistics.median(used),
-        "messagesPerSecond": units / wall,
-        "messagesPerCpuSecond": units / statistics.median(used),
+        "seconds": median_wall,
+        "cpuSeconds": statistics.median(cpu_times),
+        "messagesPerSecond": units / median_wall,
+        "messagesPerCpuSecond": units / statistics.median(cpu_times),
         "target": _DISPATCH,
         "load": load,
         "conditions": conditions(),
@@ -87,79 +88,82 @@ def _query(root: Path, repeats: int, size: int) -> Iterator[Row]:
         numbers = np.random.default_rng(1).integers(0, units, KEYS).tolist()
         topics = target.topics_of(numbers)
         keys = [bench_data.unique_key(number) for number in numbers]
-        by_topic = {name: [key for key, mine in zip(keys, topics, strict=True) if mine == name] for name in set(topics)}
+        by_topic = {
+            name: [key for key, key_topic in zip(keys, topics, strict=True) if key_topic == name]
+            for name in set(topics)
+        }
         index = target.index
         files = MappedFileQueue(RealDisk(), [StorePaths(root).commitlog], size)
         files.load()
         log = MappedLog(files)
 
-        def singly() -> Asked:
-            return _asked([(1, topic, key) for topic, key in zip(topics, keys, strict=True)], one)
+        def singly() -> QueryTimes:
+            return _time_queries([(1, topic, key) for topic, key in zip(topics, keys, strict=True)], one)
 
         def one(topic: str, key: str) -> int:
             with query_message(index, log, topic, key) as result:
                 return len(result.messages)
 
-        def together() -> Asked:
-            return _asked(
+        def together() -> QueryTimes:
+            return _time_queries(
                 [
-                    (len(mine[at : at + AT_ONCE]), topic, mine[at : at + AT_ONCE])
-                    for topic, mine in by_topic.items()
-                    for at in range(0, len(mine), AT_ONCE)
+                    (len(topic_keys[start : start + KEYS_PER_CALL]), topic, topic_keys[start : start + KEYS_PER_CALL])
+                    for topic, topic_keys in by_topic.items()
+                    for start in range(0, len(topic_keys), KEYS_PER_CALL)
                 ],
                 many,
             )
 
-        def many(topic: str, mine: list[str]) -> int:
-            with query_messages(index, log, topic, mine) as result:
+        def many(topic: str, topic_keys: list[str]) -> int:
+            with query_messages(index, log, topic, topic_keys) as result:
                 return len(result.messages)
 
         entries = sum(file.header.entries for file in index.files)
-        for at_once, ask in ((1, singly), (AT_ONCE, together)):
+        for at_once, ask in ((1, singly), (KEYS_PER_CALL, together)):
             yield _per_key(at_once, ask, repeats, entries)
         files.close()
 
 
-class Asked(NamedTuple):
-    """Messages found, and microseconds a key of each call."""
+class QueryTimes(NamedTuple):
+    """The number of messages, and microseconds per key of each call."""
 
-    found: int
-    taken: list[float]
+    message_count: int
+    microseconds: list[float]
 
 
-def _asked(calls: Sequence[tuple[int, str, Any]], ask: Callable[[str, Any], int]) -> Asked:
-    clock, taken, found = time.perf_counter_ns, [], 0
-    for keys, topic, what in calls:
+def _time_queries(calls: Sequence[tuple[int, str, Any]], query: Callable[[str, Any], int]) -> QueryTimes:
+    clock, microseconds, message_count = time.perf_counter_ns, [], 0
+    for keys, topic, sought in calls:
         began = clock()
-        found += ask(topic, what)
-        taken.append((clock() - began) / 1000 / keys)
-    return Asked(found, sorted(taken))
+        message_count += query(topic, sought)
+        microseconds.append((clock() - began) / 1000 / keys)
+    return QueryTimes(message_count, sorted(microseconds))
 
 
-def _per_key(at_once: int, ask: Callable[[], Asked], repeats: int, entries: int) -> Row:
-    ask()
-    runs, used = [], []
+def _per_key(at_once: int, run_queries: Callable[[], QueryTimes], repeats: int, entries: int) -> Row:
+    run_queries()
+    runs, cpu_times = [], []
     for _ in range(repeats):
-        processor = time.process_time()
-        runs.append(ask())
-        used.append((time.process_time() - processor) / KEYS * 1e6)
+        cpu_start = time.process_time()
+        runs.append(run_queries())
+        cpu_times.append((time.process_time() - cpu_start) / KEYS * 1e6)
     one_key = "messages by key from a store that is written, one key a call"
     return {
         "type": "bench",
         "name": one_key if at_once == 1 else f"the same, {at_once} keys a call",
         "entries": entries,
         "keys": KEYS,
-        "found": runs[-1].found,
-        "microsecondsPerKey": statistics.median(run.taken[len(run.taken) // 2] for run in runs),
-        "p99": statistics.median(run.taken[len(run.taken) * 99 // 100] for run in runs),
-        "cpuMicrosecondsPerKey": statistics.median(used),
+        "found": runs[-1].message_count,
+        "microsecondsPerKey": statistics.median(run.microseconds[len(run.microseconds) // 2] for run in runs),
+        "p99": statistics.median(run.microseconds[len(run.microseconds) * 99 // 100] for run in runs),
+        "cpuMicrosecondsPerKey": statistics.median(cpu_times),
         "target": _QUERY[at_once],
         "conditions": conditions(),
     }
 
 
 class _Target:
-    """A place of its own for queues and index, deleted again; a context manager."""
+    """A new folder for queues and index, deleted afterwards; a context manager."""
 
     def __init__(self, root: Path) -> None:
         self._log = LogReader(FileSequence([StorePaths(root).commitlog], DescriptorCache()))
@@ -182,7 +186,7 @@ class _Target:
         shutil.rmtree(self._folder)
 
     def build(self) -> int:
-        """Dispatch the whole log; gives the number of its units."""
+        """Dispatch the complete log; returns the number of its units."""
         topics = TopicTable()
         with Rebuild(self.queues, self.index, self._config) as rebuild:
             for block in scan_log(self._log, crc=False, topics=topics):
@@ -192,7 +196,7 @@ class _Target:
         return rebuild.units
 
     def topics_of(self, numbers: list[int]) -> list[str]:
-        """Topic of each unit by its number in the log."""
+        """Return the topic of each unit by its number in the log."""
         topics = TopicTable()
         blocks = scan_log(self._log, crc=False, topics=topics)
         ids = np.concatenate(

@@ -1,7 +1,10 @@
-"""``bench lab``: what a load in the lab reaches beside the engine's own append, and how soon it answers a look.
+"""``bench lab``: the rate of a load in the lab beside the engine's own append, and the lab's response time to
+queries.
 
-Both sides put 200-byte bodies with UNIQ_KEY, a key and a tag into 8 queues of one topic, one message a call, in turns,
-each into a store of its own; the lab's side runs in the lab's process and is asked for samples ten times a second.
+Both sides put 200-byte bodies with UNIQ_KEY, a key and a tag into 8 queues of one topic, one message per call, in
+turns, each into a new store. The lab's side runs in the lab's process and is asked for samples ten times a
+second.
+
 """
 
 from __future__ import annotations
@@ -26,64 +29,72 @@ from engine.lab.load_settings import LoadSettings
 from engine.lab.server import serve
 from engine.releases import NEWEST
 
-BODY = 200
-SECONDS = 3.0
+BODY_BYTES = 200
+LOAD_S = 3.0
 PUTS = 100_000
-"""Messages of a turn of the engine by itself."""
+"""Messages per turn of the engine alone."""
 PRODUCERS = (1, 4)
-_LOOK_EVERY = 0.1
+_SAMPLE_INTERVAL_S = 0.1
 
 
 def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = 1 << 30) -> Iterator[dict[str, Any]]:
-    """Rows of the measurement ``name`` (``lab``); stores are made in ``folder`` and deleted again.
+    """Yield the rows of the measurement ``name`` (``lab``); stores are created in ``folder`` and deleted again.
 
     ``size`` is the bytes of a log file.
+
     """
     if name != "lab":
         raise KeyError(name)
     for producers in PRODUCERS:
-        own, loaded, looks = [], [], []
+        engine_rates, lab_rates, look_times = [], [], []
         with _lab(folder, size) as ask:
-            _load_for(ask, LoadSettings(producers=producers, body_size=BODY, queues=8, keys=1 << 20), SECONDS)
+            _load_for(ask, LoadSettings(producers=producers, body_size=BODY_BYTES, queues=8, keys=1 << 20), LOAD_S)
             for _ in range(repeats):
-                own.append(_own_rate(folder, size))
-                rate, took = _load_for(
-                    ask, LoadSettings(producers=producers, body_size=BODY, queues=8, keys=1 << 20), SECONDS
+                engine_rates.append(_own_rate(folder, size))
+                rate, new_looks = _load_for(
+                    ask, LoadSettings(producers=producers, body_size=BODY_BYTES, queues=8, keys=1 << 20), LOAD_S
                 )
-                loaded.append(rate)
-                looks += took
-        yield _row(producers, own, loaded, sorted(looks), repeats)
+                lab_rates.append(rate)
+                look_times += new_looks
+        yield _row(producers, engine_rates, lab_rates, sorted(look_times), repeats)
 
 
-def _row(producers: int, own: list[float], loaded: list[float], looks: list[float], repeats: int) -> dict[str, Any]:
-    rate = statistics.median(loaded)
+def _row(
+    producers: int, engine_rates: list[float], lab_rates: list[float], look_times: list[float], repeats: int
+) -> dict[str, Any]:
+    rate = statistics.median(lab_rates)
     return {
         "type": "bench",
         "name": f"lab load, {producers} producer{'s' if producers > 1 else ''}, looked at 10 times a second",
-        "log": f"{BODY}-byte bodies; a look is answered within {looks[len(looks) // 2] * 1000:.1f} ms (median), "
-        f"{looks[-1 - len(looks) // 100] * 1000:.1f} ms (p99)",
+        "log": f"{BODY_BYTES}-byte bodies; "
+        f"a look is answered within {look_times[len(look_times) // 2] * 1000:.1f} ms (median), "
+        f"{look_times[-1 - len(look_times) // 100] * 1000:.1f} ms (p99)",
         "producers": producers,
         "repeats": repeats,
-        "seconds": SECONDS,
+        "seconds": LOAD_S,
         "messagesPerSecond": rate,
-        "engineMessagesPerSecond": statistics.median(own),
-        "lookSeconds": {"p50": looks[len(looks) // 2], "p99": looks[-1 - len(looks) // 100], "max": looks[-1]},
-        "ratio": rate / statistics.median(own),
+        "engineMessagesPerSecond": statistics.median(engine_rates),
+        "lookSeconds": {
+            "p50": look_times[len(look_times) // 2],
+            "p99": look_times[-1 - len(look_times) // 100],
+            "max": look_times[-1],
+        },
+        "ratio": rate / statistics.median(engine_rates),
         "target": "≥ 0.7 × the engine's own append; looks ≤ 100 ms",
         "conditions": conditions(),
     }
 
 
 def _own_rate(folder: Path | None, size: int) -> float:
-    """Messages a second of the engine by itself, in this process."""
-    payload = bytes(range(BODY))
+    """Return messages per second of the engine alone, in this process."""
+    payload = bytes(range(BODY_BYTES))
     with open_store(folder, size) as store:
         puts_per_second(store, by_text, payload, 0, PUTS // 5)
         return puts_per_second(store, by_text, payload, PUTS // 5, PUTS)[0]
 
 
-class _Asked:
-    """The lab's process over its pipe, one question at a time."""
+class _LabClient:
+    """The lab's process behind its pipe, one request at a time."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -99,8 +110,8 @@ class _Asked:
 
 
 @contextmanager
-def _lab(folder: Path | None, size: int) -> Iterator[_Asked]:
-    """A lab process with a new store; its directory is deleted afterwards."""
+def _lab(folder: Path | None, size: int) -> Iterator[_LabClient]:
+    """Start a lab process with a new store; its directory is deleted afterwards."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(prefix="storescope-bench-", dir=folder))
@@ -109,7 +120,7 @@ def _lab(folder: Path | None, size: int) -> Iterator[_Asked]:
     process = context.Process(target=serve, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
-    ask = _Asked(ours)
+    ask = _LabClient(ours)
     try:
         config, _ = from_mapping({"mappedFileSizeCommitLog": size})
         ask("start", root / "lab", config, NEWEST, DISK_BYTES)
@@ -122,17 +133,17 @@ def _lab(folder: Path | None, size: int) -> Iterator[_Asked]:
         shutil.rmtree(root)
 
 
-def _load_for(ask: _Asked, settings: LoadSettings, seconds: float) -> tuple[float, list[float]]:
-    """Messages a second while a load runs, and how long each look took."""
+def _load_for(ask: _LabClient, settings: LoadSettings, seconds: float) -> tuple[float, list[float]]:
+    """Return messages per second during a load, and the duration of each query."""
     ask("load", settings)
     time.sleep(0.3)
-    looks = []
-    before, began = ask("counts").messages, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        asked = time.perf_counter()
+    look_times = []
+    message_count, wall_start = ask("counts").messages, time.perf_counter()
+    while time.perf_counter() - wall_start < seconds:
+        call_start = time.perf_counter()
         ask("sample", "bench")
-        looks.append(time.perf_counter() - asked)
-        time.sleep(max(0.0, _LOOK_EVERY - looks[-1]))
-    rate = (ask("counts").messages - before) / (time.perf_counter() - began)
+        look_times.append(time.perf_counter() - call_start)
+        time.sleep(max(0.0, _SAMPLE_INTERVAL_S - look_times[-1]))
+    rate = (ask("counts").messages - message_count) / (time.perf_counter() - wall_start)
     ask("load", None)
-    return rate, looks
+    return rate, look_times

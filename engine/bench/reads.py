@@ -1,9 +1,10 @@
-"""What ``storescope bench`` measures: walks, queries, ``info`` and ``check``, in ratios to plain C and to the memory
-floor.
+"""The reading measurements of ``storescope bench``: walks, queries, ``info`` and ``check``, as ratios to plain C and
+to the memory floor.
 
-A ratio needs both sides in one run: they take turns, each figure is a median, and CPU time stands beside wall time. The
-C side is ``tests/bench/scan.c``, compiled when it is asked for; without a compiler, or away from a checkout, only our
-side is measured. Times are seconds unless a name says otherwise.
+A ratio needs both sides in one run: they take turns, each figure is a median, and CPU time is reported beside
+wall time. The C side is ``tests/bench/scan.c``, compiled when it is needed; without a compiler, or outside a
+checkout, only our side is measured. Times are seconds unless a name has another unit.
+
 """
 
 from __future__ import annotations
@@ -41,17 +42,18 @@ CHECK_TARGET = 6.0
 
 
 def run(name: str, folder: Path | None = None, repeats: int = REPEATS, size: int = bench_data.GIB) -> Iterator[Row]:
-    """Rows of the measurement ``name`` (one of :data:`NAMES`), as they come.
+    """Yield the rows of the measurement ``name`` (one of :data:`NAMES`).
 
-    ``folder`` holds the stores that are measured; what is not there is made, which takes half a minute for each GiB.
-    ``size`` is the bytes of a log file. Raises ``KeyError`` for a name that is not known.
+    ``folder`` holds the measured stores; missing ones are created, which takes half a minute per GiB. ``size`` is
+    the bytes of a log file. Raises ``KeyError`` for an unknown name.
+
     """
     place = bench_data.default_folder() if folder is None else folder
     yield from NAMES[name](place, repeats, size)
 
 
 def conditions() -> Row:
-    """What figures depend on, in words: machine, versions, load."""
+    """Return the conditions of a measurement: machine, versions, load."""
     compiled = twin()
     return {
         "machine": platform.machine(),
@@ -74,7 +76,7 @@ def _header(folder: Path, repeats: int, size: int) -> Iterator[Row]:
 
 
 def _walks(
-    folder: Path, repeats: int, size: int, bodies: str, what: str, target: float, *, full: bool
+    folder: Path, repeats: int, size: int, bodies: str, title: str, target: float, *, full: bool
 ) -> Iterator[Row]:
     root = bench_data.log_store(folder, bodies, size)
     log = _log(root)
@@ -82,13 +84,13 @@ def _walks(
     sides: dict[str, Callable[[], int]] = {"ours": lambda: _walked(log, full)}
     yardstick = find_yardstick(folder)
     if yardstick is not None:
-        whole = yardstick.map(path)
-        sides["c"] = lambda: whole.walk(full)
+        mapped = yardstick.map(path)
+        sides["c"] = lambda: mapped.walk(full)
         sides["cReading"] = lambda: yardstick.read_walk(path, full)
-        sides["floor"] = whole.sum
+        sides["floor"] = mapped.sum
     _walked(log, full)
     timed = _in_turns(sides, repeats)
-    row: Row = {"type": "bench", "name": what, "log": f"{bodies}-byte bodies", "bytes": size, "repeats": repeats}
+    row: Row = {"type": "bench", "name": title, "log": f"{bodies}-byte bodies", "bytes": size, "repeats": repeats}
     row["units"] = timed["ours"].result
     row["seconds"], row["cpuSeconds"] = timed["ours"].wall, timed["ours"].cpu
     row["gigabytesPerSecond"] = size / timed["ours"].wall / 1e9
@@ -125,7 +127,7 @@ def _query(folder: Path, repeats: int, size: int) -> Iterator[Row]:
 
 
 def _some_keys(log: LogReader) -> list[tuple[str, str]]:
-    """(topic, unique key) of units anywhere in the log, in no order."""
+    """Return (topic, unique key) of units anywhere in the log, in no order."""
     topics = TopicTable()
     blocks = scan_log(log, crc=False, topics=topics)
     ids = np.concatenate([b["topic_id"][b["kind"] != BLANK] for b in blocks if isinstance(b, UnitColumns)])
@@ -133,10 +135,10 @@ def _some_keys(log: LogReader) -> list[tuple[str, str]]:
     return [(topics.names[ids[n]], bench_data.unique_key(n)) for n in numbers]
 
 
-def _per_key(what: str, timed: _Timed, keys: int, target: float, entries: int) -> Row:
+def _per_key(title: str, timed: _Timed, keys: int, target: float, entries: int) -> Row:
     return {
         "type": "bench",
-        "name": what,
+        "name": title,
         "entries": entries,
         "keys": keys,
         "found": timed.result,
@@ -199,11 +201,11 @@ NAMES: dict[str, Callable[[Path, int, int], Iterator[Row]]] = {
     "query": _query,
     "check": _check,
 }
-"""What can be measured."""
+"""The measurements by name."""
 
 
 class _Timed:
-    """Medians of one side, and what it gave."""
+    """Medians of one side, and its result."""
 
     def __init__(self, wall: float, cpu: float, result: int) -> None:
         self.wall = wall
@@ -212,17 +214,17 @@ class _Timed:
 
 
 def _in_turns(sides: dict[str, Callable[[], int]], repeats: int) -> dict[str, _Timed]:
-    """Every side once a round, so that what else the machine does meets all of them."""
-    seen: dict[str, list[tuple[float, float, int]]] = {name: [] for name in sides}
+    """Run every side once per round, so that other work of the machine affects all of them."""
+    measurements: dict[str, list[tuple[float, float, int]]] = {name: [] for name in sides}
     names = list(sides)
     for turn in range(repeats):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             wall, cpu = time.perf_counter(), time.process_time()
             result = sides[name]()
-            seen[name].append((time.perf_counter() - wall, time.process_time() - cpu, result))
+            measurements[name].append((time.perf_counter() - wall, time.process_time() - cpu, result))
     return {
         name: _Timed(statistics.median(w for w, _, _ in runs), statistics.median(c for _, c, _ in runs), runs[-1][2])
-        for name, runs in seen.items()
+        for name, runs in measurements.items()
     }
 
 
@@ -236,9 +238,10 @@ print(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss
 
 
 def _process(*arguments: str, allowed: tuple[int, ...] = (0,)) -> tuple[float, float, float]:
-    """(wall seconds, CPU seconds, MiB at the peak) of the command in a process of its own.
+    """Return (wall seconds, CPU seconds, peak MiB) of the command in a new process.
 
-    A small process starts it: the peak that the system tells of a child begins with what its parent held.
+    A small process starts it: the peak that the system reports for a child begins with the memory of its parent.
+
     """
     done = subprocess.run(  # noqa: S603  the program itself
         [sys.executable, "-S", "-c", _LAUNCH, *arguments],

@@ -1,8 +1,9 @@
-"""What writing costs: measurements of ``bench`` that need a MessageStore, each on a store of its own.
+"""The writing measurements of ``bench``, which need a MessageStore, each on a new store.
 
-The shape is that of the real store's own benchmark: one topic, 8 queues, a body that does not compress; each message
-has UNIQ_KEY, one key and a tag, is built inside the time, and dispatch runs beside the puts. Times in seconds,
+The load is that of the real store's own benchmark: one topic, 8 queues, an incompressible body. Each message has
+UNIQ_KEY, one key and a tag, is created within the time, and dispatch runs beside the puts. Times in seconds,
 latencies in microseconds.
+
 """
 
 from __future__ import annotations
@@ -25,46 +26,48 @@ from engine.message_store import Message, MessageStore
 Row = dict[str, Any]
 QUEUES = 8
 PRODUCERS = (1, 8, 64)
-BODY = 200
-SYNC_SECONDS = 3.0
-WARM_UP = 0.25
+BODY_BYTES = 200
+SYNC_RUN_S = 3.0
+WARM_UP_SHARE = 0.25
 TOPICS, TOPIC_QUEUES = 10_000, 4
 ROUNDS = 5
 
 
 def run(name: str, folder: Path | None = None, repeats: int = 1, size: int = 1 << 30) -> Iterator[Row]:
-    """Rows of the measurement ``name`` (one of :data:`NAMES`), as they come.
+    """Yield the rows of the measurement ``name`` (one of :data:`NAMES`).
 
-    Stores are made in ``folder`` (a temporary one by default) with log files of ``size`` bytes, and deleted again.
+    Stores are created in ``folder`` (a temporary one by default) with log files of ``size`` bytes, and deleted
+    again.
+
     """
     yield from NAMES[name](folder, repeats, size)
 
 
 def _flush(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
-    """Group commit: producers that wait for the disk, and the device's own flushes beside them."""
+    """Measure group commit: producers that wait for the disk, and the device's own flushes beside them."""
     for producers in PRODUCERS:
         for _ in range(repeats):
             with _store(folder, size, flushDiskType="SYNC_FLUSH") as store:
-                yield flush_row(store, producers, SYNC_SECONDS)
+                yield flush_row(store, producers, SYNC_RUN_S)
 
 
-def flush_row(store: MessageStore, producers: int, seconds: float, body: int = BODY) -> Row:
-    """One run of ``producers`` threads that put for ``seconds``, after a warm-up of a quarter of that."""
+def flush_row(store: MessageStore, producers: int, seconds: float, body: int = BODY_BYTES) -> Row:
+    """Run ``producers`` threads that put for ``seconds``, after a warm-up of a quarter of that; returns the row."""
     payload = os.urandom(body)
-    _produce(store, producers, seconds * WARM_UP, payload)
+    _produce(store, producers, seconds * WARM_UP_SHARE, payload)
     flushes = store.positions().flush_latency.count
-    load, began = _load(), time.perf_counter()
+    load, wall_start = _load(), time.perf_counter()
     latencies = _produce(store, producers, seconds, payload)
-    took = time.perf_counter() - began
+    wall_s = time.perf_counter() - wall_start
     flushes = store.positions().flush_latency.count - flushes
     return {
         "type": "bench",
         "name": f"group commit, {producers} producer{'s' if producers > 1 else ''}",
         "body": body,
         "producers": producers,
-        "seconds": took,
+        "seconds": wall_s,
         "puts": len(latencies),
-        "putsPerSecond": len(latencies) / took,
+        "putsPerSecond": len(latencies) / wall_s,
         "p50": latencies[len(latencies) // 2],
         "p99": latencies[len(latencies) * 99 // 100],
         "max": latencies[-1],
@@ -77,60 +80,67 @@ def flush_row(store: MessageStore, producers: int, seconds: float, body: int = B
 
 
 def device_flush(folder: Path, times: int = 50) -> float:
-    """Median microseconds of writing 512 bytes further on in a file of this device and having them on disk."""
+    """Return the median microseconds of writing 512 bytes at the end of a file of this device and syncing them."""
     path = folder / "flush.probe"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    taken = []
+    durations = []
     try:
         os.ftruncate(descriptor, 1 << 20)
         for number in range(times):
             began = time.perf_counter()
             os.pwrite(descriptor, b"x" * 512, 512 * number)
             os.fdatasync(descriptor)
-            taken.append(time.perf_counter() - began)
+            durations.append(time.perf_counter() - began)
     finally:
         os.close(descriptor)
         path.unlink()
-    return sorted(taken)[times // 2] * 1e6
+    return sorted(durations)[times // 2] * 1e6
 
 
 def _produce(store: MessageStore, producers: int, seconds: float, payload: bytes) -> list[float]:
-    """Latencies of all puts in microseconds, sorted."""
-    taken: list[list[float]] = [[] for _ in range(producers)]
+    """Return the latencies of all puts in microseconds, sorted."""
+    latencies_by_producer: list[list[float]] = [[] for _ in range(producers)]
     until = time.perf_counter() + seconds
 
     def produce(number: int) -> None:
-        clock, put, mine, at = time.perf_counter, store.put_message, taken[number], number
+        clock, put, own_latencies, message_number = (
+            time.perf_counter,
+            store.put_message,
+            latencies_by_producer[number],
+            number,
+        )
         while True:
-            began = clock()
-            result = put(_message("bench", payload, at, at % QUEUES))
-            ended = clock()
+            start = clock()
+            result = put(_message("bench", payload, message_number, message_number % QUEUES))
+            end = clock()
             if result.status.name != "PUT_OK":
                 raise RuntimeError(f"a put ended with {result.status.name}: {store.flags.why}")
-            mine.append((ended - began) * 1e6)
-            at += producers
-            if ended >= until:
+            own_latencies.append((end - start) * 1e6)
+            message_number += producers
+            if end >= until:
                 return
 
-    _all_of(producers, produce)
-    return sorted(latency for mine in taken for latency in mine)
+    _run_in_threads(producers, produce)
+    return sorted(latency for producer_latencies in latencies_by_producer for latency in producer_latencies)
 
 
 def _topics(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
-    """Puts round-robin over 10,000 topics with 4 queues each, against as many puts to one topic, in turns."""
+    """Measure puts round-robin over 10,000 topics with 4 queues each, against as many puts to one topic, in turns."""
     names = [f"topic-{number:05d}" for number in range(TOPICS)]
-    payload = os.urandom(BODY)
+    payload = os.urandom(BODY_BYTES)
     for _ in range(repeats):
         with _store(folder, size) as store:
             _round_robin(store, names, payload)  # every queue has its file from here on
-            one: list[tuple[float, float]] = []
-            many: list[tuple[float, float]] = []
+            one_topic_times: list[tuple[float, float]] = []
+            many_topics_times: list[tuple[float, float]] = []
             for _ in range(ROUNDS):
-                for times, topics in ((one, ["bench"] * TOPICS), (many, names)):
+                for times, topics in ((one_topic_times, ["bench"] * TOPICS), (many_topics_times, names)):
                     store.wait_dispatched(600_000)
                     times.append(_round_robin(store, topics, payload))
-            wall, cpu = (sorted(taken[at] for taken in many)[ROUNDS // 2] for at in (0, 1))
-            one_wall, one_cpu = (sorted(taken[at] for taken in one)[ROUNDS // 2] for at in (0, 1))
+            wall, cpu = (sorted(duration[index] for duration in many_topics_times)[ROUNDS // 2] for index in (0, 1))
+            one_wall, one_cpu = (
+                sorted(duration[index] for duration in one_topic_times)[ROUNDS // 2] for index in (0, 1)
+            )
             row = {
                 "type": "bench",
                 "name": "10,000 topics × 4 queues, round-robin, against one topic",
@@ -149,17 +159,17 @@ def _topics(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
 
 
 def _round_robin(store: MessageStore, names: list[str], payload: bytes) -> tuple[float, float]:
-    """(wall seconds, CPU seconds of this thread) for a put to each of four queues of every topic."""
+    """Put to each of four queues of every topic; returns (wall seconds, CPU seconds of this thread)."""
     put = store.put_message
-    began, worked = time.perf_counter(), time.thread_time()
-    for at in range(TOPIC_QUEUES):
+    wall_start, cpu_start = time.perf_counter(), time.thread_time()
+    for queue_id in range(TOPIC_QUEUES):
         for name in names:
-            put(_message(name, payload, at, at))
-    return time.perf_counter() - began, time.thread_time() - worked
+            put(_message(name, payload, queue_id, queue_id))
+    return time.perf_counter() - wall_start, time.thread_time() - cpu_start
 
 
 def own_memory() -> float:
-    """MiB that the process holds apart from mapped files."""
+    """Return the MiB that the process uses, without mapped files."""
     try:
         words = Path("/proc/self/status").read_text(encoding="ascii").split()
     except OSError:
@@ -172,8 +182,8 @@ def _message(topic: str, payload: bytes, number: int, queue_id: int) -> Message:
     return Message(topic, payload, queue_id, keys=f"K{number}", tags="TagA", unique_key=f"{number:032X}")
 
 
-def _all_of(threads: int, work: Callable[[int], None]) -> None:
-    """``work`` in so many threads of the measurement's own; raises what one of them raised."""
+def _run_in_threads(threads: int, work: Callable[[int], None]) -> None:
+    """Run ``work`` in so many threads; raises an exception of any of them."""
     from concurrent.futures import ThreadPoolExecutor
 
     ready = threading.Barrier(threads)
@@ -205,4 +215,4 @@ def _load() -> float | None:
 
 
 NAMES: dict[str, Callable[[Path | None, int, int], Iterator[Row]]] = {"flush": _flush, "topics": _topics}
-"""What can be measured."""
+"""The measurements by name."""

@@ -1,4 +1,4 @@
-"""The plain C loops of ``tests/bench/scan.c`` as functions, compiled when they are first asked for."""
+"""The plain C loops of ``tests/bench/scan.c`` as functions, compiled at first use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 _TOPICS = 4 + 64 * 4 + 64 * 128
 
 
-def why_none() -> str | None:
-    """Why there is nothing to compare with, where that can be told before it is compiled."""
+def why_unavailable() -> str | None:
+    """Return the reason why the C loops cannot be compiled here, None if they may be."""
     if shutil.which("cc") is None:
         return "there is no C compiler (cc) here"
     return None if SOURCE.is_file() else f"there is no {SOURCE.name} here, which lies in a checkout only"
 
 
 def find_yardstick(folder: Path) -> Yardstick | None:
-    """The yardstick, compiled into ``folder``; None without its source or a compiler."""
-    library = compiled(SOURCE, folder)
+    """Return the yardstick, compiled into ``folder``; None without its source or a compiler."""
+    library = compile_library(SOURCE, folder)
     return None if library is None else Yardstick(library)
 
 
-def compiled(source: Path, folder: Path) -> ctypes.CDLL | None:
-    """``source`` (and what it includes from its folder) as a library in ``folder``; None without it or a compiler."""
+def compile_library(source: Path, folder: Path) -> ctypes.CDLL | None:
+    """Compile ``source`` (and the files that it includes) to a library in ``folder``; None without it or a compiler."""
     compiler = shutil.which("cc")
     if compiler is None or not source.is_file():
         return None
@@ -52,7 +52,7 @@ def compiled(source: Path, folder: Path) -> ctypes.CDLL | None:
 
 
 class Yardstick:
-    """The C functions and the columns they fill, of the same shape as ours."""
+    """The C functions and the columns that they fill, of the same layout as ours."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.loops = library
@@ -67,7 +67,9 @@ class Yardstick:
         self._buffer = raw[-raw.ctypes.data % 64 :][:BUFFER_BYTES]
 
     def map(self, path: str) -> MappedFile:
-        """A file as memory, all its pages present; for measuring only, the program itself never maps a store."""
+        """Map a file with all its pages loaded; only for measuring, the program itself never maps a store that it
+        inspects.
+        """
         size = ctypes.c_int64()
         address = self.loops.yard_map(path.encode(), ctypes.byref(size))
         if not address:
@@ -75,14 +77,14 @@ class Yardstick:
         return MappedFile(self, address, size.value)
 
     def read_walk(self, path: str, full: bool) -> int:
-        """The same walk over a file read in pieces into one buffer; gives the number of units."""
+        """Walk a file that is read in pieces into one buffer; returns the number of units."""
         buffer = ctypes.c_void_p(self._buffer.ctypes.data)
         arguments = (self.addresses, ctypes.c_int64(BLOCK_ROWS), self.topics, int(full))
         return int(self.loops.yard_read_walk(path.encode(), buffer, ctypes.c_int64(CHUNK_BYTES), *arguments))
 
 
 class MappedFile:
-    """A file in memory for the C loops; never unmapped, a measurement's process ends soon."""
+    """A file in memory for the C loops; never unmapped, since a measurement's process ends soon."""
 
     def __init__(self, yardstick: Yardstick, address: int, size: int) -> None:
         self._yardstick = yardstick
@@ -90,11 +92,11 @@ class MappedFile:
         self._size = ctypes.c_int64(size)
 
     def walk(self, full: bool) -> int:
-        """Every unit by the plain C loop; gives their number."""
-        own = self._yardstick
-        arguments = (own.addresses, ctypes.c_int64(BLOCK_ROWS), own.topics, int(full))
-        return int(own.loops.yard_walk(self._address, self._size, *arguments))
+        """Walk every unit by the plain C loop; returns their number."""
+        yardstick = self._yardstick
+        arguments = (yardstick.addresses, ctypes.c_int64(BLOCK_ROWS), yardstick.topics, int(full))
+        return int(yardstick.loops.yard_walk(self._address, self._size, *arguments))
 
     def sum(self) -> int:
-        """The sum of all words: the memory floor."""
+        """Return the sum of all words: the memory floor."""
         return int(self._yardstick.loops.yard_sum(self._address, self._size))

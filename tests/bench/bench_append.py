@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 from peer import PEER, missing  # noqa: E402
 
 from engine.bench.append import (  # noqa: E402
-    PUTS,
+    PUTS_BY_BODY_BYTES,
     batches_per_second,
     by_map,
     by_text,
@@ -73,7 +73,7 @@ def java(release: str, folder: Path, body: int) -> float:
 
 def ours(folder: Path, body: int) -> dict[str, float]:
     """Messages a second of ours: one a call, and 64 a call; after a warm-up of a tenth each, as the real store's."""
-    payload, count = os.urandom(body), PUTS[body] // 64 * 64
+    payload, count = os.urandom(body), PUTS_BY_BODY_BYTES[body] // 64 * 64
     sides: dict[str, Callable[[Any, int, int], tuple[float, float]]] = {
         "one, text": lambda store, first, n: puts_per_second(store, by_text, payload, first, n),
         "one, map": lambda store, first, n: puts_per_second(store, by_map, payload, first, n),
@@ -98,12 +98,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--release", default="5.3.3")
-    parser.add_argument("--body", type=int, choices=list(PUTS), action="append")
+    parser.add_argument("--body", type=int, choices=list(PUTS_BY_BODY_BYTES), action="append")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     args = parser.parse_args()
     if why := missing():
         sys.exit(why)
-    for body in args.body or PUTS:
+    for body in args.body or PUTS_BY_BODY_BYTES:
         seen: dict[str, list[float]] = {}
         loads = []
         for _ in range(args.turns):

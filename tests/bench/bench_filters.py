@@ -65,7 +65,7 @@ def lines_of(log: LogReader) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=bench_data.default_folder())
-    parser.add_argument("--bodies", choices=sorted(bench_data.BODIES), default="200")
+    parser.add_argument("--bodies", choices=sorted(bench_data.BODY_BYTES), default="200")
     parser.add_argument("--size", type=int, default=bench_data.GIB)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--where", nargs="*", default=FILTERS)

@@ -141,7 +141,7 @@ def twelve_topics(folder: Path, bodies: str, size: int, runs: bool) -> Path:
     put(data, at + 20, offsets)
     paths.commitlog.mkdir(parents=True)
     data.tofile(paths.commitlog / queue_file_name(0))
-    entries = np.empty(len(rows), bench_data._KEPT)
+    entries = np.empty(len(rows), bench_data._UNIT_FACTS)
     for name, column in (("offset", at), ("size", kept["size"]), ("tags", kept["tags_code"])):
         entries[name] = column
     for number, queue, mine in queues:
@@ -365,7 +365,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, default=bench_data.default_folder())
     parser.add_argument("--gib", type=float, default=4)
-    parser.add_argument("--bodies", nargs="*", choices=tuple(bench_data.BODIES), default=list(bench_data.BODIES))
+    parser.add_argument(
+        "--bodies", nargs="*", choices=tuple(bench_data.BODY_BYTES), default=list(bench_data.BODY_BYTES)
+    )
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--only", nargs="*", choices=KINDS, default=list(KINDS))

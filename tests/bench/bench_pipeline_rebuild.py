@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--bodies", nargs="*", default=list(bench_data.BODIES))
+    parser.add_argument("--bodies", nargs="*", default=list(bench_data.BODY_BYTES))
     parser.add_argument("--only", choices=("rebuild", "verify"))
     parser.add_argument("--mib", type=int, default=1024, help="the size of a file of the log")
     parser.add_argument("--files", type=int, default=4)

@@ -64,7 +64,7 @@ def java(release: str, folder: Path, body: int) -> float:
 
 def ours(folder: Path, body: int) -> tuple[float, float]:
     """Megabytes a second of ours, and the processor seconds of a recovery."""
-    rows = bench_recover.run("recover", folder, 1, bench_data.GIB, only=NAMES[body])
+    rows = bench_recover.run("recover", folder, 1, bench_data.GIB, only_bodies=NAMES[body])
     row = next(rows)
     return float(row["megabytesPerSecond"]), float(row["cpuSeconds"])
 

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         options["repeats"] = args.repeats
     if args.size is not None:
         options["size"] = max(args.size, _SMALLEST)
-    missing = yardstick.why_none()
+    missing = yardstick.why_unavailable()
     if missing is not None and not BESIDE_C.isdisjoint(args.what or NAMES):
         out.say(f"nothing is compared with plain C: {missing}")
     for name in args.what or NAMES:

@@ -8,15 +8,15 @@ import pytest
 from put_logs import PutLog
 
 from engine.bench import append
-from engine.bench.yardstick import compiled
+from engine.bench.yardstick import compile_library
 from engine.cli.main import main
 from engine.codec import properties
 
 
 @pytest.fixture
 def small(monkeypatch) -> None:
-    monkeypatch.setattr(append, "PUTS", {200: 192})
-    monkeypatch.setattr(append, "COLUMNS", 64)
+    monkeypatch.setattr(append, "PUTS_BY_BODY_BYTES", {200: 192})
+    monkeypatch.setattr(append, "COLUMN_ROWS", 64)
 
 
 def test_text_and_map_make_one_message() -> None:
@@ -28,10 +28,10 @@ def test_text_and_map_make_one_message() -> None:
 @pytest.mark.usefixtures("small")
 def test_c_writes_the_bytes_that_ours_writes(tmp_path) -> None:
     put = PutLog(tmp_path)
-    put.now = append.BORN
+    put.now = append.BORN_MS
     what = append.make_columns(50)
     assert put.log.append_columns(what).ok
-    library = compiled(append.SOURCE, tmp_path)
+    library = compile_library(append.SOURCE, tmp_path)
     assert (library is None) == (shutil.which("cc") is None)
     if library is not None:
         target = bytearray(put.log.wrote)

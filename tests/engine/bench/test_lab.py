@@ -11,7 +11,7 @@ from engine.bench import lab
 
 def test_a_load_is_held_against_the_engine_and_looks_are_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "PUTS", 2000)
-    monkeypatch.setattr(lab, "SECONDS", 0.4)
+    monkeypatch.setattr(lab, "LOAD_S", 0.4)
     monkeypatch.setattr(lab, "PRODUCERS", (2,))
     (row,) = lab.run("lab", tmp_path / "new", repeats=1, size=1 << 24)
     assert row["ratio"] == row["messagesPerSecond"] / row["engineMessagesPerSecond"] > 0

@@ -10,7 +10,7 @@ from engine.bench import writes
 
 
 def test_group_commit_is_measured_for_each_number_of_producers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writes, "SYNC_SECONDS", 0.05)
+    monkeypatch.setattr(writes, "SYNC_RUN_S", 0.05)
     monkeypatch.setattr(writes, "PRODUCERS", (1, 3))
     rows = list(writes.run("flush", tmp_path, size=1 << 20))
     assert [row["producers"] for row in rows] == [1, 3]

@@ -39,8 +39,8 @@ def test_the_yardstick_walks_the_same_units(folder_of_yardstick):
 
 def test_it_is_said_why_there_is_nothing_to_compare_with(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda _name: None)
-    assert yardstick.why_none() == "there is no C compiler (cc) here"
+    assert yardstick.why_unavailable() == "there is no C compiler (cc) here"
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert yardstick.why_none() is None
+    assert yardstick.why_unavailable() is None
     monkeypatch.setattr(yardstick, "SOURCE", tmp_path / "scan.c")
-    assert yardstick.why_none() == "there is no scan.c here, which lies in a checkout only"
+    assert yardstick.why_unavailable() == "there is no scan.c here, which lies in a checkout only"

@@ -123,7 +123,7 @@ def test_a_held_lock_is_told_and_not_disturbed(tmp_path):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """The log is read in small pieces, so that a file of 4 KiB has a middle."""
-    monkeypatch.setattr(log_reader, "BLOCK", 512)
+    monkeypatch.setattr(log_reader, "BLOCK_BYTES", 512)
 
 
 def shrink_to_nothing(file, _path):
