@@ -1,1 +1,3 @@
-"""What ticks beside the puts: flush, commit, dispatch, allocation, cleaning. Each is one ``step()`` in a loop."""
+"""The background services of a store: flush, commit, dispatch, allocation, cleaning. Each is one ``step()`` in a
+loop.
+"""

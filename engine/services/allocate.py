@@ -1,6 +1,8 @@
-"""AllocateMappedFile: the next file of the log, and the one after it, ahead of need (docs/formats/files.md#allocation).
+"""AllocateMappedFile: create the next file of the log, and the one after it, ahead of need
+(docs/formats/files.md#allocation).
 
-Java: AllocateMappedFileService. Without a thread of its own the file is made by whoever needs it.
+Java: AllocateMappedFileService. Without a thread the file is created by the caller that needs it.
+
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class AllocateMappedFile:
-    """``create(start_offset)`` makes a file; ``may_allocate`` says whether the transient pool has a buffer for one
-    (``fastFailIfNoBufferInStorePool``). :meth:`allocate` is what a MappedFileQueue calls.
+    """Creates files of the log with ``create(start_offset)``.
+
+    ``may_allocate`` returns True if the transient pool has a buffer for a file
+    (``fastFailIfNoBufferInStorePool``). A MappedFileQueue calls :meth:`allocate`.
+
     """
 
     name = "AllocateMappedFileService"
@@ -47,58 +52,67 @@ class AllocateMappedFile:
         self._changed = threading.Condition()
 
     def allocate(self, start_offset: int) -> MappedFile | None:
-        """The file that begins at ``start_offset``; the one behind it is asked for too.
+        """Return the file that begins at ``start_offset``, and request the one behind it.
 
-        None where it was not there within five seconds, could not be made, or the pool has no buffer.
+        Returns None if it was not created within five seconds, could not be created, or the pool has no buffer.
+
         """
         if self.ring is None:
             return self._make(start_offset) if self._allowed() else None
         with self._changed:
-            known = start_offset in self._ready or self._making == start_offset
-            if not known and not self._allowed():
+            is_under_way = start_offset in self._ready or self._making == start_offset
+            if not is_under_way and not self._allowed():
                 return None
             self._ask(start_offset)
             self._ask(start_offset + self._size)
             self.ring()
             deadline = time.monotonic() + self._wait_seconds
             while start_offset not in self._ready:
-                left = deadline - time.monotonic()
-                if left <= 0 or self._closed or (start_offset not in self._wanted and self._making != start_offset):
+                remaining_s = deadline - time.monotonic()
+                if (
+                    remaining_s <= 0
+                    or self._closed
+                    or (start_offset not in self._wanted and self._making != start_offset)
+                ):
                     self._forget(start_offset)
                     return None
-                self._changed.wait(left)
+                self._changed.wait(remaining_s)
             file = self._ready.pop(start_offset)
             self._forget_below(start_offset)
             return file
 
     def reserve_ahead(self, file: MappedFile) -> None:
-        """``file`` fills up quickly: have room and pages made behind what is written, beside the writing."""
+        """Allocate disk room and pages behind the written part of ``file``, which fills up quickly, beside the
+        writing.
+        """
         if self.ring is not None:
             self._hurried = file
             self.ring()
 
     def step(self) -> float:
-        """Make room in a file that fills up quickly, then the wanted file that comes first."""
-        hurried, self._hurried = self._hurried, None
-        if hurried is not None:
-            _reserve(hurried)
+        """Allocate room in a file that fills up quickly, then create the first requested file."""
+        filling_file, self._hurried = self._hurried, None
+        if filling_file is not None:
+            _reserve(filling_file)
         with self._changed:
             if not self._wanted or self._closed:
                 return self._pause()
             start = self._making = min(self._wanted)
             self._wanted.remove(start)
-        made = self._make(start)
+        new_file = self._make(start)
         with self._changed:
             self._making = None
-            if made is not None:
-                self._ready[start] = made
+            if new_file is not None:
+                self._ready[start] = new_file
             else:  # none behind it either: the log would have a gap, where the process ended now
                 self._wanted.clear()
             self._changed.notify_all()
             return self._pause()
 
     def close(self) -> int:
-        """Delete files made ahead and never used; how many. Raises nothing: what stays, recovery removes."""
+        """Delete files created ahead and never used; returns their number. Raises nothing: recovery removes what
+        stays.
+        """
         with self._changed:
             self._closed = True
             unused, self._ready = self._ready, {}
@@ -121,9 +135,9 @@ class AllocateMappedFile:
             self._wanted.remove(start)
 
     def _forget_below(self, start: int) -> None:
-        """Files that a truncation left behind are of no use any more."""
-        for old in [other for other in self._ready if other < start]:
-            _destroy(self._ready.pop(old))
+        """Destroy prepared files that a truncation has made useless."""
+        for start_offset in [ready_start for ready_start in self._ready if ready_start < start]:
+            _destroy(self._ready.pop(start_offset))
 
     def _allowed(self) -> bool:
         if self._may_allocate is None or self._may_allocate():
@@ -133,13 +147,13 @@ class AllocateMappedFile:
 
     def _make(self, start: int) -> MappedFile | None:
         try:
-            made = self._create(start)
+            new_file = self._create(start)
         except OSError as error:
             self.failure = f"the log's file at {start:,} cannot be made: {error}"
             _log.error("%s", self.failure)
             return None
         self.failure = None
-        return made
+        return new_file
 
 
 def _reserve(file: MappedFile) -> None:

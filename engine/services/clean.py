@@ -1,8 +1,9 @@
-"""CleanFiles: old files of the log go, by age, by need of room, or by hand; queues and index follow
+"""CleanFiles: delete old files of the log, by age, for lack of room, or on request; queues and index follow
 (docs/formats/cleaning.md).
 
-Java: CleanCommitLogService, CleanConsumeQueueService. Nothing sleeps here: a run is cut into steps at its pauses, and
-each step says how long the next one waits.
+Java: CleanCommitLogService, CleanConsumeQueueService. Nothing sleeps here: a run is cut into steps at its pauses,
+and each step returns the wait until the next.
+
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ _log = logging.getLogger(__name__)
 
 
 class Expiring(Protocol):
-    """A queue or the index: what lies before the log's minimum can go."""
+    """A queue or the index: parts before the log's minimum can be deleted."""
 
     def delete_expired(self, log_min: int) -> object:
-        """Delete files that hold nothing at or behind ``log_min``; truthy where any went. Raises ``OSError``."""
+        """Delete files that hold nothing at or behind ``log_min``; returns a true value if any was deleted. Raises
+        ``OSError``.
+        """
 
 
 class CleanFiles:
-    """One run every ``cleanResourceInterval``. ``queue_folder`` is the folder whose disk the queues share."""
+    """Runs once per ``cleanResourceInterval``. ``queue_folder`` is the folder whose disk all queues share."""
 
     name = "CleanCommitLogService"
 
@@ -72,11 +75,11 @@ class CleanFiles:
         self._manual = MANUAL_ROUNDS
 
     def look_at_space(self) -> None:
-        """Refuse puts where the disk is too full for them, or take them again; nothing is deleted."""
+        """Refuse puts if the disk is too full for them, or accept them again; nothing is deleted."""
         self._space()
 
     def step(self) -> float:
-        """The next piece of the run under way, or the beginning of a new one."""
+        """Do the next part of the present run, or begin a new one."""
         try:
             if self._run is None:
                 self._run = self._pieces()
@@ -111,11 +114,11 @@ class CleanFiles:
         self._followed = log_min
 
     def _delete_log_files(self) -> Iterator[float]:
-        pressed, at_once = self._space()
+        needs_room, at_once = self._space()
         by_hand = self._manual > 0
         if by_hand:
             self._manual -= 1
-        if not (pressed or by_hand or is_hour(self._clock(), self._hours)):
+        if not (needs_room or by_hand or is_hour(self._clock(), self._hours)):
             return
         config = self._config
         at_once = at_once and config.clean_file_forcibly_enable
@@ -126,36 +129,38 @@ class CleanFiles:
         for number in range(config.delete_file_batch_max):
             if number:
                 yield config.delete_commit_log_files_interval
-            gone = self._files.delete_oldest(
+            deleted = self._files.delete_oldest(
                 may_go, force_after_ms=config.destroy_maped_file_interval_forcibly, now=self._clock(), at_most=1
             )
-            if not gone:
-                if pressed and not number:
+            if not deleted:
+                if needs_room and not number:
                     _log.warning("the disk is nearly full and no file of the log can be deleted")
                 return
             self.deleted_files += 1
-            _log.info("%s deleted", gone[0].path)
+            _log.info("%s deleted", deleted[0].path)
 
     def _space(self) -> tuple[bool, bool]:
-        """(room is needed, at once and whatever the age); raises or takes down the disk-full flag
+        """Return (is room needed, must files be deleted whatever their age), and raise or clear the disk-full flag
         (docs/formats/cleaning.md).
         """
-        log = min((self._disk.usage(folder) for folder in self._files.folders), default=-1.0)
-        queues = self._disk.usage(self._queue_folder)
-        for used, what in ((log, "log"), (queues, "queues")):
-            grade = grade_of(used, self._levels)
-            if grade == "warn" and self._flags.raise_flag(DISK_FULL, f"the disk of the {what} is {used:.0%} full"):
-                _log.error("the disk of the %s is %.0f %% full: puts are refused", what, used * 100)
+        log_usage = min((self._disk.usage(folder) for folder in self._files.folders), default=-1.0)
+        queue_usage = self._disk.usage(self._queue_folder)
+        for usage, disk_name in ((log_usage, "log"), (queue_usage, "queues")):
+            grade = grade_of(usage, self._levels)
+            if grade == "warn" and self._flags.raise_flag(
+                DISK_FULL, f"the disk of the {disk_name} is {usage:.0%} full"
+            ):
+                _log.error("the disk of the %s is %.0f %% full: puts are refused", disk_name, usage * 100)
             if grade:
                 return True, True
             if self._flags.clear(DISK_FULL):
-                _log.warning("the disk of the %s is %.0f %% full: puts are taken again", what, used * 100)
+                _log.warning("the disk of the %s is %.0f %% full: puts are taken again", disk_name, usage * 100)
         threshold = self._config.logical_disk_space_clean_forcibly_threshold
-        rule = pressure(log, queues, self._levels, self._share_of_partition(), threshold)
+        rule = pressure(log_usage, queue_usage, self._levels, self._share_of_partition(), threshold)
         return rule.needed, rule.at_once
 
     def _share_of_partition(self) -> float | None:
-        """Of the part of the partition that one of several stores on it may use; None where it has it alone."""
+        """Return the used share of this store's part of the partition; None if the store has the partition alone."""
         stores = self._config.replicas_per_disk_partition
         if stores <= 1:
             return None
@@ -169,8 +174,8 @@ class CleanFiles:
 
 
 class DiskCheck:
-    """4.9 looks at the disk a second after its start, and every ten seconds; 5.x only with each run of the cleaning,
-    which begins after a minute (Java: ``DefaultMessageStore.addScheduleTask``).
+    """Checks the disk as 4.9 does: a second after its start, then every ten seconds. 5.x checks it only with each
+    run of the cleaning, which begins after a minute (Java: ``DefaultMessageStore.addScheduleTask``).
     """
 
     name = "DiskCheckScheduledThread"
@@ -179,6 +184,6 @@ class DiskCheck:
         self._clean = clean
 
     def step(self) -> float:
-        """One look."""
+        """Check the disk once."""
         self._clean.look_at_space()
         return LOOK_MS

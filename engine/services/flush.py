@@ -1,9 +1,4 @@
-"""Flushing and committing the log, the queues and the checkpoint (docs/formats/writing.md#flush).
-
-Java: FlushRealTimeService, CommitRealTimeService, FlushConsumeQueueService. Group commit has a module of its own,
-:mod:`engine.services.group_commit`. Times in ms. A flush of the log that failed is never tried again: the kernel may
-have thrown the dirty pages away, and a second try would find nothing left to complain about.
-"""
+"""Flush and commit the log, the queues and the checkpoint (docs/formats/writing.md#flush)."""
 
 from __future__ import annotations
 
@@ -31,11 +26,11 @@ _log = logging.getLogger(__name__)
 
 
 class FlushFailed(StoreError):
-    """The log could not be brought to disk; the store takes no messages any more."""
+    """The log could not be written to disk; the store accepts no messages any more."""
 
 
 class Flushed(NamedTuple):
-    """One flush of the log that moved something; the ``number``-th since the store was opened."""
+    """A flush of the log that moved something; ``number`` counts since the store was opened."""
 
     number: int
     at: int  # ns since 1970, when it was over
@@ -46,7 +41,9 @@ class Flushed(NamedTuple):
 
 
 class LogFlush:
-    """The one door to ``flush`` and ``commit`` of the commit log: in turns, counted, and shut by the first failure."""
+    """The only way to ``flush`` and ``commit`` the commit log: one at a time, counted, and disabled by the first
+    failure.
+    """
 
     def __init__(self, files: MappedFileQueue, checkpoint: StoreCheckpoint, flags: RunningFlags) -> None:
         self.files = files
@@ -63,11 +60,11 @@ class LogFlush:
 
     @property
     def flushed(self) -> int:
-        """Absolute offset up to which everything survives a power loss."""
+        """Absolute offset up to which all bytes survive a power loss."""
         return self.files.flushed_where
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Flush one file where it is worth it; True where nothing moved. Raises :class:`FlushFailed`.
+        """Flush one file if enough of it is dirty; returns True if nothing moved. Raises :class:`FlushFailed`.
 
         ``least_pages`` 0 flushes whatever is there and tells the checkpoint the store time reached.
         """
@@ -75,35 +72,39 @@ class LogFlush:
         with self._lock:
             if self.failure is not None:
                 raise FlushFailed(self.failure)
-            before, waiters = files.flushed_where, self.waiters()
-            began = time.perf_counter_ns()
+            old_offset, waiters = files.flushed_where, self.waiters()
+            start_ns = time.perf_counter_ns()
             try:
                 unmoved = files.flush(least_pages)
             except OSError as error:
                 raise self._failed("flush", error) from error
             if not unmoved:
-                took, flushed = time.perf_counter_ns() - began, files.flushed_where
-                self._count(took)
+                duration_ns, flushed = time.perf_counter_ns() - start_ns, files.flushed_where
+                self._count(duration_ns)
                 self._flushes += 1
-                self.marks.append(Flushed(self._flushes, time.time_ns(), flushed, flushed - before, took, waiters))
+                self.marks.append(
+                    Flushed(self._flushes, time.time_ns(), flushed, flushed - old_offset, duration_ns, waiters)
+                )
             if files.store_timestamp > 0:
                 self._checkpoint.physic = files.store_timestamp
         return unmoved
 
     def commit(self, least_pages: int = 0) -> bool:
-        """Hand pool buffers to their files; True where nothing moved. Raises ``OSError``; the next call tries again:
-        the bytes are still in the buffer.
+        """Write pool buffers to their files; returns True if nothing moved.
+
+        Raises ``OSError``; the next call tries again, because the bytes are still in the buffer.
+
         """
         files = self.files
         with self._lock:
-            before = files.max_offset
+            old_offset = files.max_offset
             unmoved = files.commit(least_pages)
             if not unmoved:
-                self.committed = time.time_ns(), files.max_offset - before
+                self.committed = time.time_ns(), files.max_offset - old_offset
             return unmoved
 
     def commit_all(self) -> int:
-        """Commit everything written so far; gives the end of what is committed. Raises ``OSError``."""
+        """Commit everything written so far; returns the end of committed bytes. Raises ``OSError``."""
         files = self.files
         while files.max_offset < files.wrote_offset:
             if self.commit(0):
@@ -111,16 +112,18 @@ class LogFlush:
         return files.max_offset
 
     def flush_all(self, end: int | None = None) -> None:
-        """Commit and flush until everything written so far (or up to ``end``) is on disk. Raises as those do."""
+        """Commit and flush until everything written so far (or up to ``end``) is on disk. Raises as :meth:`commit`
+        and :meth:`flush` do.
+        """
         files = self.files
-        wanted = files.wrote_offset if end is None else end
-        while files.flushed_where < wanted:
+        target_offset = files.wrote_offset if end is None else end
+        while files.flushed_where < target_offset:
             committed = self.commit(0)
-            if self.flush(0) and committed and files.flushed_where < wanted:
+            if self.flush(0) and committed and files.flushed_where < target_offset:
                 return
 
-    def _failed(self, what: str, error: OSError) -> FlushFailed:
-        self.failure = f"{what} of the commit log failed: {error}"
+    def _failed(self, action: str, error: OSError) -> FlushFailed:
+        self.failure = f"{action} of the commit log failed: {error}"
         self._flags.raise_flag(NOT_WRITEABLE, self.failure)
         _log.error("%s; the store takes no messages any more", self.failure)
         return FlushFailed(self.failure)
@@ -132,7 +135,7 @@ class LogFlush:
 
 
 class Rhythm:
-    """Mostly what fills ``pages`` at least, and once in ``interval`` ms whatever is there."""
+    """Decides how much a turn must flush: usually at least ``pages``, and once per ``interval`` ms everything."""
 
     __slots__ = ("_clock", "_interval", "_last", "_pages")
 
@@ -143,7 +146,7 @@ class Rhythm:
         self._last = 0
 
     def least_pages(self) -> int:
-        """Of the turn that begins now: 0 where it takes whatever is there."""
+        """Return the minimum number of pages for the turn that begins now: 0 if it flushes everything."""
         now = self._clock()
         if now < self._last + self._interval:
             return self._pages
@@ -151,12 +154,12 @@ class Rhythm:
         return 0
 
     def begin_anew(self) -> None:
-        """Count the interval from now on."""
+        """Restart the interval now."""
         self._last = self._clock()
 
 
 class FlushRealTime:
-    """ASYNC_FLUSH: every ``flushIntervalCommitLog`` what is worth it, now and then whatever is there."""
+    """ASYNC_FLUSH: flushes every ``flushIntervalCommitLog`` if enough is dirty, and regularly everything."""
 
     name = "FlushRealTimeService"
 
@@ -167,7 +170,7 @@ class FlushRealTime:
         self.timed = config.flush_commit_log_timed  # the pause cannot be cut short
 
     def step(self) -> float:
-        """One flush."""
+        """Flush once."""
         pages = self._rhythm.least_pages()
         if self._log.failure is None:
             _quietly(self._log.flush, pages)
@@ -175,7 +178,9 @@ class FlushRealTime:
 
 
 class CommitRealTime:
-    """The transient pool: every ``commitIntervalCommitLog`` what is worth it; ``moved`` is told to flush it."""
+    """The transient pool: commits every ``commitIntervalCommitLog`` if enough is there; ``moved`` is called after a
+    commit.
+    """
 
     name = "CommitRealTimeService"
 
@@ -187,7 +192,7 @@ class CommitRealTime:
         self.failure: str | None = None
 
     def step(self) -> float:
-        """One commit; a full disk is told once and tried again: the bytes stay in the buffer."""
+        """Commit once. A full disk is logged once and tried again: the bytes stay in the buffer."""
         pages = self._rhythm.least_pages()
         try:
             unmoved = self._log.commit(pages)
@@ -207,23 +212,24 @@ Queue = TypeVar("Queue")
 
 
 class Flushable(Protocol[Queue]):
-    """All consume queues, as far as flushing goes."""
+    """All consume queues, for flushing."""
 
     def settle(self) -> Iterator[None]:
-        """Write in small pieces what waits for its queue. Raises ``OSError``."""
+        """Write waiting entries in small parts. Raises ``OSError``."""
 
     def dirty(self) -> list[Queue]:
-        """Those that were written since they were last clean."""
+        """Return the queues that were written since their last flush."""
 
     def flush_queue(self, queue: Queue, least_pages: int) -> bool:
-        """Flush one that is worth it. Raises ``OSError``."""
+        """Flush a queue if enough of it is dirty. Raises ``OSError``."""
 
 
 class FlushConsumeQueue(Generic[Queue]):
-    """Every ``flushIntervalConsumeQueue`` the queues; once a minute all of them, then the checkpoint learns it.
+    """Flushes the queues every ``flushIntervalConsumeQueue``; once a minute all of them, and then the checkpoint.
 
-    Forty thousand queues take a minute of a slow disk: a round is cut into steps, so that the end of the service never
-    waits for one.
+    Forty thousand queues take a slow disk a minute. A round is cut into steps, so that stopping the service never
+    waits for a complete round.
+
     """
 
     name = "FlushConsumeQueueService"
@@ -249,7 +255,7 @@ class FlushConsumeQueue(Generic[Queue]):
         """Why the last round could not write what it was to flush; the next one tries again."""
 
     def step(self) -> float:
-        """The next piece of the round under way, or the first one of another."""
+        """Do the next part of the present round, or begin a new one."""
         if self.failure is not None:
             return self._interval
         if self._round is None:
@@ -266,8 +272,11 @@ class FlushConsumeQueue(Generic[Queue]):
         return self._interval
 
     def flush(self, least_pages: int = 0) -> None:
-        """Flush queues worth ``least_pages``; with 0 all of them, and the checkpoint is written with the store time
-        that the queues had reached before. Raises ``OSError``; queues that cannot be flushed stop the store.
+        """Flush queues with at least ``least_pages`` dirty pages.
+
+        With 0 all of them are flushed, and the checkpoint gets the store time that the queues had before. Raises
+        ``OSError``; queues that cannot be flushed stop the store.
+
         """
         if self.failure is not None:
             raise OSError(5, self.failure)
@@ -275,17 +284,17 @@ class FlushConsumeQueue(Generic[Queue]):
             pass
 
     def _pieces(self, least_pages: int) -> Iterator[None]:
-        before, offset = self._checkpoint.logics, self._checkpoint.logics_offset
-        piece = PIECE if least_pages == 0 else PIECE * 64
+        checkpoint_time, checkpoint_offset = self._checkpoint.logics, self._checkpoint.logics_offset
+        queues_per_step = PIECE if least_pages == 0 else PIECE * 64
         if least_pages == 0:
             yield from self._queues.settle()
         for number, queue in enumerate(self._queues.dirty(), 1):
             self._flush_queue(queue, least_pages)
-            if number % piece == 0:
+            if number % queues_per_step == 0:
                 yield
         if least_pages == 0:
-            if before > 0:
-                self._checkpoint.settle_logics(before, offset)
+            if checkpoint_time > 0:
+                self._checkpoint.settle_logics(checkpoint_time, checkpoint_offset)
             self._checkpoint.flush()
 
     def _flush_queue(self, queue: Queue, least_pages: int) -> None:
@@ -302,7 +311,7 @@ class FlushConsumeQueue(Generic[Queue]):
 
 
 class FlushCheckpoint:
-    """5.x: the checkpoint is written every second where it changed."""
+    """5.x: writes the checkpoint every second if it changed."""
 
     name = "FlushCheckpointService"
     interval = 1000.0
@@ -312,7 +321,7 @@ class FlushCheckpoint:
         self.failure: str | None = None
 
     def step(self) -> float:
-        """One write; a failure is told once, for an old checkpoint only makes recovery longer."""
+        """Write once. A failure is logged once: an old checkpoint only makes recovery longer."""
         try:
             self._checkpoint.flush()
             self.failure = None
@@ -324,12 +333,12 @@ class FlushCheckpoint:
 
 
 def _nobody() -> int:
-    """Without group commit nobody waits."""
+    """Return 0: without group commit nobody waits."""
     return 0
 
 
 def _quietly(flush: Callable[[int], bool], pages: int) -> None:
-    """A flush whose failure has been told and kept already."""
+    """Flush; a failure is already logged and stored."""
     try:
         flush(pages)
     except FlushFailed:

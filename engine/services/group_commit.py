@@ -1,14 +1,16 @@
-"""Group commit under SYNC_FLUSH: one flush serves all that wait (docs/formats/writing.md#flush; Java:
+"""Group commit under SYNC_FLUSH: one flush serves all waiting puts (docs/formats/writing.md#flush; Java:
 GroupCommitService, FlushDiskWatcher).
 
-Whoever waits and finds no flush under way flushes, for itself and for those behind it; a lone producer so never hands
-its message to another thread. Those that come meanwhile wait, each on a lock of its own: the flush either served them,
-or the first of them leads the next one. Java waits with a thread between and the same answers. Whoever is interrupted
-(Ctrl+C, an exception out of a signal's handler) leaves as one that was served: it wakes the next and passes on the
-lead.
+A put that finds no flush under way becomes the *leader*: it flushes for itself and for all that wait. So a lone
+producer never hands its message to another thread. Puts that come meanwhile wait, each on a lock of its own.
+After the flush they are either served, or the first of them becomes the next leader. Java has a thread in
+between, with the same results. A put that is interrupted (Ctrl+C, an exception from a signal handler) leaves like
+a served one: it wakes the next and passes on the lead.
 
-Beside threads of the same process that never pause (readers in a loop, say) turns are short while somebody waits: the
-service's thread, which has little else to do, notices the crowd by how late it wakes up.
+Threads of the same process that never pause (for example readers in a loop) make each wake-up late. So the
+interpreter switches threads more often while puts wait; the service's thread detects such a crowd by how late it
+wakes up itself.
+
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ leaves, served or too late, wakes one, so the chain never ends before the last.
 
 
 class _Waiting:
-    """One that waits until ``end`` is flushed; ``lost`` says that nobody can, ``gone`` that it waits no more."""
+    """A put that waits until ``end`` is flushed; ``lost`` means that the flush failed, ``gone`` that it waits no
+    more.
+    """
 
     __slots__ = ("bell", "end", "gone", "lost")
 
@@ -48,10 +52,11 @@ class _Waiting:
 
 
 class GroupCommit:
-    """Waiting for the disk. ``timeout_ms`` is ``syncFlushTimeout``.
+    """Waits for the disk. ``timeout_ms`` is ``syncFlushTimeout``.
 
-    A disk so slow that one flush took a quarter of that is left to the service's thread from then on, where there is
-    one (``ring`` wakes it), so that no producer is held longer than the time-out.
+    On a disk so slow that one flush takes a quarter of that, the service's thread does all further flushes, if
+    there is one (``ring`` wakes it), so that no producer is held longer than the time-out.
+
     """
 
     name = "GroupCommitService"
@@ -74,12 +79,14 @@ class GroupCommit:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a flush that they do not lead."""
+        """The number of puts that wait for a flush that they do not lead."""
         return len(self._queue)
 
     def wait(self, end: int) -> bool:
-        """Return when the log is flushed up to ``end``: True; False where that took longer than the time-out, or
-        cannot be any more (:attr:`LogFlush.failure`).
+        """Wait until the log is flushed up to ``end`` and return True.
+
+        Returns False if that takes longer than the time-out, or is impossible (:attr:`LogFlush.failure`).
+
         """
         if self._files.flushed_where >= end:
             return True
@@ -89,59 +96,59 @@ class GroupCommit:
         return self._wait(end)
 
     def _wait(self, end: int) -> bool:
-        me = _Waiting(end)
+        waiter = _Waiting(end)
         try:
-            return self._wait_as(me)
+            return self._wait_as(waiter)
         except BaseException:
-            self._leave(me)
+            self._leave(waiter)
             raise
 
-    def _wait_as(self, me: _Waiting) -> bool:
+    def _wait_as(self, waiter: _Waiting) -> bool:
         with self._lock:
-            leads = self._leader is None and not self._left_to_service
-            if leads:
-                self._leader, self._led_by_put = me, True
+            is_leader = self._leader is None and not self._left_to_service
+            if is_leader:
+                self._leader, self._led_by_put = waiter, True
             else:
-                self._queue.append(me)
-        if leads:
-            return self._lead(me)
+                self._queue.append(waiter)
+        if is_leader:
+            return self._lead(waiter)
         if self._slow and self.ring is not None:
             self.ring()
-        if not me.bell.acquire(timeout=self._timeout):
+        if not waiter.bell.acquire(timeout=self._timeout):
             with self._lock:
-                if me in self._queue:
-                    self._queue.remove(me)
-                    return self._files.flushed_where >= me.end
-        me.gone = True
+                if waiter in self._queue:
+                    self._queue.remove(waiter)
+                    return self._files.flushed_where >= waiter.end
+        waiter.gone = True
         if self._served:
             self._wake_next()
-        if self._leader is me:
-            return self._lead(me)
-        return not me.lost
+        if self._leader is waiter:
+            return self._lead(waiter)
+        return not waiter.lost
 
-    def _leave(self, me: _Waiting) -> None:
-        """``me`` was interrupted, wherever it stood: nobody is to wait for it."""
-        me.gone = True
+    def _leave(self, waiter: _Waiting) -> None:
+        """Remove ``waiter`` after an interrupt, whatever its state, so that no other put waits for it."""
+        waiter.gone = True
         with self._lock:
-            if me in self._queue:
-                self._queue.remove(me)
+            if waiter in self._queue:
+                self._queue.remove(waiter)
         self._wake_next()
-        self._pass_on(me, lost=False)
+        self._pass_on(waiter, has_failed=False)
 
     @property
     def _left_to_service(self) -> bool:
-        """No producer flushes itself."""
+        """True if no producer flushes itself."""
         return self._held or (self._slow and self.ring is not None)
 
     def _waiters(self) -> int:
         return len(self._queue) + self._led_by_put
 
-    def hold(self, held: bool) -> None:
-        """While ``held`` nobody flushes but :meth:`step`: producers wait, and time out."""
-        self._held = held
+    def hold(self, is_held: bool) -> None:
+        """While ``is_held`` only :meth:`step` flushes: producers wait, and time out."""
+        self._held = is_held
 
     def step(self) -> float:
-        """A round of the service: flush for messages that nobody waits for, and for all where the disk is slow."""
+        """Do a round of the service: flush for messages for which no put waits, and for all if the disk is slow."""
         self._crowd.wakes()
         try:
             self._flush_for_others()
@@ -150,63 +157,65 @@ class GroupCommit:
         return IDLE_MS
 
     def _flush_for_others(self) -> None:
-        me = _Waiting(0)
+        waiter = _Waiting(0)
         try:
-            if self._begins(me):
-                self._lead(me)
+            if self._begins(waiter):
+                self._lead(waiter)
         except BaseException:
-            self._leave(me)
+            self._leave(waiter)
             raise
 
-    def _begins(self, me: _Waiting) -> bool:
-        """Whether there is something to flush and nobody does; ``me`` leads then."""
+    def _begins(self, waiter: _Waiting) -> bool:
+        """Make ``waiter`` the leader if there is something to flush and no leader; returns True if it leads."""
         with self._lock:
             if self._leader is not None:
                 return False
             files = self._files
             if not self._queue and (self._log.failure is not None or files.flushed_where >= files.wrote_offset):
                 return False
-            me.end = self._queue[-1].end if self._queue else files.wrote_offset
-            self._leader, self._led_by_put = me, False
+            waiter.end = self._queue[-1].end if self._queue else files.wrote_offset
+            self._leader, self._led_by_put = waiter, False
             return True
 
     def close(self) -> None:
-        """At shutdown: one more round for those that still wait."""
+        """Do one more round at shutdown, for the puts that still wait."""
         self.ring = None
         self._slow = self._held = False
         self.step()
 
-    def _lead(self, me: _Waiting) -> bool:
-        """Flush as far as ``me`` waits for, release those whom that served, lead on to the first of the others."""
-        began = time.monotonic()
-        lost = False
+    def _lead(self, leader: _Waiting) -> bool:
+        """Flush up to the offset of ``leader``, wake every waiter that this covers, and make the next waiter the
+        leader.
+        """
+        start_s = time.monotonic()
+        has_failed = False
         try:
-            lost = not self._flush(me.end)
+            has_failed = not self._flush(leader.end)
         except (FlushFailed, OSError) as error:
-            lost = True
+            has_failed = True
             _log.debug("group commit ends: %s", error)
         finally:
-            self._pass_on(me, lost)
-        took = time.monotonic() - began
-        if took > self._timeout / 4:
+            self._pass_on(leader, has_failed)
+        duration_s = time.monotonic() - start_s
+        if duration_s > self._timeout / 4:
             self._slow = True
-        elif self._slow and took < self._timeout / 16:
+        elif self._slow and duration_s < self._timeout / 16:
             self._slow = False
-        return not lost and took <= self._timeout
+        return not has_failed and duration_s <= self._timeout
 
     def _wake_next(self) -> None:
-        """Wake one of those that were served, past those that went before somebody woke them."""
-        waiting: _Waiting | None = None
+        """Wake a served waiter, skipping those that have left."""
+        waiter: _Waiting | None = None
         try:
-            while (waiting := self._served.popleft()).gone:
+            while (waiter := self._served.popleft()).gone:
                 pass
-            waiting.bell.release()
+            waiter.bell.release()
         except (IndexError, RuntimeError):  # another thread was quicker
             return
         except BaseException:  # interrupted: whoever was taken out is known to nobody else
-            if waiting is not None:
+            if waiter is not None:
                 with contextlib.suppress(RuntimeError):
-                    waiting.bell.release()
+                    waiter.bell.release()
             raise
 
     def _flush(self, end: int) -> bool:
@@ -220,26 +229,29 @@ class GroupCommit:
                 return False
         return False
 
-    def _pass_on(self, me: _Waiting, lost: bool) -> None:
-        """Nothing where ``me`` does not lead. Nobody is out of the queue before it is among the served: this may be
-        interrupted, and is done once more then.
+    def _pass_on(self, leaving: _Waiting, has_failed: bool) -> None:
+        """Pass the lead of ``leaving`` to the next waiter; does nothing if it does not lead.
+
+        No waiter leaves the queue before it is in the list of served ones: this may be interrupted, and is then
+        repeated.
+
         """
         with self._lock:
-            if self._leader is not me:
+            if self._leader is not leaving:
                 return
             flushed = self._files.flushed_where
-            hopeless = lost and self._log.failure is not None
+            log_has_failed = has_failed and self._log.failure is not None
             served: list[_Waiting] = []
-            later: deque[_Waiting] = deque()
-            for waiting in self._queue:
-                waiting.lost = hopeless and waiting.end > flushed
-                (served if hopeless or waiting.end <= flushed else later).append(waiting)
-            leader = later.popleft() if later and not self._left_to_service else None
+            remaining: deque[_Waiting] = deque()
+            for waiter in self._queue:
+                waiter.lost = log_has_failed and waiter.end > flushed
+                (served if log_has_failed or waiter.end <= flushed else remaining).append(waiter)
+            leader = remaining.popleft() if remaining and not self._left_to_service else None
             self._served.extend(served)
             if leader is not None:
                 self._served.appendleft(leader)
-            self._queue, self._leader, self._led_by_put = later, leader, leader is not None
-            if later and leader is None and self.ring is not None:
+            self._queue, self._leader, self._led_by_put = remaining, leader, leader is not None
+            if remaining and leader is None and self.ring is not None:
                 self.ring()
         for _ in range(_AT_ONCE):
             self._wake_next()

@@ -1,4 +1,4 @@
-"""A look at a running store: its positions and counters, taken from structures and services at once."""
+"""The status of a running store: its positions and counters, read from structures and services at one time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from engine.store.store_parts import StoreParts
 
 
 def take_positions(parts: StoreParts, services: StoreServices, puts: Latencies) -> Positions:
-    """Where the store stands. What can only follow is read before what it follows, so no two values contradict."""
+    """Return the positions of the store. Each value is read before those that it follows, so no two values
+    contradict.
+    """
     files, index, group = parts.files, parts.index, services.group
     dispatched = services.reput.reput_from
-    confirm = parts.confirm_offset()
+    confirm_offset = parts.confirm_offset()
     flushed = files.flushed_where
     committed = files.max_offset
     return Positions(
@@ -27,7 +29,7 @@ def take_positions(parts: StoreParts, services: StoreServices, puts: Latencies) 
         committed=committed,
         flushed=flushed,
         dispatched=dispatched,
-        confirm=confirm,
+        confirm=confirm_offset,
         queue_max=services.reput.queue_end,
         index_end=index.end_phy_offset if index is not None and index.files else -1,
         checkpoint=parts.checkpoint.value,
@@ -39,7 +41,7 @@ def take_positions(parts: StoreParts, services: StoreServices, puts: Latencies) 
 
 
 def count(services: StoreServices, puts: Latencies, refused: Mapping[PutMessageStatus, int]) -> dict[str, int]:
-    """What happened since the store was opened."""
+    """Return counts of events since the store was opened."""
     return {
         "put.calls": sum(puts.counts),
         **{f"put.{status.name}": number for status, number in dict(refused).items()},
@@ -52,7 +54,7 @@ def count(services: StoreServices, puts: Latencies, refused: Mapping[PutMessageS
 
 @dataclass(frozen=True, slots=True)
 class ServiceLook:
-    """One service: whether it is paused, and its rounds since the store was opened."""
+    """The status of a service: is it paused, and its rounds since the store was opened."""
 
     paused: bool
     rounds: int
@@ -60,10 +62,11 @@ class ServiceLook:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What the services do. Offsets and sizes are bytes of the log, ``committed`` is (ns since 1970, bytes).
+    """The work of the services. Offsets and sizes are bytes of the log, ``committed`` is (ns since 1970, bytes).
 
-    ``flushes`` are the newest of the log's, oldest first. ``pending_entries`` are queue entries not yet handed to
-    their files, ``dirty_queues`` queues with something to flush; ``last_file`` is −1 in an empty log.
+    ``flushes`` are the newest of the log's, oldest first. ``pending_entries`` are queue entries not yet written
+    to their files, ``dirty_queues`` the number of queues to flush; ``last_file`` is −1 in an empty log.
+
     """
 
     services: dict[str, ServiceLook]
@@ -78,41 +81,41 @@ class Activity:
 
 
 def take_activity(parts: StoreParts, services: StoreServices) -> Activity:
-    """What the services have done up to now, and what waits for them."""
-    last = parts.files.last
-    looks = {}
+    """Return the work of the services up to now, and the work that waits for them."""
+    last_file = parts.files.last
+    service_statuses = {}
     for name in services.names:
         thread = services.thread(name)
-        looks[name] = ServiceLook(thread.paused, thread.rounds)
+        service_statuses[name] = ServiceLook(thread.paused, thread.rounds)
     return Activity(
-        services=looks,
+        services=service_statuses,
         flushes=tuple(services.log.marks.copy()),
         committed=services.log.committed,
         dispatched_units=services.reput.units,
         deleted_files=services.clean.deleted_files,
         pending_entries=parts.queues.pending.count,
         dirty_queues=parts.queues.dirty_count,
-        last_file=last.start_offset if last is not None else -1,
+        last_file=last_file.start_offset if last_file is not None else -1,
         file_size=parts.files.file_size,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that a store cannot do now: ``what`` stays the same as long as it lasts, ``why`` may not."""
+    """A function of a store that fails now: ``what`` is the same as long as it lasts, ``why`` may change."""
 
     what: str
     why: str
 
 
 def take_troubles(parts: StoreParts, services: StoreServices) -> tuple[Trouble, ...]:
-    """What does not go on now, and why: what stops messages first, then what is tried again meanwhile."""
+    """Return everything that fails now and why: first what stops messages, then what is retried."""
     flags = parts.flags
     raised = [
-        Trouble(f"messages are {'refused' if flag != NOT_READABLE else 'not given'}, {NAMES[flag]}", why)
-        for flag, why in sorted(flags.reasons.copy().items())
+        Trouble(f"messages are {'refused' if flag != NOT_READABLE else 'not given'}, {NAMES[flag]}", reason)
+        for flag, reason in sorted(flags.reasons.copy().items())
     ]
-    others = {
+    further_reasons = {
         "messages cannot be stored": parts.commit_log.not_appended,
         "the log cannot grow": services.allocate.failure,
         "the pool's buffers are not written": services.commit.failure if services.commit is not None else None,
@@ -122,4 +125,4 @@ def take_troubles(parts: StoreParts, services: StoreServices) -> tuple[Trouble, 
         "tables are not saved": services.persist.failure,
         "old files are not deleted": services.clean.failure,
     }
-    return (*raised, *(Trouble(what, why) for what, why in others.items() if why))
+    return (*raised, *(Trouble(problem, reason) for problem, reason in further_reasons.items() if reason))

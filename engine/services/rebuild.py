@@ -1,9 +1,10 @@
-"""Queues and index built out of a long stretch of a log, quicker than a live dispatch may be
+"""Build queues and index from a long range of a log, faster than live dispatch can
 (docs/formats/writing.md#dispatch, docs/formats/recovery.md#crash).
 
-Nobody reads meanwhile, so queue entries of many blocks are written together. The caller's thread reads the log and
-makes columns of it; a second one chains index entries and writes queues. Key hashes are made by the one that has
-nothing else to do. What goes unit by unit in a live dispatch does so here, in the same order.
+Nobody reads meanwhile, so queue entries of many blocks are written together. The caller's thread reads the log
+and decodes columns; a second thread chains index entries and writes queues. The idle one of them computes key
+hashes. Units that live dispatch handles one by one are handled so here too, in the same order.
+
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class _Entries(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """Rows whose keys are still to be hashed; the bytes behind them stay as they are."""
+    """Rows whose keys are still to be hashed; the bytes behind them do not change."""
 
     columns: UnitColumns
     prefixes: UInt32
@@ -66,8 +67,10 @@ class _Units(NamedTuple):
 
 
 class _Writer:
-    """The second thread's work, in the order in which it was given. ``rows_wanted`` is how many rows are worth a turn,
-    ``spare`` holds arrays that may be used again.
+    """The work of the second thread, in the order in which it was given.
+
+    ``rows_wanted`` is the number of rows that make a turn worthwhile; ``spare`` holds arrays for reuse.
+
     """
 
     name = "RebuildWriter"
@@ -85,15 +88,15 @@ class _Writer:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits."""
+        """True if no work waits."""
         return not self._waiting
 
     def forget(self) -> None:
-        """Let go of work that nobody will do any more."""
+        """Drop the work that will not be done any more."""
         self._waiting.clear()
 
     def give(self, work: _Entries | _Units | IndexKeys) -> None:
-        """Hand over work; waits where too many are there. Raises what went wrong in the other thread."""
+        """Queue work; waits while too much is queued. Raises an exception of the other thread."""
         with self._moved:
             while len(self._waiting) >= MOST_WAITING and self._error is None:
                 self._moved.wait()
@@ -101,20 +104,20 @@ class _Writer:
             self._waiting.append(work)
 
     def drain(self) -> None:
-        """Return when everything is written. Raises what went wrong in the other thread."""
+        """Wait until everything is written. Raises an exception of the other thread."""
         with self._moved:
             while (self._waiting or self._busy) and self._error is None:
                 self._moved.wait()
             self._raise()
 
     def failed(self, _name: str, error: Exception) -> None:
-        """The thread ended: whoever waits is told why."""
+        """Record the exception that ended the thread, and wake the waiting caller."""
         with self._moved:
             self._error = error
             self._moved.notify_all()
 
     def step(self) -> float:
-        """Write what waits."""
+        """Do all queued work."""
         while True:
             with self._moved:
                 if not self._waiting:
@@ -129,10 +132,10 @@ class _Writer:
                 self._index.put_keys(self._keys(work, self._index) if isinstance(work, _Units) else work)
 
     def _keys(self, work: _Units, index: IndexService) -> IndexKeys:
-        found = build_keys(work.columns, work.prefixes, work.rows, tags=index.tag_entries)
+        index_keys = build_keys(work.columns, work.prefixes, work.rows, tags=index.tag_entries)
         work.columns.forget_buffer()
         self.spare_units.append(work.columns)
-        return found
+        return index_keys
 
     def _write(self, work: _Entries) -> None:
         runs = build_runs(work.rows, 0, work.rows.count)
@@ -147,10 +150,12 @@ class _Writer:
 
 
 class Rebuild:
-    """Takes the blocks of a log in their order; a context manager, whose end does not finish but only ends the thread.
+    """Takes the blocks of a log in their order. As a context manager it only ends the thread; call :meth:`finish`
+    first.
 
-    Nobody else puts into ``queues`` and ``index`` (None: none is built); what they know already is passed over as in a
-    live dispatch. ``bit_map`` is the dispatcher's.
+    Nobody else puts into ``queues`` and ``index`` (None: no index is built). Units that they already have are
+    skipped as in live dispatch. ``bit_map`` is the dispatcher's.
+
     """
 
     def __init__(
@@ -187,22 +192,23 @@ class Rebuild:
     def take(
         self, columns: UnitColumns, topics: TopicTable, chosen: Int64 | None = None, *, queued: bool = False
     ) -> None:
-        """The units of one block, or of its rows ``chosen``; its arrays may be used again afterwards.
+        """Add the units of one block, or of its rows ``chosen``; its arrays may be reused afterwards.
 
-        ``queued`` says that the queues know all of them already. Raises ``OSError``.
+        ``queued`` means that the queues already have all of them. Raises ``OSError``.
+
         """
         rows = units_of(columns, chosen)
         if not len(rows):
             return
         self.units += len(rows)
-        first, stop = int(rows[0]), int(rows[-1]) + 1
-        whole = stop - first == len(rows) and self._all_plain(topics.names)
-        if not (whole and self._dispatcher.takes_in_bulk(columns, rows)):
+        start, stop = int(rows[0]), int(rows[-1]) + 1
+        is_plain_range = stop - start == len(rows) and self._all_plain(topics.names)
+        if not (is_plain_range and self._dispatcher.takes_in_bulk(columns, rows)):
             self.finish()
             self._dispatcher.dispatch_block(columns, topics, chosen)
             return
         if not queued:
-            self._keep(columns, first, stop, topics.names)
+            self._keep(columns, start, stop, topics.names)
         if self._index is not None:
             self._give_keys(columns, topics.prefixes(), rows, self._index)
             self._thread.wakeup()
@@ -214,50 +220,52 @@ class Rebuild:
             self._writer.give(build_keys(columns, prefixes, rows, tags=index.tag_entries))
             return
         spare = self._writer.spare_units
-        kept = spare.pop() if spare else None
-        if kept is None or kept.capacity < columns.count:
-            kept = UnitColumns(columns.capacity)
-        columns.copy_into(kept, _FOR_KEYS)
-        self._writer.give(_Units(kept, prefixes, rows))
+        unit_copy = spare.pop() if spare else None
+        if unit_copy is None or unit_copy.capacity < columns.count:
+            unit_copy = UnitColumns(columns.capacity)
+        columns.copy_into(unit_copy, _FOR_KEYS)
+        self._writer.give(_Units(unit_copy, prefixes, rows))
 
-    def _keep(self, columns: UnitColumns, first: int, stop: int, names: Sequence[str]) -> None:
-        """Rows for the queues, handed over when there are enough."""
-        if self._rows.count + stop - first > self._rows.capacity or names is not self._names:
-            self._hand_over(stop - first)
+    def _keep(self, columns: UnitColumns, start: int, stop: int, names: Sequence[str]) -> None:
+        """Collect rows for the queues, and hand them over when there are enough."""
+        if self._rows.count + stop - start > self._rows.capacity or names is not self._names:
+            self._hand_over(stop - start)
         self._names = names
-        self._rows.add(columns, first, stop)
+        self._rows.add(columns, start, stop)
 
     def take_one(self, request: Request) -> None:
-        """One unit by itself. Raises ``OSError``."""
+        """Add a single unit. Raises ``OSError``."""
         self.finish()
         self.units += 1
         self._dispatcher.dispatch(request)
 
     @property
     def last_store_timestamp(self) -> int:
-        """Store time (ms) of the newest unit that was taken."""
+        """Store time (ms) of the newest unit."""
         return max(self._newest, self._dispatcher.last_store_timestamp)
 
     @property
     def last_physical_offset(self) -> int:
-        """Offset into the log of the newest unit that was taken."""
+        """Log offset of the newest unit."""
         return max(self._newest_offset, self._dispatcher.last_physical_offset)
 
     def finish(self) -> None:
-        """Return when every block is in the files. Raises ``OSError``."""
+        """Wait until every block is in the files. Raises ``OSError``."""
         self._hand_over()
         self._writer.drain()
 
-    def _hand_over(self, more: int = 0) -> None:
-        """Let the rows be written; there is room for ``more`` afterwards."""
+    def _hand_over(self, further_rows: int = 0) -> None:
+        """Queue the rows for writing; afterwards there is room for ``further_rows``."""
         if self._rows.count:
             self._writer.give(_Entries(self._rows, self._names))
             self._thread.wakeup()
-            wanted, spare = max(self._writer.rows_wanted, more), self._writer.spare
-            again = spare.pop() if spare else None
-            self._rows = again if again is not None and again.capacity >= wanted else EntryRows(wanted)
-        elif more > self._rows.capacity:
-            self._rows = EntryRows(more)
+            capacity, spare = max(self._writer.rows_wanted, further_rows), self._writer.spare
+            spare_rows = spare.pop() if spare else None
+            self._rows = (
+                spare_rows if spare_rows is not None and spare_rows.capacity >= capacity else EntryRows(capacity)
+            )
+        elif further_rows > self._rows.capacity:
+            self._rows = EntryRows(further_rows)
 
     def _all_plain(self, names: Sequence[str]) -> bool:
         while self._plain and self._plain_names < len(names):

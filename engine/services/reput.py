@@ -1,9 +1,11 @@
-"""ReputMessage: hands every new unit of the log to the dispatcher, in order (docs/formats/writing.md#dispatch; Java:
+"""ReputMessage: give every new unit of the log to the dispatcher, in order (docs/formats/writing.md#dispatch; Java:
 ReputMessageService).
 
-Never past the confirm offset, which under SYNC_FLUSH is what is flushed (5.3.2 and later): readers see nothing that a
-power loss could take back. Much at once goes through the columns, little (and what the columns refuse) unit by unit
-through :mod:`engine.rules.unit_check`, whose word is final; both give the dispatcher the same.
+Never past the confirm offset, which under SYNC_FLUSH is the flushed offset (5.3.2 and later): readers see nothing
+that a power loss could remove. Large amounts go through the columns. Small amounts, and units that the columns
+refuse, go one by one through :mod:`engine.rules.unit_check`, whose decision is final. Both give the dispatcher
+the same.
+
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 
 class Dispatcher(Protocol):
-    """Takes units in the order of the log; what it has taken before it drops. All may raise ``OSError``."""
+    """Takes units in the order of the log and skips units that it already has. All methods may raise ``OSError``."""
 
     failed: Literal["queue", "index"] | None
 
@@ -66,19 +68,19 @@ class Dispatcher(Protocol):
 
     @property
     def last_physical_offset(self) -> int:
-        """Offset into the log up to which they are."""
+        """Log offset of the last of them."""
 
     def dispatch(self, request: Request) -> None:
-        """One unit."""
+        """Dispatch a unit."""
 
     def dispatch_block(
         self, columns: UnitColumns, topics: TopicTable, rows: npt.NDArray[np.int64] | None = None
     ) -> None:
-        """Every unit of a block, or the rows given."""
+        """Dispatch every unit of a block, or the given rows."""
 
 
 class ReputMessage:
-    """The dispatch service. ``reput_from`` is the absolute offset of the first unit that was not dispatched yet."""
+    """The dispatch service. ``reput_from`` is the absolute offset of the first undispatched unit."""
 
     name = "ReputMessageService"
 
@@ -122,17 +124,17 @@ class ReputMessage:
         return max(self._confirm() - self.reput_from, 0)
 
     def step(self) -> float:
-        """Dispatch what is there, one block at most of it through the columns."""
+        """Dispatch new units, at most one block of them through the columns."""
         if self.failure is not None:
             return LONGEST_PAUSE * 10
-        before, began, worked = self.reput_from, time.perf_counter(), time.thread_time()
+        old_offset, start_s, cpu_start_s = self.reput_from, time.perf_counter(), time.thread_time()
         wrote = self._files.wrote_offset
         try:
-            more = self._round(self._confirm())
+            has_more = self._round(self._confirm())
         except OSError as error:
             return self._failed(error)
         finally:
-            if self.reput_from != before:
+            if self.reput_from != old_offset:
                 stamp = self._dispatcher.last_store_timestamp
                 if stamp > 0:
                     self._checkpoint.logics = stamp
@@ -143,21 +145,22 @@ class ReputMessage:
                 with self._moved:
                     self._moved.notify_all()
         self._tries, self.delayed = 0, None
-        if more:
+        if has_more:
             if self._waiters or self._files.wrote_offset == wrote:
                 return 0.0
-            return min((time.thread_time() - worked) * 1000.0 * BUSY_SHARE, LONGEST_BUSY_PAUSE)
-        if self.reput_from != before:
-            self._pause = max(SHORTEST_PAUSE, (time.perf_counter() - began) * 1000.0 * WORK_SHARE)
+            return min((time.thread_time() - cpu_start_s) * 1000.0 * BUSY_SHARE, LONGEST_BUSY_PAUSE)
+        if self.reput_from != old_offset:
+            self._pause = max(SHORTEST_PAUSE, (time.perf_counter() - start_s) * 1000.0 * WORK_SHARE)
         else:
             self._pause *= 2.0
         self._pause = min(self._pause, LONGEST_PAUSE)
         return self._pause
 
     def wait_for(self, offset: int, timeout_ms: float) -> bool:
-        """Return when everything before ``offset`` is dispatched: True; False where that took longer.
+        """Wait until everything before ``offset`` is dispatched and return True; False if that takes longer.
 
-        Somebody has to step meanwhile; ``ring`` wakes the thread that does.
+        Another thread must call :meth:`step` meanwhile; ``ring`` wakes it.
+
         """
         deadline = time.monotonic() + timeout_ms / 1000.0
         with self._moved:
@@ -166,22 +169,22 @@ class ReputMessage:
                 while self.reput_from < offset and self.failure is None and not self._closed:
                     if self.ring is not None:
                         self.ring()
-                    left = deadline - time.monotonic()
-                    if left <= 0:
+                    remaining_s = deadline - time.monotonic()
+                    if remaining_s <= 0:
                         break
-                    self._moved.wait(min(left, 1.0))
+                    self._moved.wait(min(remaining_s, 1.0))
             finally:
                 self._waiters -= 1
         return self.reput_from >= offset
 
     def close(self) -> None:
-        """Nobody steps any more: whoever waits for it need not."""
+        """Release all waiting callers: no further step follows."""
         self._closed = True
         with self._moved:
             self._moved.notify_all()
 
     def _round(self, end: int) -> bool:
-        """One block, or single units; True where more is there."""
+        """Dispatch one block, or single units; returns True if there is more."""
         files = self._files
         start = self.reput_from
         if start >= end:
@@ -213,18 +216,18 @@ class ReputMessage:
         bulk.scan_block(view, n, start, 0, columns, topics, False, True, self._rules.delay_levels)
         try:
             rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == bulk.BLANK)
-            good = self._good_rows(columns, rows)
-            if good:
-                if good < rows:
+            valid_rows = self._good_rows(columns, rows)
+            if valid_rows:
+                if valid_rows < rows:
                     import numpy as np
 
-                    self._dispatcher.dispatch_block(columns, topics, np.arange(good))
+                    self._dispatcher.dispatch_block(columns, topics, np.arange(valid_rows))
                 else:
                     self._dispatcher.dispatch_block(columns, topics)
-                self.units += good
-                self._note_queue_end(columns, good)
-                self.reput_from = int(columns.offset[good - 1]) + int(columns.size[good - 1])
-            if good == rows < columns.count:
+                self.units += valid_rows
+                self._note_queue_end(columns, valid_rows)
+                self.reput_from = int(columns.offset[valid_rows - 1]) + int(columns.size[valid_rows - 1])
+            if valid_rows == rows < columns.count:
                 self.reput_from = int(columns.offset[rows]) + int(columns.size[rows])
         finally:
             columns.forget_buffer()
@@ -236,48 +239,50 @@ class ReputMessage:
                 return
 
     def _good_rows(self, columns: UnitColumns, rows: int) -> int:
-        """How many rows a broker takes too, up to the first that it may not."""
+        """Return the number of leading rows that a broker certainly accepts too."""
         import numpy as np
 
-        wrong = columns.topic_id[:rows] < 0
+        is_invalid = columns.topic_id[:rows] < 0
         for version in unread_versions(self._rules.release):
-            wrong |= columns.version[:rows] == version
-        bad = np.flatnonzero(wrong)
-        return int(bad[0]) if len(bad) else rows
+            is_invalid |= columns.version[:rows] == version
+        invalid_rows = np.flatnonzero(is_invalid)
+        return int(invalid_rows[0]) if len(invalid_rows) else rows
 
     def _singly(self, view: memoryview, start: int, n: int) -> None:
-        at = 0
+        position = 0
         limit = min(n, SINGLY_AT_ONCE)
-        while at < limit:
-            answer = unit_check.check(view, at, len(view) - at, self._rules, False)
-            if isinstance(answer, Request):
-                if at + answer.size > n:
+        while position < limit:
+            result = unit_check.check(view, position, len(view) - position, self._rules, False)
+            if isinstance(result, Request):
+                if position + result.size > n:
                     return
-                self._dispatcher.dispatch(answer)
+                self._dispatcher.dispatch(result)
                 self.units += 1
-                at += answer.size
-                if answer.sys_flag & TRANSACTION_MASK in (0, COMMIT):
-                    self.queue_end = start + at
-            elif answer == unit_check.BLANK:
+                position += result.size
+                if result.sys_flag & TRANSACTION_MASK in (0, COMMIT):
+                    self.queue_end = start + position
+            elif result == unit_check.BLANK:
                 size = self._files.file_size
                 self.reput_from = start - start % size + size
                 return
-            elif isinstance(answer, Refusal) and answer.size > 0:
-                self._skip(start + at, answer.size, answer.reason)
-                at += answer.size
+            elif isinstance(result, Refusal) and result.size > 0:
+                self._skip(start + position, result.size, result.reason)
+                position += result.size
             else:
-                why = answer.reason if isinstance(answer, Refusal) else "the unit is not all there"
-                self._skip(start + at, n - at, why)
-                at = n
-            self.reput_from = start + at
-        self._singly_bytes += at
+                reason = result.reason if isinstance(result, Refusal) else "the unit is not all there"
+                self._skip(start + position, n - position, reason)
+                position = n
+            self.reput_from = start + position
+        self._singly_bytes += position
 
-    def _skip(self, offset: int, size: int, why: str) -> None:
+    def _skip(self, offset: int, size: int, reason: str) -> None:
         self.skipped_bytes += size
-        _log.error("dispatch steps over %d bytes at offset %d: %s", size, offset, why)
+        _log.error("dispatch steps over %d bytes at offset %d: %s", size, offset, reason)
 
     def _failed(self, error: OSError) -> float:
-        """A write of queue or index failed: again in a second, until the tries are used up and the store stops."""
+        """Handle a failed write of queue or index: retry in a second, until the tries are used up and the store
+        stops.
+        """
         queue = self._dispatcher.failed != "index"
         self._tries += 1
         self.delayed = f"dispatch at offset {self.reput_from} failed, it is tried again: {error}"

@@ -1,17 +1,17 @@
-"""ServiceThread: a service's ``step()`` in a loop on a thread of its own (Java: ServiceThread).
+"""ServiceThread: run a service's ``step()`` in a loop on its own thread (Java: ServiceThread).
 
-The only place of the engine that starts threads and the only one that sleeps. A service says how long to wait until its
-next round; whoever has work for it rings. Tests call ``step()`` and need no thread.
+This is the only module of the engine that starts threads and the only one that sleeps. A service returns the wait
+until its next round; a caller that has work for it rings. Tests call ``step()`` and need no thread.
 
-Short turns: while a service works beside busy producers, threads change places after a fraction of a millisecond.
+Short turns: while a service works beside busy producers, the interpreter switches threads after a fraction of a
+millisecond. Each write and each compiled loop of a service releases the interpreter lock. Getting it back from a
+computing thread takes a full switch interval, by default five milliseconds: a service with twenty writes would
+need a tenth of a second for them and fall behind. The interval belongs to the whole interpreter, so it is
+shortened only during such work, and restored at the end of the last one.
 
-Each write and each compiled loop of a service gives the interpreter lock away, and getting it back from a thread that
-computes takes a whole switch interval, five milliseconds unless told otherwise: a service with twenty writes to do then
-needs a tenth of a second for them and falls behind. The interval belongs to the interpreter, so it is shortened only
-while such work goes on, and whatever it was before comes back with the end of the last one.
+The same holds for puts that wait for a flush beside threads that never pause: each needs the interpreter back
+when the disk is done. But among producers alone long turns are better, so there a :class:`Crowd` decides.
 
-The same holds for those who wait for a flush beside threads that never pause: each has to get the interpreter back when
-the disk is done. But among producers alone long turns are the better ones, so there a :class:`Crowd` decides.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _log = logging.getLogger(__name__)
 
 
 class Service(Protocol):
-    """Something with rounds."""
+    """Something that works in rounds."""
 
     name: str
 
     def step(self) -> float:
-        """Do one round; the milliseconds until the next one is due, 0 for at once."""
+        """Do one round; returns the milliseconds until the next one is due, 0 for at once."""
 
 
 class Bell:
-    """Wakes the one thread that waits for it; a ring that nobody waited for is kept, once."""
+    """Wakes the one thread that waits for it; a ring without a waiting thread is remembered, once."""
 
     __slots__ = ("_lock",)
 
@@ -58,17 +58,21 @@ class Bell:
             return
 
     def wait(self, milliseconds: float) -> bool:
-        """Wait for a ring, at most so long; True where it rang."""
+        """Wait for a ring, at most so long; returns True if it rang."""
         return self._lock.acquire(timeout=max(milliseconds, 0.0) / 1000.0)
 
 
 class ServiceThread:
-    """Runs ``service`` until it is stopped. ``failed(name, error)`` is told of an exception that a round let escape,
-    which ends the thread: that is a mistake of ours, and the store must not go on as if nothing had happened. The
-    first round comes ``first_pause`` ms after the start.
+    """Runs ``service`` until it is stopped.
 
-    :meth:`pause` keeps the thread from stepping; :meth:`step` does a round on the caller's thread, never beside one of
-    its own. After :meth:`end` nobody steps any more, and whoever did is through.
+    ``failed(name, error)`` is called for an exception from a round, which ends the thread: that is a bug of ours,
+    and the store must not continue as if nothing had happened. The first round comes ``first_pause`` ms after the
+    start.
+
+    :meth:`pause` keeps the thread from stepping. :meth:`step` does a round on the caller's thread, never at the
+    same time as one of the service's thread. After :meth:`end` nothing steps any more, and a round under way is
+    over.
+
     """
 
     def __init__(
@@ -95,7 +99,7 @@ class ServiceThread:
         return self._paused
 
     def start(self) -> None:
-        """Start the thread; nothing where it runs already."""
+        """Start the thread; does nothing if it already runs."""
         if self._thread is None:
             self._stopped = False
             self._thread = threading.Thread(target=self._run, name=f"storescope-{self.service.name}", daemon=True)
@@ -106,8 +110,8 @@ class ServiceThread:
         self._bell.ring()
 
     def step(self) -> float:
-        """One round on the caller's thread; the milliseconds until the next is due. Raises :class:`StoreClosed` after
-        :meth:`end`.
+        """Do one round on the caller's thread; returns the milliseconds until the next is due. Raises
+        :class:`StoreClosed` after :meth:`end`.
         """
         with self._stepping:
             if self._ended:
@@ -116,8 +120,8 @@ class ServiceThread:
             return self.service.step()
 
     def pause(self) -> None:
-        """No further round by the thread until :meth:`resume`; returns when the one under way is over. Whoever is
-        interrupted while it waits has not paused it.
+        """Let the thread start no further round until :meth:`resume`; waits for the end of a round under way. If the
+        wait is interrupted, the thread is not paused.
         """
         try:
             self._paused = True
@@ -133,12 +137,12 @@ class ServiceThread:
         self._bell.ring()
 
     def stop(self) -> None:
-        """Tell the thread to end after the round under way."""
+        """Let the thread end after the round under way."""
         self._stopped = True
         self._bell.ring()
 
     def join(self, seconds: float = JOIN_SECONDS) -> bool:
-        """Wait for the thread's end; False where it did not come in time."""
+        """Wait for the thread's end; returns False if it did not come in time."""
         thread = self._thread
         if thread is None or thread is threading.current_thread():
             return True
@@ -151,12 +155,12 @@ class ServiceThread:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Between two rounds: none begins before the block ends."""
+        """Wait for the end of a round, and let none begin before the block ends."""
         with self._stepping:
             yield
 
     def end(self) -> None:
-        """Nobody steps any more; returns when a round under way on a caller's thread is over. The thread has ended."""
+        """Allow no further step; waits for a round under way on a caller's thread. The thread has already ended."""
         if not self._stepping.acquire(timeout=JOIN_SECONDS):
             _log.warning("a round of %s did not end within %s s", self.service.name, JOIN_SECONDS)
             return
@@ -195,8 +199,11 @@ _ROUNDING: Final = 5e-7
 
 
 class Crowd:
-    """Whether threads that compute keep the interpreter from those that wake up: told by how late a thread comes back
-    that sleeps a known time, on the mean of its last eight naps or so. ``now`` gives seconds.
+    """Detects computing threads that keep waking threads from the interpreter.
+
+    Measures how late a thread comes back that sleeps a known time, as a mean over about its last eight sleeps.
+    ``now`` returns seconds.
+
     """
 
     _LATE: Final = 0.002
@@ -210,7 +217,7 @@ class Crowd:
 
     @property
     def is_dense(self) -> bool:
-        """Whether whoever wakes up has to wait for two milliseconds and more."""
+        """True if a waking thread must wait for two milliseconds or more."""
         return self._late > self._LATE
 
     def sleeps(self, seconds: float) -> None:
@@ -218,14 +225,14 @@ class Crowd:
         self._due = self._now() + seconds
 
     def wakes(self) -> None:
-        """The thread is back; before its time it was woken, and that tells nothing."""
+        """Record that the thread is back. If it came early it was woken, which says nothing."""
         late = self._now() - self._due
         if late >= 0:
             self._late += (min(late, self._MOST) - self._late) / self._NAPS
 
 
 class _Turns:
-    """How many works go on, and the interval from before the first."""
+    """The number of blocks under way, and the interval before the first."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -238,7 +245,7 @@ _turns = _Turns()
 
 @contextmanager
 def short_turns() -> Iterator[None]:
-    """Turns are short within the block; blocks of several threads and stores may overlap."""
+    """Make turns short within the block; blocks of several threads and stores may overlap."""
     turns = _turns
     with turns.lock:
         if turns.works == 0:

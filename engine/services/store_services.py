@@ -1,7 +1,8 @@
-"""All services of a store, wired to its structures: started in order, stepped by hand, ended in order
+"""All services of a store, wired to its structures: started in order, stepped by hand, stopped in order
 (docs/formats/writing.md#flush, #dispatch).
 
-With threads each service has one; without, whoever drives the store calls :meth:`StoreServices.step`.
+With threads each service has one; without, the caller drives the store by :meth:`StoreServices.step`.
+
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class StoreServices:
-    """The services of ``parts``; ``allocate`` is the one that its log files come from."""
+    """The services of ``parts``; ``allocate`` is the service that creates its log files."""
 
     def __init__(self, parts: StoreParts, allocate: AllocateMappedFile, flush_index: FlushIndex) -> None:
         self._parts = parts
@@ -84,12 +85,12 @@ class StoreServices:
         self._running = False
 
     def _make_threads(self) -> dict[str, ServiceThread]:
-        """In the order in which they start."""
-        made: dict[str, ServiceThread] = {}
+        """Return the threads in the order in which they start."""
+        threads: dict[str, ServiceThread] = {}
 
         def add(name: str, service: Service | None, first_pause: float = 0.0) -> None:
             if service is not None:
-                made[name] = ServiceThread(service, self._broken, first_pause)
+                threads[name] = ServiceThread(service, self._broken, first_pause)
 
         add("allocate", self.allocate)
         add("reput", self.reput)
@@ -103,20 +104,20 @@ class StoreServices:
         if of(self._parts.like).checks_disk_by_service:
             add("space", DiskCheck(self.clean), FIRST_LOOK_MS)
         add("persist", self.persist, PERSIST_PAUSE_MS)
-        return made
+        return threads
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What :meth:`step`, :meth:`pause` and :meth:`resume` know."""
+        """The names for :meth:`step`, :meth:`pause` and :meth:`resume`."""
         return tuple(self._threads)
 
     @property
     def running(self) -> bool:
-        """Services have threads of their own."""
+        """True if the services have their own threads."""
         return self._running
 
     def start(self) -> None:
-        """Give every service its thread."""
+        """Start a thread for every service."""
         self._running = True
         self.allocate.ring = self._threads["allocate"].wakeup
         self.reput.ring = self._threads["reput"].wakeup
@@ -127,14 +128,16 @@ class StoreServices:
             thread.start()
 
     def thread(self, name: str) -> ServiceThread:
-        """The loop of the service ``name``; raises :class:`UsageError` naming those there are."""
-        found = self._threads.get(name)
-        if found is None:
+        """Return the loop of the service ``name``; raises :class:`UsageError` with the valid names."""
+        thread = self._threads.get(name)
+        if thread is None:
             raise UsageError(f"expected a service of {', '.join(self._threads)}, found {name!r}")
-        return found
+        return thread
 
     def pause(self, name: str) -> None:
-        """No further round of a service until :meth:`resume`; under SYNC_FLUSH puts do not flush themselves then."""
+        """Let a service start no further round until :meth:`resume`. Under SYNC_FLUSH puts do not flush themselves
+        then.
+        """
         thread = self.thread(name)
         try:
             if thread.service is self.group and self.group is not None:
@@ -145,49 +148,50 @@ class StoreServices:
             raise
 
     def resume(self, name: str) -> None:
-        """Let a service go on."""
+        """Let a service continue."""
         thread = self.thread(name)
         if thread.service is self.group and self.group is not None:
             self.group.hold(False)
         thread.resume()
 
     def wakeup(self, name: str) -> None:
-        """End the pause of a service, unless its configuration says that nothing can (``flushCommitLogTimed``)."""
+        """End the pause of a service, unless its configuration forbids that (``flushCommitLogTimed``)."""
         timed = self.flush_real_time is not None and self.flush_real_time.timed
         if not (name == "flush" and timed):
             self._threads[name].wakeup()
 
     def dispatch(self, offset: int, timeout_ms: float) -> bool:
-        """Return when everything before ``offset`` is dispatched: True; False where that took longer."""
+        """Wait until everything before ``offset`` is dispatched and return True; False if that takes longer."""
         if self._running and self._threads["reput"].running and not self._threads["reput"].paused:
             return self.reput.wait_for(offset, timeout_ms)
         thread, deadline = self._threads["reput"], time.monotonic() + timeout_ms / 1000.0
         while self.reput.reput_from < offset and time.monotonic() < deadline:
-            before = self.reput.reput_from
+            old_offset = self.reput.reput_from
             thread.step()
-            if self.reput.reput_from == before:
+            if self.reput.reput_from == old_offset:
                 break
         return self.reput.reput_from >= offset
 
     def delete_topics(self, names: Iterable[str]) -> int:
-        """Delete the queues of topics, their table rows and offsets; how many had queues. Raises ``OSError``: the topic
-        that it met is as it was, those before it are deleted.
+        """Delete the queues of topics, their table rows and offsets; returns how many had queues.
 
-        Nothing is dispatched, flushed or cleaned meanwhile. Units of the topics that are in the log now get no entry
-        any more, those put later begin at queue offset 0.
+        Raises ``OSError``: the topic with the error is unchanged, those before it are deleted. Nothing is
+        dispatched, flushed or cleaned meanwhile. Units of the topics that are in the log now get no entry any
+        more; later ones begin at queue offset 0.
+
         """
-        parts, gone, deleted = self._parts, list[str](), 0
-        with ExitStack() as held:
+        parts, deleted_names, deleted = self._parts, list[str](), 0
+        with ExitStack() as held_services:
             for service in ("clean", "queues", "reput"):
-                held.enter_context(self._threads[service].held())
+                held_services.enter_context(self._threads[service].held())
             try:
                 for name in names:
                     deleted += parts.queues.delete_topic(name)
                     end = parts.commit_log.forget_topic(name)
                     parts.queues.pass_over(name, end, self.reput.reput_from)
-                    gone.append(name)
+                    deleted_names.append(name)
             finally:
-                self._drop_rows(gone)
+                self._drop_rows(deleted_names)
         return deleted
 
     def _drop_rows(self, topics: list[str]) -> None:
@@ -197,9 +201,11 @@ class StoreServices:
             _log.warning("rows of deleted topics are taken out of the tables by the next save: %s", error)
 
     def shutdown(self) -> None:
-        """End every service: the log flushed, what is in it dispatched (five seconds at most), queues and index
-        flushed, checkpoint and tables written, files made ahead deleted. Failures are logged and raise a flag, so that
-        the store keeps ``abort``.
+        """Stop every service: flush the log, dispatch it (for at most five seconds), flush queues and index, write
+        checkpoint and tables, delete files created ahead.
+
+        Failures are logged and raise a flag, so that the store keeps ``abort``.
+
         """
         parts = self._parts
         self._stop("clean", "space", "persist", "commit", "flush")
@@ -215,23 +221,23 @@ class StoreServices:
         self._stop("reput", "queues", "checkpoint", "index")
         self.reput.close()
         self.flush_index.ring = None
-        for what, work in (
+        for part_name, write in (
             ("queues", self.flush_queues.flush),
             ("index", self._flush_index),
             ("checkpoint", parts.checkpoint.flush),
             ("config tables", parts.tables.save),
         ):
             try:
-                work()
+                write()
             except OSError as error:
-                _log.error("the %s could not be written at the end: %s", what, error)
-                parts.flags.raise_flag(NOT_WRITEABLE, f"{what}: {error}")
+                _log.error("the %s could not be written at the end: %s", part_name, error)
+                parts.flags.raise_flag(NOT_WRITEABLE, f"{part_name}: {error}")
         self._stop("allocate")
         self.allocate.close()
         self._running = False
 
     def abandon(self) -> None:
-        """End the threads and nothing else, as a crash would: nothing is flushed."""
+        """End the threads and do nothing else, as a crash would: nothing is flushed."""
         self.allocate.ring = self.reput.ring = self.flush_index.ring = None
         if self.group is not None:
             self.group.ring = None
