@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from engine.lab.samples import FlushMark, PositionSample, Rates, ServiceState
 from engine.message_store import MessageStore
-from engine.services.flush import Flushed
-from engine.services.look import Activity
+from engine.services.flush import FlushRecord
+from engine.services.status import Activity
 from engine.store.positions import Positions
 from engine.store.running_flags import DISK_FULL
 
@@ -106,9 +106,14 @@ class Watch:
         return states
 
 
-def _mark(flushed: Flushed) -> FlushMark:
+def _mark(flushed: FlushRecord) -> FlushMark:
     return FlushMark(
-        flushed.number, flushed.at // _MILLION, flushed.to_offset, flushed.bytes, flushed.took / 1e6, flushed.waiters
+        flushed.number,
+        flushed.finished_ns // _MILLION,
+        flushed.to_offset,
+        flushed.bytes,
+        flushed.duration_ns / 1e6,
+        flushed.waiters,
     )
 
 

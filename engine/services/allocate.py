@@ -15,7 +15,7 @@ from typing import Final
 
 from engine.mapped.mapped_file import MappedFile
 
-WAIT_SECONDS: Final = 5.0
+WAIT_S: Final = 5.0
 IDLE_MS: Final = 60_000.0
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class AllocateMappedFile:
         file_size: int,
         *,
         may_allocate: Callable[[], bool] | None = None,
-        wait_seconds: float = WAIT_SECONDS,
+        wait_seconds: float = WAIT_S,
     ) -> None:
         self.failure: str | None = None
         self.ring: Callable[[], None] | None = None
@@ -104,7 +104,7 @@ class AllocateMappedFile:
             self._making = None
             if new_file is not None:
                 self._ready[start] = new_file
-            else:  # none behind it either: the log would have a gap, where the process ended now
+            else:  # create none behind it either: if the process ended now, the log would have a gap
                 self._wanted.clear()
             self._changed.notify_all()
             return self._pause()
@@ -159,7 +159,7 @@ class AllocateMappedFile:
 def _reserve(file: MappedFile) -> None:
     try:
         file.reserve_ahead()
-    except OSError as error:  # whoever writes there meets it too, and answers for it
+    except OSError as error:  # the writer gets the same error and reports it
         _log.debug("no room ahead of need: %s", error)
 
 

@@ -21,9 +21,9 @@ from engine.rules.retention_rules import delete_hours, grade_of, is_due, is_hour
 from engine.store.running_flags import DISK_FULL, RunningFlags
 
 FIRST_PAUSE_MS: Final = 60_000.0
-FIRST_LOOK_MS: Final = 1_000.0
-LOOK_MS: Final = 10_000.0
-MANUAL_ROUNDS: Final = 20
+FIRST_CHECK_MS: Final = 1_000.0
+CHECK_MS: Final = 10_000.0
+MANUAL_RUNS: Final = 20
 Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
@@ -66,13 +66,13 @@ class CleanFiles:
         self._hours = delete_hours(config.delete_when)
         self._levels = levels(config)
         self._manual = 0
-        self._followed = -1  # the log's minimum that the queues were cleaned to
+        self._followed = -1  # the log's minimum up to which the queues are cleaned
         self._last_retry = 0
         self._run: Iterator[float] | None = None
 
     def delete_by_hand(self) -> None:
         """Delete expired files in the next twenty runs, whatever the hour."""
-        self._manual = MANUAL_ROUNDS
+        self._manual = MANUAL_RUNS
 
     def look_at_space(self) -> None:
         """Refuse puts if the disk is too full for them, or accept them again; nothing is deleted."""
@@ -186,4 +186,4 @@ class DiskCheck:
     def step(self) -> float:
         """Check the disk once."""
         self._clean.look_at_space()
-        return LOOK_MS
+        return CHECK_MS

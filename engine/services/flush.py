@@ -16,11 +16,11 @@ from engine.store.latency import Latencies
 from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 
-PIECE: Final = 64
-"""Queues that are brought to disk in one step."""
+QUEUES_PER_STEP: Final = 64
+"""Number of queues that one step writes to disk."""
 SLOW_NANOSECONDS: Final = 1_000_000_000
-MARKS: Final = 1024
-"""Flushes of the log that are remembered."""
+MAX_REMEMBERED_FLUSHES: Final = 1024
+"""Number of log flushes that are remembered."""
 Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
@@ -29,15 +29,15 @@ class FlushFailed(StoreError):
     """The log could not be written to disk; the store accepts no messages any more."""
 
 
-class Flushed(NamedTuple):
+class FlushRecord(NamedTuple):
     """A flush of the log that moved something; ``number`` counts since the store was opened."""
 
     number: int
-    at: int  # ns since 1970, when it was over
+    finished_ns: int  # since 1970
     to_offset: int
     bytes: int
-    took: int  # ns
-    waiters: int  # puts that waited for it, as far as they did when it began
+    duration_ns: int
+    waiters: int  # puts that waited when it began
 
 
 class LogFlush:
@@ -49,10 +49,10 @@ class LogFlush:
         self.files = files
         self.latencies = Latencies()
         self.failure: str | None = None
-        self.marks: deque[Flushed] = deque(maxlen=MARKS)
+        self.marks: deque[FlushRecord] = deque(maxlen=MAX_REMEMBERED_FLUSHES)
         self.committed = 0, 0
         """The last commit that moved something: ns since 1970, bytes."""
-        self.waiters: Callable[[], int] = _nobody
+        self.waiters: Callable[[], int] = _no_waiters
         self._checkpoint = checkpoint
         self._flags = flags
         self._flushes = 0
@@ -83,7 +83,7 @@ class LogFlush:
                 self._count(duration_ns)
                 self._flushes += 1
                 self.marks.append(
-                    Flushed(self._flushes, time.time_ns(), flushed, flushed - old_offset, duration_ns, waiters)
+                    FlushRecord(self._flushes, time.time_ns(), flushed, flushed - old_offset, duration_ns, waiters)
                 )
             if files.store_timestamp > 0:
                 self._checkpoint.physic = files.store_timestamp
@@ -134,7 +134,7 @@ class LogFlush:
             _log.warning("a flush of the commit log took %d ms", nanoseconds // 1_000_000)
 
 
-class Rhythm:
+class FlushRhythm:
     """Decides how much a turn must flush: usually at least ``pages``, and once per ``interval`` ms everything."""
 
     __slots__ = ("_clock", "_interval", "_last", "_pages")
@@ -166,14 +166,16 @@ class FlushRealTime:
     def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock) -> None:
         self._log = log
         self._interval = config.flush_interval_commit_log
-        self._rhythm = Rhythm(config.flush_commit_log_least_pages, config.flush_commit_log_thorough_interval, clock)
-        self.timed = config.flush_commit_log_timed  # the pause cannot be cut short
+        self._rhythm = FlushRhythm(
+            config.flush_commit_log_least_pages, config.flush_commit_log_thorough_interval, clock
+        )
+        self.timed = config.flush_commit_log_timed  # nothing ends the pause early
 
     def step(self) -> float:
         """Flush once."""
         pages = self._rhythm.least_pages()
         if self._log.failure is None:
-            _quietly(self._log.flush, pages)
+            _flush_logged(self._log.flush, pages)
         return self._interval
 
 
@@ -187,7 +189,9 @@ class CommitRealTime:
     def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock, moved: Callable[[], None]) -> None:
         self._log = log
         self._interval = config.commit_interval_commit_log
-        self._rhythm = Rhythm(config.commit_commit_log_least_pages, config.commit_commit_log_thorough_interval, clock)
+        self._rhythm = FlushRhythm(
+            config.commit_commit_log_least_pages, config.commit_commit_log_thorough_interval, clock
+        )
         self._moved = moved
         self.failure: str | None = None
 
@@ -247,7 +251,7 @@ class FlushConsumeQueue(Generic[Queue]):
         self._flags = flags
         self._interval = config.flush_interval_consume_queue
         least, thorough = config.flush_consume_queue_least_pages, config.flush_consume_queue_thorough_interval
-        self._rhythm = Rhythm(least, thorough, clock)
+        self._rhythm = FlushRhythm(least, thorough, clock)
         self._round: Iterator[None] | None = None
         self.failure: str | None = None
         """Why a queue could not be flushed: that stops the store."""
@@ -285,7 +289,7 @@ class FlushConsumeQueue(Generic[Queue]):
 
     def _pieces(self, least_pages: int) -> Iterator[None]:
         checkpoint_time, checkpoint_offset = self._checkpoint.logics, self._checkpoint.logics_offset
-        queues_per_step = PIECE if least_pages == 0 else PIECE * 64
+        queues_per_step = QUEUES_PER_STEP if least_pages == 0 else QUEUES_PER_STEP * 64
         if least_pages == 0:
             yield from self._queues.settle()
         for number, queue in enumerate(self._queues.dirty(), 1):
@@ -332,12 +336,12 @@ class FlushCheckpoint:
         return self.interval
 
 
-def _nobody() -> int:
+def _no_waiters() -> int:
     """Return 0: without group commit nobody waits."""
     return 0
 
 
-def _quietly(flush: Callable[[int], bool], pages: int) -> None:
+def _flush_logged(flush: Callable[[int], bool], pages: int) -> None:
     """Flush; a failure is already logged and stored."""
     try:
         flush(pages)

@@ -29,14 +29,14 @@ _log = logging.getLogger(__name__)
 
 
 IDLE_MS = 10.0
-TRIES = 1000
-_AT_ONCE = 1
-"""Those whom a flush served wake one another: all at once they would only queue for the interpreter's lock. Whoever
-leaves, served or too late, wakes one, so the chain never ends before the last.
+MAX_FLUSH_TRIES = 1000
+_WAKES_PER_FLUSH = 1
+"""Served waiters wake one another: all at once they would only queue for the interpreter's lock. Each one that leaves,
+served or too late, wakes the next, so the chain never ends early.
 """
 
 
-class _Waiting:
+class _Waiter:
     """A put that waits until ``end`` is flushed; ``lost`` means that the flush failed, ``gone`` that it waits no
     more.
     """
@@ -67,9 +67,9 @@ class GroupCommit:
         self._timeout = timeout_ms / 1000.0
         self._pool = pool
         self._lock = threading.Lock()
-        self._queue: deque[_Waiting] = deque()
-        self._served: deque[_Waiting] = deque()  # each that wakes wakes the next
-        self._leader: _Waiting | None = None  # whoever flushes now: it has to pass this on
+        self._queue: deque[_Waiter] = deque()
+        self._served: deque[_Waiter] = deque()  # each of them wakes the next
+        self._leader: _Waiter | None = None  # the waiter that flushes now; it must pass on the lead
         self._led_by_put = False
         self._slow = False
         self._held = False
@@ -96,14 +96,14 @@ class GroupCommit:
         return self._wait(end)
 
     def _wait(self, end: int) -> bool:
-        waiter = _Waiting(end)
+        waiter = _Waiter(end)
         try:
             return self._wait_as(waiter)
         except BaseException:
             self._leave(waiter)
             raise
 
-    def _wait_as(self, waiter: _Waiting) -> bool:
+    def _wait_as(self, waiter: _Waiter) -> bool:
         with self._lock:
             is_leader = self._leader is None and not self._left_to_service
             if is_leader:
@@ -126,7 +126,7 @@ class GroupCommit:
             return self._lead(waiter)
         return not waiter.lost
 
-    def _leave(self, waiter: _Waiting) -> None:
+    def _leave(self, waiter: _Waiter) -> None:
         """Remove ``waiter`` after an interrupt, whatever its state, so that no other put waits for it."""
         waiter.gone = True
         with self._lock:
@@ -157,7 +157,7 @@ class GroupCommit:
         return IDLE_MS
 
     def _flush_for_others(self) -> None:
-        waiter = _Waiting(0)
+        waiter = _Waiter(0)
         try:
             if self._begins(waiter):
                 self._lead(waiter)
@@ -165,7 +165,7 @@ class GroupCommit:
             self._leave(waiter)
             raise
 
-    def _begins(self, waiter: _Waiting) -> bool:
+    def _begins(self, waiter: _Waiter) -> bool:
         """Make ``waiter`` the leader if there is something to flush and no leader; returns True if it leads."""
         with self._lock:
             if self._leader is not None:
@@ -183,7 +183,7 @@ class GroupCommit:
         self._slow = self._held = False
         self.step()
 
-    def _lead(self, leader: _Waiting) -> bool:
+    def _lead(self, leader: _Waiter) -> bool:
         """Flush up to the offset of ``leader``, wake every waiter that this covers, and make the next waiter the
         leader.
         """
@@ -205,14 +205,14 @@ class GroupCommit:
 
     def _wake_next(self) -> None:
         """Wake a served waiter, skipping those that have left."""
-        waiter: _Waiting | None = None
+        waiter: _Waiter | None = None
         try:
             while (waiter := self._served.popleft()).gone:
                 pass
             waiter.bell.release()
-        except (IndexError, RuntimeError):  # another thread was quicker
+        except (IndexError, RuntimeError):  # another thread was faster
             return
-        except BaseException:  # interrupted: whoever was taken out is known to nobody else
+        except BaseException:  # interrupted: no other thread knows the waiter that was removed
             if waiter is not None:
                 with contextlib.suppress(RuntimeError):
                     waiter.bell.release()
@@ -220,7 +220,7 @@ class GroupCommit:
 
     def _flush(self, end: int) -> bool:
         log, files = self._log, self._files
-        for _ in range(TRIES):
+        for _ in range(MAX_FLUSH_TRIES):
             committed = not self._pool or log.commit(0)
             unmoved = log.flush(0)
             if files.flushed_where >= end:
@@ -229,7 +229,7 @@ class GroupCommit:
                 return False
         return False
 
-    def _pass_on(self, leaving: _Waiting, has_failed: bool) -> None:
+    def _pass_on(self, leaving: _Waiter, has_failed: bool) -> None:
         """Pass the lead of ``leaving`` to the next waiter; does nothing if it does not lead.
 
         No waiter leaves the queue before it is in the list of served ones: this may be interrupted, and is then
@@ -241,8 +241,8 @@ class GroupCommit:
                 return
             flushed = self._files.flushed_where
             log_has_failed = has_failed and self._log.failure is not None
-            served: list[_Waiting] = []
-            remaining: deque[_Waiting] = deque()
+            served: list[_Waiter] = []
+            remaining: deque[_Waiter] = deque()
             for waiter in self._queue:
                 waiter.lost = log_has_failed and waiter.end > flushed
                 (served if log_has_failed or waiter.end <= flushed else remaining).append(waiter)
@@ -253,5 +253,5 @@ class GroupCommit:
             self._queue, self._leader, self._led_by_put = remaining, leader, leader is not None
             if remaining and leader is None and self.ring is not None:
                 self.ring()
-        for _ in range(_AT_ONCE):
+        for _ in range(_WAKES_PER_FLUSH):
             self._wake_next()

@@ -30,14 +30,14 @@ from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
 
-ROWS, MOST_ROWS = 1 << 16, 1 << 19
+MIN_ROWS, MAX_ROWS = 1 << 16, 1 << 19
 """Rows whose queue entries are written together: they still lie in the processor's cache, but for tens of thousands of
 queues.
 """
-ROWS_A_QUEUE = 12
-MOST_WAITING = 8
-_NEVER = 60_000.0
-_FOR_KEYS = (
+ROWS_PER_QUEUE = 12
+MAX_WAITING = 8
+_NEVER_MS = 60_000.0
+_KEY_COLUMNS = (
     "kind",
     "version",
     "topic_id",
@@ -78,7 +78,7 @@ class _Writer:
     def __init__(self, queues: ConsumeQueueStore, index: IndexService | None) -> None:
         self._queues = queues
         self._index = index
-        self.rows_wanted = ROWS
+        self.rows_wanted = MIN_ROWS
         self.spare: list[EntryRows] = []
         self.spare_units: list[UnitColumns] = []
         self._waiting: deque[_Entries | _Units | IndexKeys] = deque()
@@ -98,7 +98,7 @@ class _Writer:
     def give(self, work: _Entries | _Units | IndexKeys) -> None:
         """Queue work; waits while too much is queued. Raises an exception of the other thread."""
         with self._moved:
-            while len(self._waiting) >= MOST_WAITING and self._error is None:
+            while len(self._waiting) >= MAX_WAITING and self._error is None:
                 self._moved.wait()
             self._raise()
             self._waiting.append(work)
@@ -123,7 +123,7 @@ class _Writer:
                 if not self._waiting:
                     self._busy = False
                     self._moved.notify_all()
-                    return _NEVER
+                    return _NEVER_MS
                 work, self._busy = self._waiting.popleft(), True
                 self._moved.notify_all()
             if isinstance(work, _Entries):
@@ -140,7 +140,7 @@ class _Writer:
     def _write(self, work: _Entries) -> None:
         runs = build_runs(work.rows, 0, work.rows.count)
         self._queues.put_runs(runs, work.names)
-        self.rows_wanted = min(max(ROWS, ROWS_A_QUEUE * len(runs)), MOST_ROWS)
+        self.rows_wanted = min(max(MIN_ROWS, ROWS_PER_QUEUE * len(runs)), MAX_ROWS)
         work.rows.count = 0
         self.spare.append(work.rows)
 
@@ -171,9 +171,9 @@ class Rebuild:
         self._index = index if config.message_index_enable else None
         self._writer = _Writer(queues, self._index)
         self._thread = ServiceThread(self._writer, self._writer.failed)
-        self._rows = EntryRows(ROWS)
+        self._rows = EntryRows(MIN_ROWS)
         self._names: Sequence[str] = ()
-        self._plain_names = 0  # topics whose units make plain entries, counted from the first
+        self._plain_names = 0  # number of leading topics whose units make plain entries
         self._plain = True
         self._newest = self._newest_offset = 0
         self.units = 0
@@ -216,14 +216,14 @@ class Rebuild:
         self._newest_offset = max(self._newest_offset, int(columns.physical_offset[stop - 1]))
 
     def _give_keys(self, columns: UnitColumns, prefixes: UInt32, rows: Int64, index: IndexService) -> None:
-        if not self._writer.idle or columns.buffer.flags.writeable:  # it may be filled with the next block
+        if not self._writer.idle or columns.buffer.flags.writeable:  # the buffer may be filled with the next block
             self._writer.give(build_keys(columns, prefixes, rows, tags=index.tag_entries))
             return
         spare = self._writer.spare_units
         unit_copy = spare.pop() if spare else None
         if unit_copy is None or unit_copy.capacity < columns.count:
             unit_copy = UnitColumns(columns.capacity)
-        columns.copy_into(unit_copy, _FOR_KEYS)
+        columns.copy_into(unit_copy, _KEY_COLUMNS)
         self._writer.give(_Units(unit_copy, prefixes, rows))
 
     def _keep(self, columns: UnitColumns, start: int, stop: int, names: Sequence[str]) -> None:

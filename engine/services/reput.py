@@ -32,24 +32,24 @@ if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
 
-BLOCK: Final = 16 << 20
-"""Bytes of the log in one block: the wider, the more entries of a queue go in one write."""
-ROWS: Final = 1 << 16
-BULK_FROM: Final = 1024
-"""Bytes from which on the columns are quicker than single units, once they are loaded."""
-SINGLY_AT_ONCE: Final = 16 << 10
-LOAD_AFTER: Final = 64 << 10
-"""Bytes, dispatched singly or waiting, after which the compiled columns are worth loading, which takes a second."""
-WAITS_FOR_MORE: Final = 512 << 10
-"""Bytes that are left for the next round."""
-SHORTEST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 20.0
-WORK_SHARE: Final = 32.0
-"""The pause behind a round is so many times what the round took: puts go before dispatch, and rounds grow with load."""
-BUSY_SHARE: Final = 3.0
-LONGEST_BUSY_PAUSE: Final = 1000.0
-"""The same where more is waiting already, by processor time: dispatch to tens of thousands of queues costs more than
-the puts themselves, and both share one interpreter. Nobody pauses for puts that do not come, nor where somebody waits.
+BLOCK_BYTES: Final = 16 << 20
+"""Bytes of the log in one block: the larger, the more entries of a queue are written at once."""
+BLOCK_ROWS: Final = 1 << 16
+MIN_BULK_BYTES: Final = 1024
+"""Size from which the columns are faster than single units, once they are loaded."""
+MAX_SINGLE_BYTES: Final = 16 << 10
+LOAD_COLUMNS_BYTES: Final = 64 << 10
+"""Bytes, dispatched singly or waiting, after which loading the compiled columns pays off; it takes a second."""
+MIN_REMAINING_BYTES: Final = 512 << 10
+"""Bytes that may wait for the next round."""
+MIN_PAUSE_MS: Final = 1.0
+MAX_PAUSE_MS: Final = 20.0
+PAUSE_PER_WORK: Final = 32.0
+"""Length of the pause after a round, as a multiple of its duration: puts have priority, and rounds grow with load."""
+PAUSE_PER_BUSY_WORK: Final = 3.0
+MAX_BUSY_PAUSE_MS: Final = 1000.0
+"""The same for processor time if more is already waiting: dispatch to tens of thousands of queues costs more than the
+puts themselves, and both share one interpreter. There is no pause if no puts come, or if a caller waits.
 """
 RETRY_MS: Final = 1000.0
 QUEUE_TRIES: Final = 30
@@ -94,7 +94,7 @@ class ReputMessage:
         rules: Rules,
     ) -> None:
         self.reput_from = 0
-        self.queue_end = -1  # end of the last unit that went into a queue
+        self.queue_end = -1  # end of the last unit in a queue
         self.units = 0
         self.skipped_bytes = 0
         self.failure: str | None = None
@@ -113,7 +113,7 @@ class ReputMessage:
         self._topics: TopicTable | None = None
         self._tries = 0
         self._singly_bytes = 0
-        self._pause = SHORTEST_PAUSE
+        self._pause = MIN_PAUSE_MS
         self._waiters = 0
         self._closed = False
         self._moved = threading.Condition()
@@ -126,7 +126,7 @@ class ReputMessage:
     def step(self) -> float:
         """Dispatch new units, at most one block of them through the columns."""
         if self.failure is not None:
-            return LONGEST_PAUSE * 10
+            return MAX_PAUSE_MS * 10
         old_offset, start_s, cpu_start_s = self.reput_from, time.perf_counter(), time.thread_time()
         wrote = self._files.wrote_offset
         try:
@@ -148,12 +148,12 @@ class ReputMessage:
         if has_more:
             if self._waiters or self._files.wrote_offset == wrote:
                 return 0.0
-            return min((time.thread_time() - cpu_start_s) * 1000.0 * BUSY_SHARE, LONGEST_BUSY_PAUSE)
+            return min((time.thread_time() - cpu_start_s) * 1000.0 * PAUSE_PER_BUSY_WORK, MAX_BUSY_PAUSE_MS)
         if self.reput_from != old_offset:
-            self._pause = max(SHORTEST_PAUSE, (time.perf_counter() - start_s) * 1000.0 * WORK_SHARE)
+            self._pause = max(MIN_PAUSE_MS, (time.perf_counter() - start_s) * 1000.0 * PAUSE_PER_WORK)
         else:
             self._pause *= 2.0
-        self._pause = min(self._pause, LONGEST_PAUSE)
+        self._pause = min(self._pause, MAX_PAUSE_MS)
         return self._pause
 
     def wait_for(self, offset: int, timeout_ms: float) -> bool:
@@ -193,25 +193,27 @@ class ReputMessage:
             _log.warning("offset %d is gone from the log, dispatch goes on at %d", start, files.min_offset)
             start = self.reput_from = files.min_offset
         lent = files.lend(start)
-        if lent is None:  # not committed yet, though a file behind may be
+        if lent is None:  # not committed yet, although a later file may be
             return False
         with lent as view:
             n = min(len(view), end - start)
             if n <= 0:
                 return False
-            if self._bulk and (n >= BULK_FROM if self._columns is not None else n + self._singly_bytes >= LOAD_AFTER):
+            if self._bulk and (
+                n >= MIN_BULK_BYTES if self._columns is not None else n + self._singly_bytes >= LOAD_COLUMNS_BYTES
+            ):
                 with short_turns():
-                    self._block(view, start, min(n, BLOCK))
+                    self._block(view, start, min(n, BLOCK_BYTES))
             if self.reput_from == start:
                 self._singly(view, start, n)
-        return start < self.reput_from < end - WAITS_FOR_MORE
+        return start < self.reput_from < end - MIN_REMAINING_BYTES
 
     def _block(self, view: memoryview, start: int, n: int) -> None:
         from engine.codec import columns as bulk
         from engine.codec.topic_table import TopicTable
 
         if self._columns is None or self._topics is None:
-            self._columns, self._topics = bulk.UnitColumns(ROWS), TopicTable()
+            self._columns, self._topics = bulk.UnitColumns(BLOCK_ROWS), TopicTable()
         columns, topics = self._columns, self._topics
         bulk.scan_block(view, n, start, 0, columns, topics, False, True, self._rules.delay_levels)
         try:
@@ -250,7 +252,7 @@ class ReputMessage:
 
     def _singly(self, view: memoryview, start: int, n: int) -> None:
         position = 0
-        limit = min(n, SINGLY_AT_ONCE)
+        limit = min(n, MAX_SINGLE_BYTES)
         while position < limit:
             result = unit_check.check(view, position, len(view) - position, self._rules, False)
             if isinstance(result, Request):

@@ -27,7 +27,7 @@ from typing import Final, Protocol
 from engine.errors import StoreClosed
 from engine.mapped.power_loss import PowerLoss
 
-JOIN_SECONDS = 60.0
+JOIN_TIMEOUT_S = 60.0
 _PAUSED_MS = 1000.0
 _log = logging.getLogger(__name__)
 
@@ -48,13 +48,13 @@ class Bell:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lock.acquire()  # held means: not rung
+        self._lock.acquire()  # locked means: not rung
 
     def ring(self) -> None:
         """Wake the waiting thread, or the next one that waits."""
         try:
             self._lock.release()
-        except RuntimeError:  # it rings already
+        except RuntimeError:  # it already rings
             return
 
     def wait(self, milliseconds: float) -> bool:
@@ -141,7 +141,7 @@ class ServiceThread:
         self._stopped = True
         self._bell.ring()
 
-    def join(self, seconds: float = JOIN_SECONDS) -> bool:
+    def join(self, seconds: float = JOIN_TIMEOUT_S) -> bool:
         """Wait for the thread's end; returns False if it did not come in time."""
         thread = self._thread
         if thread is None or thread is threading.current_thread():
@@ -161,8 +161,8 @@ class ServiceThread:
 
     def end(self) -> None:
         """Allow no further step; waits for a round under way on a caller's thread. The thread has already ended."""
-        if not self._stepping.acquire(timeout=JOIN_SECONDS):
-            _log.warning("a round of %s did not end within %s s", self.service.name, JOIN_SECONDS)
+        if not self._stepping.acquire(timeout=JOIN_TIMEOUT_S):
+            _log.warning("a round of %s did not end within %s s", self.service.name, JOIN_TIMEOUT_S)
             return
         self._ended = True
         self._stepping.release()
@@ -176,9 +176,9 @@ class ServiceThread:
                 return
             try:
                 pause = self._round()
-            except PowerLoss:  # a simulated one: the process is to end as it stands
+            except PowerLoss:  # simulated: the process ends as it is
                 return
-            except Exception as error:  # noqa: BLE001  whatever it was, the store must hear of it
+            except Exception as error:  # noqa: BLE001  the store must know of any error
                 _log.exception("service %s ended", self.service.name)
                 if self._failed is not None:
                     self._failed(self.service.name, error)
@@ -192,10 +192,10 @@ class ServiceThread:
             return self.service.step()
 
 
-INTERVAL: Final = 0.0002
-"""Seconds of one turn."""
+SHORT_TURN_S: Final = 0.0002
+"""Switch interval during short turns."""
 _ROUNDING: Final = 5e-7
-"""The interpreter counts whole microseconds and rounds down: without it the interval would shrink time and again."""
+"""The interpreter rounds down to whole microseconds: without this the interval would shrink each time."""
 
 
 class Crowd:
@@ -231,16 +231,16 @@ class Crowd:
             self._late += (min(late, self._MOST) - self._late) / self._NAPS
 
 
-class _Turns:
+class _ShortTurnBlocks:
     """The number of blocks under way, and the interval before the first."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.works = 0
-        self.before = INTERVAL
+        self.before = SHORT_TURN_S
 
 
-_turns = _Turns()
+_turns = _ShortTurnBlocks()
 
 
 @contextmanager
@@ -250,7 +250,7 @@ def short_turns() -> Iterator[None]:
     with turns.lock:
         if turns.works == 0:
             turns.before = sys.getswitchinterval()
-            sys.setswitchinterval(min(turns.before, INTERVAL) + _ROUNDING)
+            sys.setswitchinterval(min(turns.before, SHORT_TURN_S) + _ROUNDING)
         turns.works += 1
     try:
         yield

@@ -25,7 +25,7 @@ from engine.mapped.memory import TransientStorePool, lock_memory, warm
 from engine.releases import Release, of
 from engine.rules.unit_check import Request, Rules
 from engine.services.allocate import AllocateMappedFile
-from engine.services.clean import FIRST_LOOK_MS, FIRST_PAUSE_MS, CleanFiles, DiskCheck
+from engine.services.clean import FIRST_CHECK_MS, FIRST_PAUSE_MS, CleanFiles, DiskCheck
 from engine.services.flush import (
     CommitRealTime,
     FlushCheckpoint,
@@ -102,7 +102,7 @@ class StoreServices:
         add("index", self.flush_index)
         add("clean", self.clean, FIRST_PAUSE_MS)
         if of(self._parts.like).checks_disk_by_service:
-            add("space", DiskCheck(self.clean), FIRST_LOOK_MS)
+            add("space", DiskCheck(self.clean), FIRST_CHECK_MS)
         add("persist", self.persist, PERSIST_PAUSE_MS)
         return threads
 
@@ -143,7 +143,7 @@ class StoreServices:
             if thread.service is self.group and self.group is not None:
                 self.group.hold(True)
             thread.pause()
-        except BaseException:  # interrupted while it waited: nobody would know that it is paused
+        except BaseException:  # interrupted: no caller would know that it is paused
             self.resume(name)
             raise
 
@@ -397,14 +397,14 @@ def _warm_up(config: MessageStoreConfig) -> Callable[[DiskFile], None]:
 
 
 def _no_pause(_seconds: float) -> None:
-    """The dispatch service itself tries again a second later."""
+    """Do not wait: the dispatch service itself tries again a second later."""
 
 
 IDLE_MS = 60_000.0
 
 
 class FullFile(Protocol):
-    """An index file that the next one has followed."""
+    """An index file that may be full and followed by another."""
 
     @property
     def is_full(self) -> bool: ...
@@ -415,7 +415,9 @@ class FullFile(Protocol):
 
 
 class FlushIndex:
-    """Takes files from the dispatching thread by :meth:`take`; flushed and full they move the checkpoint's index."""
+    """Flushes index files that the dispatching thread gives to :meth:`take`; full ones advance the checkpoint's
+    index time.
+    """
 
     name = "FlushIndexService"
 
@@ -426,7 +428,7 @@ class FlushIndex:
         self._files: deque[FullFile] = deque()
 
     def take(self, file: FullFile) -> None:
-        """Flush ``file`` soon; at once where no thread does it."""
+        """Flush ``file`` soon, or at once if there is no thread."""
         self._files.append(file)
         if self.ring is not None:
             self.ring()
@@ -434,14 +436,14 @@ class FlushIndex:
             self.step()
 
     def step(self) -> float:
-        """Flush the file that waits longest. A failure costs recovery time only: the file is built again then."""
+        """Flush the oldest waiting file. A failure only costs recovery time: the file is rebuilt then."""
         try:
             file = self._files.popleft()
         except IndexError:
             return IDLE_MS
         try:
             file.flush()
-            if file.is_full and self.failure is None:  # else the checkpoint would vouch for the file that failed
+            if file.is_full and self.failure is None:  # else the checkpoint would cover the failed file
                 self._checkpoint.index = max(self._checkpoint.index, file.end_timestamp)
                 self._checkpoint.flush()
         except OSError as error:
@@ -450,6 +452,6 @@ class FlushIndex:
         return 0.0 if self._files else IDLE_MS
 
     def finish(self) -> None:
-        """At shutdown: flush what still waits."""
+        """Flush the waiting files at shutdown."""
         while self._files:
             self.step()

@@ -11,7 +11,7 @@ import pytest
 
 from engine.cli import serving
 from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, port
-from engine.services.look import Trouble
+from engine.services.status import Trouble
 
 
 def test_an_address_and_a_list_of_them():

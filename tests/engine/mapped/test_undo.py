@@ -35,7 +35,7 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
             return call
 
         with pytest.MonkeyPatch.context() as patched:
-            for name in ("_put_back", "_write", "_replace", "_note", "_link"):
+            for name in ("_restore", "_write", "_replace", "_note", "_link"):
                 patched.setattr(undo, name, stop(getattr(undo, name)))
             try:
                 main(["recover", str(store), "--undo", str(folder), "--yes"])

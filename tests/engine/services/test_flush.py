@@ -11,7 +11,7 @@ from engine.config import MessageStoreConfig
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import TransientStorePool
 from engine.services.flush import (
-    PIECE,
+    QUEUES_PER_STEP,
     CommitRealTime,
     FlushCheckpoint,
     FlushConsumeQueue,
@@ -150,13 +150,13 @@ class Queues:
 
 
 def test_a_round_over_many_queues_is_cut_into_steps() -> None:
-    small, clock, queues = SmallLog(), Clock(), Queues(PIECE * 2 + 5)
+    small, clock, queues = SmallLog(), Clock(), Queues(QUEUES_PER_STEP * 2 + 5)
     service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)
     small.checkpoint.logics = 5
     assert [service.step() for _ in range(2)] == [0, 0]
-    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (PIECE * 2, 0)
+    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (QUEUES_PER_STEP * 2, 0)
     assert service.step() == 1000
-    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (PIECE * 2 + 5, 5)
+    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (QUEUES_PER_STEP * 2 + 5, 5)
 
 
 def test_queues_are_flushed_thoroughly_once_a_minute_and_the_checkpoint_learns_it() -> None:

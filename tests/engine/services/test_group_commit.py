@@ -26,7 +26,7 @@ from engine.services.flush import (
     LogFlush,
 )
 from engine.services.group_commit import IDLE_MS, GroupCommit
-from engine.services.service_thread import INTERVAL, Crowd
+from engine.services.service_thread import SHORT_TURN_S, Crowd
 
 
 def made(small: SmallLog) -> LogFlush:
@@ -86,7 +86,7 @@ def test_turns_are_short_while_somebody_waits_in_a_crowd(dense: bool, monkeypatc
 
     monkeypatch.setattr(MappedFileQueue, "flush", watched)
     assert group.wait(small.append(100))
-    assert seen == [pytest.approx(INTERVAL if dense else before)]
+    assert seen == [pytest.approx(SHORT_TURN_S if dense else before)]
     assert sys.getswitchinterval() == before
 
 
@@ -293,7 +293,7 @@ class Alarm(Exception):
 def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "flushDiskType": "SYNC_FLUSH"})[0]
     gate, entered = threading.Event(), threading.Event()
-    main, acquire = threading.current_thread(), group_commit._Waiting
+    main, acquire = threading.current_thread(), group_commit._Waiter
 
     class Rung:
         """A bell; the alarm rings while the test's own thread waits for it."""
@@ -327,7 +327,7 @@ def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: 
                 return flush(least_pages)
 
             monkeypatch.setattr(log, "flush", held)
-            monkeypatch.setattr(group_commit, "_Waiting", waiting)
+            monkeypatch.setattr(group_commit, "_Waiter", waiting)
             leader = threading.Thread(target=lambda: store.put_message(Message("T", b"leads")), daemon=True)
             leader.start()
             assert entered.wait(60)

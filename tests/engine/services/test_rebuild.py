@@ -98,7 +98,7 @@ def test_what_goes_wrong_in_the_other_thread_is_raised_here(where):
 
 
 def test_many_queues_are_written_for_more_rows_at_once(monkeypatch):
-    monkeypatch.setattr(subject, "ROWS", 8)
+    monkeypatch.setattr(subject, "MIN_ROWS", 8)
     log = raw_log(*({"topic": b"T%d" % (number % 20), "queue_offset": number // 20} for number in range(200)))
     place, plain = Place(CONFIG), Place(CONFIG)
     plain.dispatch(log, "singly")

@@ -50,8 +50,8 @@ def until_still(store: MessageStore) -> int:
 
 @pytest.mark.parametrize("bulk_from", [1, 1 << 40])
 def test_singly_and_by_the_block_queues_and_index_are_the_same(monkeypatch: pytest.MonkeyPatch, bulk_from: int) -> None:
-    monkeypatch.setattr(reput, "BULK_FROM", bulk_from)
-    monkeypatch.setattr(reput, "LOAD_AFTER", bulk_from)
+    monkeypatch.setattr(reput, "MIN_BULK_BYTES", bulk_from)
+    monkeypatch.setattr(reput, "LOAD_COLUMNS_BYTES", bulk_from)
     disk = SimulatedDisk()
     with opened(disk) as store:
         put(store, 900)
@@ -79,7 +79,7 @@ def test_the_pause_grows_while_nothing_happens() -> None:
     store = opened()
     pauses = [store.step("reput") for _ in range(6)]
     assert pauses == sorted(pauses)
-    assert pauses[-1] == reput.LONGEST_PAUSE
+    assert pauses[-1] == reput.MAX_PAUSE_MS
     store.abandon()
 
 

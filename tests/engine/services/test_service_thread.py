@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from engine.errors import StoreClosed
-from engine.services.service_thread import INTERVAL, Bell, Crowd, ServiceThread, short_turns
+from engine.services.service_thread import SHORT_TURN_S, Bell, Crowd, ServiceThread, short_turns
 
 
 class Counting:
@@ -143,10 +143,10 @@ def test_after_the_end_nobody_steps() -> None:
 def test_the_interval_from_before_comes_back_with_the_last_end() -> None:
     before = sys.getswitchinterval()
     with short_turns():
-        assert sys.getswitchinterval() == pytest.approx(INTERVAL)
+        assert sys.getswitchinterval() == pytest.approx(SHORT_TURN_S)
         with short_turns():
             pass
-        assert sys.getswitchinterval() == pytest.approx(INTERVAL)
+        assert sys.getswitchinterval() == pytest.approx(SHORT_TURN_S)
     assert sys.getswitchinterval() == before
 
 

@@ -14,7 +14,7 @@ from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
-from engine.services.flush import MARKS, LogFlush
+from engine.services.flush import MAX_REMEMBERED_FLUSHES, LogFlush
 from engine.services.group_commit import GroupCommit
 from engine.services.service_thread import ServiceThread
 from engine.store.put.message import PutMessageStatus
@@ -32,10 +32,10 @@ def test_each_flush_that_moved_something_leaves_a_mark() -> None:
         (1, ends[0], 100, 0),
         (2, ends[1], 50, 0),
     ]
-    for _ in range(MARKS):
+    for _ in range(MAX_REMEMBERED_FLUSHES):
         small.append(1)
         log.flush()
-    assert (len(log.marks), log.marks[-1].number) == (MARKS, MARKS + 2)
+    assert (len(log.marks), log.marks[-1].number) == (MAX_REMEMBERED_FLUSHES, MAX_REMEMBERED_FLUSHES + 2)
 
 
 def test_a_put_that_flushes_for_itself_is_one_that_waited() -> None:

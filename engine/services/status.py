@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.services.flush import Flushed
+from engine.services.flush import FlushRecord
 from engine.services.store_services import StoreServices
 from engine.store.latency import Latencies
 from engine.store.positions import Positions
@@ -14,7 +14,7 @@ from engine.store.running_flags import NAMES, NOT_READABLE
 from engine.store.store_parts import StoreParts
 
 
-def take_positions(parts: StoreParts, services: StoreServices, puts: Latencies) -> Positions:
+def read_positions(parts: StoreParts, services: StoreServices, puts: Latencies) -> Positions:
     """Return the positions of the store. Each value is read before those that it follows, so no two values
     contradict.
     """
@@ -40,7 +40,7 @@ def take_positions(parts: StoreParts, services: StoreServices, puts: Latencies) 
     )
 
 
-def count(services: StoreServices, puts: Latencies, refused: Mapping[PutMessageStatus, int]) -> dict[str, int]:
+def read_counts(services: StoreServices, puts: Latencies, refused: Mapping[PutMessageStatus, int]) -> dict[str, int]:
     """Return counts of events since the store was opened."""
     return {
         "put.calls": sum(puts.counts),
@@ -53,7 +53,7 @@ def count(services: StoreServices, puts: Latencies, refused: Mapping[PutMessageS
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceLook:
+class ServiceStatus:
     """The status of a service: is it paused, and its rounds since the store was opened."""
 
     paused: bool
@@ -69,8 +69,8 @@ class Activity:
 
     """
 
-    services: dict[str, ServiceLook]
-    flushes: tuple[Flushed, ...]
+    services: dict[str, ServiceStatus]
+    flushes: tuple[FlushRecord, ...]
     committed: tuple[int, int]
     dispatched_units: int
     deleted_files: int
@@ -80,13 +80,13 @@ class Activity:
     file_size: int
 
 
-def take_activity(parts: StoreParts, services: StoreServices) -> Activity:
+def read_activity(parts: StoreParts, services: StoreServices) -> Activity:
     """Return the work of the services up to now, and the work that waits for them."""
     last_file = parts.files.last
     service_statuses = {}
     for name in services.names:
         thread = services.thread(name)
-        service_statuses[name] = ServiceLook(thread.paused, thread.rounds)
+        service_statuses[name] = ServiceStatus(thread.paused, thread.rounds)
     return Activity(
         services=service_statuses,
         flushes=tuple(services.log.marks.copy()),
@@ -108,7 +108,7 @@ class Trouble:
     why: str
 
 
-def take_troubles(parts: StoreParts, services: StoreServices) -> tuple[Trouble, ...]:
+def read_troubles(parts: StoreParts, services: StoreServices) -> tuple[Trouble, ...]:
     """Return everything that fails now and why: first what stops messages, then what is retried."""
     flags = parts.flags
     raised = [
