@@ -1,14 +1,13 @@
-"""MessageStoreConfig: what a broker may be told about its store, with RocketMQ 5.3.3's defaults
+"""MessageStoreConfig: the store's settings of a broker, with RocketMQ 5.3.3's defaults
 (docs/formats/configuration.md).
 
-Each attribute carries in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (what
-is permitted), ``clamp`` (range into which RocketMQ itself pulls the value), ``choices`` and ``meaning``. ``given``
-tells the keys that were really written down: geometry takes those and works the others out from the files.
+Each attribute has in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (the
+permitted range), ``clamp`` (the range to which RocketMQ itself limits the value), ``choices`` and ``meaning``.
+``given`` are the keys that are really written down: geometry uses those and derives the others from the files.
 
-Keys of a broker's configuration file that say nothing about how its files are laid out.
+Also the keys of a broker's configuration file that do not concern its files. One file configures every part of a
+broker, so a key is "unknown" only if no part takes it. The names are those of the releases 4.9 to 5.4. Pure data.
 
-One file configures every part of a broker, so a key is "unknown" only where none of the parts takes it. The names are
-those of the releases 4.9 to 5.4. Pure data.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ def _int(
     default: int,
     unit: str,
     meaning: str,
-    low: int = 0,
-    high: int = _I32,
+    minimum: int = 0,
+    maximum: int = _I32,
     clamp: tuple[int, int] | None = None,
 ) -> Any:
     shared = {"java": java, "unit": unit, "meaning": meaning, "choices": None}
-    return field(default=default, metadata={**shared, "low": low, "high": high, "clamp": clamp})
+    return field(default=default, metadata={**shared, "low": minimum, "high": maximum, "clamp": clamp})
 
 
 def _flag(java: str, meaning: str, *, default: bool) -> Any:
@@ -59,13 +58,13 @@ def _path(java: str, meaning: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStoreConfig:
-    """The store's part of a broker's configuration. An empty path text means RocketMQ's own default below the root."""
+    """The store's part of a broker's configuration. An empty path means RocketMQ's own default below the root."""
 
-    given: frozenset[str] = frozenset()  # the keys that were written down, in RocketMQ's spelling
-    file: str | None = field(default=None, compare=False)  # where they were read
-    paths_from_config: bool = False  # the user's word: folders outside of the store that was named are its own, too
-    paths_left_out: bool = field(default=False, compare=False)  # the user's word: none of its paths counts
-    other_paths: tuple[tuple[str, str], ...] = ()  # (key, path) of keys that no release takes, but that name a store
+    given: frozenset[str] = frozenset()  # the keys that are written down, in RocketMQ's spelling
+    file: str | None = field(default=None, compare=False)  # the file from which they were read
+    paths_from_config: bool = False  # the user's consent: folders outside of the named store belong to it too
+    paths_left_out: bool = field(default=False, compare=False)  # the user's choice: all paths are ignored
+    other_paths: tuple[tuple[str, str], ...] = ()  # (key, path) of keys that no release accepts, but that name a store
 
     # Where the files are
     store_path_root_dir: str = _path("storePathRootDir", "root of the store; default $HOME/store")
@@ -163,7 +162,7 @@ class MessageStoreConfig:
     use_abs_lock: bool = _flag("useABSLock", "adaptive append lock", default=False)
     topic_queue_lock_num: int = _int("topicQueueLockNum", 32, "locks", "locks that queues share", 1)
     os_page_cache_busy_time_out_mills: int = _int(
-        "osPageCacheBusyTimeOutMills", 1000, "ms", "append lock held this long: OS_PAGE_CACHE_BUSY", high=_I64
+        "osPageCacheBusyTimeOutMills", 1000, "ms", "append lock held this long: OS_PAGE_CACHE_BUSY", maximum=_I64
     )
     duplication_enable: bool = _flag("duplicationEnable", "DUP_INFO mode with a confirm offset", default=False)
 
@@ -285,16 +284,16 @@ class MessageStoreConfig:
 
     @property
     def consume_queue_file_size(self) -> int:
-        """Bytes of a consume queue file as RocketMQ uses it: rounded up to a multiple of 20."""
+        """Bytes of a consume queue file in RocketMQ: rounded up to a multiple of 20."""
         return -(-self.mapped_file_size_consume_queue // CQ_UNIT) * CQ_UNIT
 
     def delay_levels(self) -> tuple[int, ...]:
-        """Milliseconds of each delay level, level 1 first."""
+        """Return the milliseconds of each delay level, level 1 first."""
         return delay_levels(self.message_delay_level)
 
     def overlaid(self, top: MessageStoreConfig) -> MessageStoreConfig:
-        """This configuration, and over it the keys that ``top`` was really given."""
-        values = {known.name: getattr(top, known.name) for key, known in _by_java().items() if key in top.given}
+        """Return this configuration with the keys that ``top`` was really given."""
+        values = {item.name: getattr(top, item.name) for key, item in _by_java().items() if key in top.given}
         return replace(
             self,
             given=self.given | top.given,
@@ -306,47 +305,49 @@ class MessageStoreConfig:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """(key, value) of every path that is written down, also of keys that only old guides name."""
+        """(key, value) of every path that is written down, including keys that only old guides mention."""
         named = [(str(item.metadata["java"]), getattr(self, item.name)) for item in _path_fields()]
         return [(key, text) for key, text in (*named, *self.other_paths) if text.strip()]
 
     def only_paths(self) -> MessageStoreConfig:
-        """The paths of this configuration, and nothing else of it."""
+        """Return only the paths of this configuration."""
         return replace(self, given=PATH_KEYS & self.given)
 
     def without_paths(self) -> MessageStoreConfig:
-        """This configuration without any path: everything lies below the folder that is named."""
+        """Return this configuration without any path: everything is below the named folder."""
         empty: dict[str, Any] = {item.name: "" for item in _path_fields()}
         return replace(
             self, given=self.given - PATH_KEYS, other_paths=(), paths_from_config=False, paths_left_out=True, **empty
         )
 
     def clamped(self) -> list[tuple[str, int, int]]:
-        """(key, value given, value used) of each number that RocketMQ pulls into its own range without a word."""
-        found = []
+        """Return (key, given value, used value) of each number that RocketMQ silently limits to its own range."""
+        clamped_values = []
         for item in fields(self):
-            low_high = item.metadata.get("clamp")
-            if low_high:
+            bounds = item.metadata.get("clamp")
+            if bounds:
                 value = getattr(self, item.name)
-                used = min(max(value, low_high[0]), low_high[1])
+                used = min(max(value, bounds[0]), bounds[1])
                 if used != value:
-                    found.append((str(item.metadata["java"]), value, used))
-        return found
+                    clamped_values.append((str(item.metadata["java"]), value, used))
+        return clamped_values
 
 
 def read_config(path: Path | str) -> MessageStoreConfig:
-    """The configuration in a broker's properties file (``broker.conf``). Keys that no broker knows are passed over, as
-    a broker does; :func:`read_properties` names them.
+    """Return the configuration in a broker's properties file (``broker.conf``).
 
-    Raises :class:`CannotRead`, or :class:`UsageError` naming file, line, key, and what is permitted.
+    Unknown keys are ignored, as a broker does; :func:`read_properties` returns them. Raises :class:`CannotRead`,
+    or :class:`UsageError` with file, line, key, and the permitted values.
+
     """
     return read_properties(path)[0]
 
 
 def read_properties(path: Path | str, base: MessageStoreConfig | None = None) -> tuple[MessageStoreConfig, list[str]]:
-    """The configuration in a broker's properties file, over ``base``, and the keys that no broker knows.
+    """Return the configuration in a broker's properties file, over ``base``, and the unknown keys.
 
-    Raises :class:`CannotRead`, or :class:`UsageError` naming file, line, key, and what is permitted.
+    Raises :class:`CannotRead`, or :class:`UsageError` with file, line, key, and the permitted values.
+
     """
     config, unknown = parse_properties(read_text(path), str(path), base)
     return replace(config, file=str(path)), unknown
@@ -355,34 +356,34 @@ def read_properties(path: Path | str, base: MessageStoreConfig | None = None) ->
 def parse_properties(
     text: str, file: str | None = None, base: MessageStoreConfig | None = None
 ) -> tuple[MessageStoreConfig, list[str]]:
-    """The configuration in the text of a properties file, and the keys that no broker knows, in the text's order."""
+    """Return the configuration in the text of a properties file, and the unknown keys in the text's order."""
     values: dict[str, Any] = {}
-    given: set[str] = set()
+    given_keys: set[str] = set()
     unknown: dict[str, None] = {}
     other_paths: dict[str, str] = {}
     for item in parse(text, file):
-        known = _by_java().get(item.key)
-        if known is not None:
-            values[known.name] = _read(known, item, file)
-            given.add(item.key)
+        config_field = _by_java().get(item.key)
+        if config_field is not None:
+            values[config_field.name] = _read(config_field, item, file)
+            given_keys.add(item.key)
         elif item.key not in OTHER_KEYS:
             unknown[item.key] = None
             if item.key in OLD_PATH_KEYS:
                 other_paths[item.key] = item.value.strip()
-    return _over(base, values, given, file, other_paths), list(unknown)
+    return _over(base, values, given_keys, file, other_paths), list(unknown)
 
 
 def from_mapping(
     mapping: Mapping[str, object], base: MessageStoreConfig | None = None, file: str | None = None
 ) -> tuple[MessageStoreConfig, list[str]]:
-    """The configuration in a plan's ``config`` object (booleans, numbers or texts), and the keys that are unknown."""
+    """Return the configuration in a plan's ``config`` object (booleans, numbers or texts), and the unknown keys."""
     values: dict[str, Any] = {}
-    given: set[str] = set()
+    given_keys: set[str] = set()
     unknown = []
     other_paths: dict[str, str] = {}
     for key, value in mapping.items():
-        known = _by_java().get(key)
-        if known is None:
+        config_field = _by_java().get(key)
+        if config_field is None:
             if key not in OTHER_KEYS:
                 unknown.append(key)
             if key in OLD_PATH_KEYS and isinstance(value, str):
@@ -393,14 +394,16 @@ def from_mapping(
         elif isinstance(value, int | float | str):
             text = str(value)
         else:
-            raise UsageError(f"{key}: expected {permitted(known)}, found {type(value).__name__}", file=file)
-        values[known.name] = _read(known, Property(key, text, 0), file)
-        given.add(key)
-    return _over(base, values, given, file, other_paths), unknown
+            raise UsageError(f"{key}: expected {permitted(config_field)}, found {type(value).__name__}", file=file)
+        values[config_field.name] = _read(config_field, Property(key, text, 0), file)
+        given_keys.add(key)
+    return _over(base, values, given_keys, file, other_paths), unknown
 
 
 def delay_levels(text: str) -> tuple[int, ...]:
-    """Milliseconds of each level of a ``messageDelayLevel`` text; raises :class:`UsageError` naming the level."""
+    """Return the milliseconds of each level of a ``messageDelayLevel`` text; raises :class:`UsageError` with the
+    level.
+    """
     levels: list[int] = []
     for word in text.split(" "):
         number, unit = word[:-1], word[-1:]
@@ -413,7 +416,7 @@ def delay_levels(text: str) -> tuple[int, ...]:
 
 
 def permitted(item: Field[Any]) -> str:
-    """In words, which values the attribute takes."""
+    """Describe the values that the attribute accepts."""
     if item.metadata["choices"]:
         return " or ".join(item.metadata["choices"])
     if isinstance(item.default, bool):
@@ -434,9 +437,11 @@ def _by_java() -> dict[str, Field[Any]]:
     return {item.metadata["java"]: item for item in fields(MessageStoreConfig) if "java" in item.metadata}
 
 
-def _read(item: Field[Any], found: Property, file: str | None) -> bool | int | float | str:
-    """The value of one property. RocketMQ keeps its default for what it cannot parse; nobody ever meant that."""
-    text = found.value
+def _read(item: Field[Any], pair: Property, file: str | None) -> bool | int | float | str:
+    """Return the value of one property. RocketMQ keeps its default for a value that it cannot parse; here that is an
+    error.
+    """
+    text = pair.value
     if isinstance(item.default, bool):
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
@@ -445,19 +450,21 @@ def _read(item: Field[Any], found: Property, file: str | None) -> bool | int | f
         if not choices or text.strip() in choices:
             return text.strip()
     else:
-        number = _number(text, whole=isinstance(item.default, int))
+        number = _number(text, is_integer=isinstance(item.default, int))
         if number is not None and item.metadata["low"] <= number <= item.metadata["high"]:
             return number
-    place = f" (line {found.line})" if found.line else ""
-    raise UsageError(f"{found.key}{place}: expected {permitted(item)}, found {text[:80]!r}", file=file)
+    place = f" (line {pair.line})" if pair.line else ""
+    raise UsageError(f"{pair.key}{place}: expected {permitted(item)}, found {text[:80]!r}", file=file)
 
 
-def _number(text: str, *, whole: bool) -> int | float | None:
-    """What Java's ``parseInt`` or ``parseDouble`` makes of the text; blanks and underscores are refused as there."""
+def _number(text: str, *, is_integer: bool) -> int | float | None:
+    """Parse the text as Java's ``parseInt`` or ``parseDouble`` does, which refuse blanks and underscores; None if it
+    is invalid.
+    """
     if not text.isascii() or len(text) > 40 or "_" in text:
         return None
     try:
-        return int(text) if whole and text == text.strip() else None if whole else float(text)
+        return int(text) if is_integer and text == text.strip() else None if is_integer else float(text)
     except ValueError:
         return None
 
@@ -465,14 +472,14 @@ def _number(text: str, *, whole: bool) -> int | float | None:
 def _over(
     base: MessageStoreConfig | None,
     values: dict[str, Any],
-    given: set[str],
+    given_keys: set[str],
     file: str | None,
     other_paths: dict[str, str],
 ) -> MessageStoreConfig:
     start = base or MessageStoreConfig()
-    old = tuple({**dict(start.other_paths), **other_paths}.items())
-    config = replace(start, given=start.given | given, other_paths=old, **values)
-    if "messageDelayLevel" in given:
+    all_other_paths = tuple({**dict(start.other_paths), **other_paths}.items())
+    config = replace(start, given=start.given | given_keys, other_paths=all_other_paths, **values)
+    if "messageDelayLevel" in given_keys:
         try:
             config.delay_levels()
         except UsageError as error:

@@ -1,8 +1,9 @@
 """Errors that the engine raises on purpose: whose fault, and where.
 
-Three kinds: the *store* is wrong (:class:`CorruptUnit`, :class:`WrongFileSize`), the *caller* is wrong
-(:class:`UsageError`, :class:`BadFilter`), the *surroundings* are wrong (:class:`CannotRead`, :class:`StoreLocked`,
-or the ``OSError`` as it came). Readers report damage as values and raise only where they cannot go on at all.
+There are three kinds: the *store* is wrong (:class:`CorruptUnit`, :class:`WrongFileSize`), the *caller* is wrong
+(:class:`UsageError`, :class:`BadFilter`), the *environment* is wrong (:class:`CannotRead`, :class:`StoreLocked`,
+or the original ``OSError``). Readers report damage as values and raise only if they cannot continue.
+
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 def cause_of(error: BaseException, otherwise: str = "no answer") -> str:
-    """Why it went wrong, for a person: of an ``OSError`` the file and what the system says, without its number, and
-    without what asyncio says instead of it; ``otherwise`` where the error has no words.
+    """Describe the cause of an error for the user.
+
+    For an ``OSError`` this is the file and the system's text, without its number and without asyncio's
+    replacement text. ``otherwise`` is returned if the error has no text.
+
     """
     if isinstance(error, OSError) and error.strerror:
         words = error.strerror
         if error.errno is not None and words.startswith(_CONNECT):
             words = os.strerror(error.errno)
         return f"{error.filename}: {words}" if error.filename else words
-    said = str(error)
-    if said.startswith(_SEVERAL):  # a name with several addresses
-        said = ", ".join(dict.fromkeys(os.strerror(int(number)) for number in _NUMBER.findall(said))) or said
-    return said or otherwise
+    message = str(error)
+    if message.startswith(_SEVERAL):  # a name with several addresses
+        message = ", ".join(dict.fromkeys(os.strerror(int(number)) for number in _NUMBER.findall(message))) or message
+    return message or otherwise
 
 
 class StoreError(Exception):
@@ -50,11 +54,11 @@ class StoreError(Exception):
 
 
 class NotAStore(StoreError):
-    """The path holds nothing that can be read as a store; ``what`` says what was found instead."""
+    """The path holds nothing that can be read as a store; ``what`` describes its content."""
 
 
 class CorruptUnit(StoreError):
-    """The bytes at ``offset`` are no unit of the kind that was asked for."""
+    """The bytes at ``offset`` are no unit of the requested kind."""
 
 
 class WrongFileSize(StoreError):
@@ -62,11 +66,11 @@ class WrongFileSize(StoreError):
 
 
 class CannotRead(StoreError):
-    """The surroundings forbid it: no rights, an input/output error, a file that is gone."""
+    """The environment prevents reading: missing rights, an input/output error, a missing file."""
 
 
 class Undecoded(CannotRead):
-    """It stands in a part of the store that is recognised and not decoded: nothing can be told of it."""
+    """The data is in a part of the store that is recognised and not decoded: nothing is known about it."""
 
 
 class LinkedFile(StoreError):
@@ -74,11 +78,11 @@ class LinkedFile(StoreError):
 
 
 class BadArchive(StoreError):
-    """An archive that is damaged, holds too much, or would lay something outside the folder it is unpacked to."""
+    """An archive is damaged, too large, or would write outside the target folder."""
 
 
 class StoreLocked(StoreError):
-    """Somebody else has the store open for writing; ``pid`` is the number of that process where it is known."""
+    """Another process has the store open for writing; ``pid`` is its number if known."""
 
     def __init__(self, what: str, *, file: str | None = None, pid: int | None = None) -> None:
         super().__init__(what, file=file)

@@ -1,5 +1,5 @@
-"""What two processes of the program say to each other over a pipe: frames with a number and a kind that can be read
-whatever became of the rest.
+"""Frames between two processes of the program over a pipe, with a number and a kind that can be read even if the
+content cannot.
 
 A call, what it finds and its end bear the same number. Content that cannot be brought over is an error of that call,
 never of the pipe.
@@ -19,19 +19,19 @@ _HEAD = struct.Struct(">qB")  # number, bytes of the kind
 
 
 class CannotTravel(StoreError):
-    """What a call was given, or what it gave, cannot be brought to the other process."""
+    """An argument or a result of a call cannot be sent to the other process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One thing that was said; its content is unpacked when it is asked for."""
+    """A frame; its content is unpacked when it is needed."""
 
     number: int
     kind: str
     packed: bytes
 
     def content(self) -> tuple[Any, ...]:
-        """What was given to :func:`pack`; raises :class:`CannotTravel`."""
+        """Return the arguments of :func:`pack`; raises :class:`CannotTravel`."""
         try:
             return tuple(pickle.loads(self.packed))  # noqa: S301 (made by the other end, a process of this program)
         except Exception as error:
@@ -39,7 +39,7 @@ class Frame:
 
 
 def pack(number: int, kind: str, *content: object) -> bytes:
-    """A frame as it is sent; raises :class:`CannotTravel`."""
+    """Return a frame as it is sent; raises :class:`CannotTravel`."""
     name = kind.encode("ascii")
     try:
         return _HEAD.pack(number, len(name)) + name + pickle.dumps(content)
@@ -48,7 +48,7 @@ def pack(number: int, kind: str, *content: object) -> bytes:
 
 
 def receive(pipe: Connection) -> Frame:
-    """The next frame; raises ``EOFError`` or ``OSError`` where the pipe has ended."""
+    """Return the next frame; raises ``EOFError`` or ``OSError`` if the pipe has ended."""
     try:
         raw = pipe.recv_bytes()
     except TypeError as error:  # closed by another thread while this one waited
@@ -59,7 +59,7 @@ def receive(pipe: Connection) -> Frame:
 
 
 def portable(error: BaseException) -> Exception:
-    """``error`` itself where it survives the pipe, else its words."""
+    """Return ``error`` itself if it can be sent over the pipe, else an error with its text."""
     if isinstance(error, Exception):
         try:
             pickle.loads(pickle.dumps(error))  # noqa: S301 (bytes made in the line itself)

@@ -28,14 +28,15 @@ _INDEX_NAME = "%Y%m%d%H%M%S"
 
 
 def queue_file_name(start_offset: int) -> str:
-    """The 20-digit name of the file of a file queue that begins at ``start_offset`` (bytes)."""
+    """Return the 20-digit name of the file of a file queue that begins at ``start_offset`` (bytes)."""
     return f"{start_offset:0{FILE_NAME_DIGITS}d}"
 
 
 def parse_file_name(name: str) -> int | None:
-    """The start offset (bytes) that a file's name stands for, or None where Java's ``Long.parseLong`` would refuse it.
+    """Return the start offset (bytes) in a file's name, or None if Java's ``Long.parseLong`` refuses it.
 
-    Names of any length are accepted as Java accepts them; only ASCII digits count here.
+    Names of any length are accepted, as in Java; only ASCII digits count here.
+
     """
     if not name or not name.isascii():
         return None
@@ -47,7 +48,7 @@ def parse_file_name(name: str) -> int | None:
 
 
 def is_folder_name(topic: str) -> bool:
-    """Whether a topic can be a folder: what a torn or made-up unit names may lead out of the store, or hold NULs."""
+    """Return True if a topic can be a folder: the name in a torn unit may lead out of the store, or contain NULs."""
     if topic in {"", ".", ".."} or "/" in topic or "\0" in topic:
         return False
     try:
@@ -56,18 +57,20 @@ def is_folder_name(topic: str) -> bool:
         return False
 
 
-def index_file_name(now: int, before: str) -> str:
-    """The name of an index file made at ``now`` (ms): local time to the millisecond, 17 digits
+def index_file_name(now: int, previous_name: str) -> str:
+    """Return the name of an index file created at ``now`` (ms): local time to the millisecond, 17 digits
     (docs/formats/index-file.md#files).
 
-    Names must grow. RocketMQ takes the same file again where two are made in one millisecond, and loses the order where
-    the clock goes back; here such a file is named one millisecond after the file ``before``.
+    Names must grow. RocketMQ reuses a file if two are created in one millisecond, and loses the order if the
+    clock goes back. Here such a file gets the time of the file ``previous_name`` plus one millisecond.
+
     """
     local = time.localtime(now // 1000)
     name = f"{time.strftime(_INDEX_NAME, local)}{now % 1000:03d}"
-    if name > before:
+    if name > previous_name:
         return name
-    moment = datetime.strptime(f"{before[:-3]}{before[-3:]}000", f"{_INDEX_NAME}%f") + timedelta(milliseconds=1)  # noqa: DTZ007
+    text = f"{previous_name[:-3]}{previous_name[-3:]}000"
+    moment = datetime.strptime(text, f"{_INDEX_NAME}%f") + timedelta(milliseconds=1)  # noqa: DTZ007
     return f"{moment.strftime(_INDEX_NAME)}{moment.microsecond // 1000:03d}".zfill(INDEX_NAME_DIGITS)
 
 
@@ -111,7 +114,7 @@ class StorePaths:
 
     @property
     def empty_log_said(self) -> Path:
-        """Ours: what the word for a log that is empty was given for (:mod:`engine.store.recovery.empty_log`)."""
+        """Our own file: the consent to open a store with an empty log (:mod:`engine.store.recovery.empty_log`)."""
         return self.root / "storescope-empty-log.json"
 
     @property
@@ -139,7 +142,7 @@ class StorePaths:
         return self.root / "config"
 
     def queue_folder(self, topic: str, queue_id: int) -> Path:
-        """Folder of a SimpleCQ queue; the topic is used verbatim, as RocketMQ does."""
+        """Return the folder of a SimpleCQ queue; the topic is used verbatim, as RocketMQ does."""
         return self.consumequeue / topic / str(queue_id)
 
     def ext_folder(self, topic: str, queue_id: int) -> Path:

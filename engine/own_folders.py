@@ -1,9 +1,11 @@
-"""Folders whose content is run (machine code, a small program) or stands for what is run: nobody else can write them.
+"""Folders for files that are executed (machine code, a small program) or that stand for them: no other user can
+write them.
 
-A folder is one's own where it belongs to this user, and every folder from the root down to it belongs to this user or
-to root and is writable by nobody else (by all where the sticky bit keeps their names, as in ``/tmp``), with no link
-among them. Who is somebody else can then change nothing between the look and the use. Nothing but the standard library
-is imported: executors look before they have the rest.
+A folder is the user's own if it belongs to this user, and every folder from the root down to it belongs to this
+user or to root and is writable by nobody else (or by all with the sticky bit, as ``/tmp``), with no link among
+them. Then no other user can change anything between the check and the use. Only the standard library is imported:
+Spark executors check before they have anything else.
+
 """
 
 from __future__ import annotations
@@ -18,19 +20,19 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def user_cache() -> Path:
-    """Where the user's environment keeps what can be made again."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return given if given.is_absolute() else Path("~").expanduser() / ".cache"
+    """Return the folder for recreatable files in the user's environment."""
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return configured if configured.is_absolute() else Path("~").expanduser() / ".cache"
 
 
 def for_a_while() -> Path:
-    """A place below the system's folder for temporary files that is the same for all processes of a user."""
+    """Return a folder below the system's temporary folder that is the same for all processes of a user."""
     return Path(tempfile.gettempdir(), f"storescope-{os.geteuid() if hasattr(os, 'geteuid') else 'user'}")
 
 
 def own_folder(places: Iterable[Path], *names: str) -> Path:
-    """:func:`find_own` below the first of ``places`` that has one, else a new folder of this process. Raises
-    ``OSError`` where that cannot be made either.
+    """Return :func:`find_own` below the first of ``places`` that has one, else a new folder of this process. Raises
+    ``OSError`` if that cannot be created.
     """
     for place in places:
         folder = find_own(place, *names)
@@ -40,15 +42,15 @@ def own_folder(places: Iterable[Path], *names: str) -> Path:
 
 
 def find_own(place: Path, *names: str) -> Path | None:
-    """The folder ``names`` below ``place``, made where it is not there; None where it, or something in it, is not this
-    user's alone.
+    """Return the folder ``names`` below ``place``, created if missing; None if it, or something in it, does not
+    belong only to this user.
     """
     folder = _made(place, names)
     return folder if folder is not None and is_own(folder) and holds_own_only(folder) else None
 
 
 def _made(place: Path, names: Iterable[str]) -> Path | None:
-    """The folder by the path that ``place`` leads to; new ones are closed to others. None where it cannot be made."""
+    """Return the folder with links in ``place`` resolved; new folders are private. None if it cannot be created."""
     try:
         _make(place)
         folder = Path(os.path.realpath(place), *names)
@@ -68,45 +70,51 @@ def _make(folder: Path) -> None:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether ``folder``, an absolute path, is this user's, and only this user and root can write on the way to it."""
+    """Return True if ``folder``, an absolute path, belongs to this user, and only this user and root can write on
+    the way to it.
+    """
     if not hasattr(os, "geteuid"):  # the system guards the user's folders by lists of its own
         return folder.is_dir()
-    me = os.geteuid()
+    own_uid = os.geteuid()
     for step in (*reversed(folder.parents), folder):
         try:
-            found = step.lstat()
+            info = step.lstat()
         except OSError:
             return False
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (0, me):
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid not in (0, own_uid):
             return False
-        names_are_kept = found.st_mode & stat.S_ISVTX and step != folder
-        if found.st_mode & _OTHERS_WRITE and not names_are_kept:
+        is_sticky = info.st_mode & stat.S_ISVTX and step != folder
+        if info.st_mode & _OTHERS_WRITE and not is_sticky:
             return False
-    return found.st_uid == me and os.access(folder, os.W_OK)
+    return info.st_uid == own_uid and os.access(folder, os.W_OK)
 
 
 def holds_own_only(folder: Path) -> bool:
-    """Whether all that lies in a folder of one's own is this user's too, no link, and was never open to others."""
+    """Return True if everything in an own folder belongs to this user too, is no link, and was never open to others."""
     if not hasattr(os, "geteuid"):
         return True
-    me = os.geteuid()
-    closed = not folder.lstat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    waiting: list[str] = [str(folder)]
-    while waiting:
+    own_uid = os.geteuid()
+    is_private = not folder.lstat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    pending: list[str] = [str(folder)]
+    while pending:
         try:
-            with os.scandir(waiting.pop()) as entries:
-                found = [(entry.path, kind) for entry in entries if (kind := _kind_of(entry)) is not None]
+            with os.scandir(pending.pop()) as entries:
+                listed = [(entry.path, status) for entry in entries if (status := _stat_of(entry)) is not None]
         except OSError:
             return False
-        for path, one in found:
-            if one.st_uid != me or stat.S_ISLNK(one.st_mode) or (not closed and one.st_mode & _OTHERS_WRITE):
+        for path, info in listed:
+            if (
+                info.st_uid != own_uid
+                or stat.S_ISLNK(info.st_mode)
+                or (not is_private and info.st_mode & _OTHERS_WRITE)
+            ):
                 return False
-            if stat.S_ISDIR(one.st_mode):
-                waiting.append(path)
+            if stat.S_ISDIR(info.st_mode):
+                pending.append(path)
     return True
 
 
-def _kind_of(entry: os.DirEntry[str]) -> os.stat_result | None:
+def _stat_of(entry: os.DirEntry[str]) -> os.stat_result | None:
     try:
         return entry.stat(follow_symlinks=False)
     except FileNotFoundError:  # another process made it for a moment

@@ -22,7 +22,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One pair and the number of the line on which it began, counted from 1."""
+    """A key, its value and the number of its first line, counted from 1."""
 
     key: str
     value: str
@@ -30,7 +30,7 @@ class Property:
 
 
 def read_text(path: Path | str) -> str:
-    """The text of a properties file. Raises :class:`CannotRead`, or :class:`UsageError` where it is too long."""
+    """Return the text of a properties file. Raises :class:`CannotRead`, or :class:`UsageError` if it is too long."""
     try:
         with Path(path).open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
@@ -46,42 +46,42 @@ def parse(text: str, file: str | None = None) -> list[Property]:
 
     Raises :class:`UsageError` for a ``\u`` without four hex digits, as Java refuses the whole file for it.
     """
-    found = []
+    pairs = []
     for line, logical in _logical_lines(text):
         key_end, value_start = _cut(logical)
         key = _unescape(logical[:key_end], line, file)
-        found.append(Property(key, _unescape(logical[value_start:], line, file), line))
-    return found
+        pairs.append(Property(key, _unescape(logical[value_start:], line, file), line))
+    return pairs
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """(number of the first natural line, content) of each line that carries a pair, continuations joined."""
+    """Return (number of the first natural line, content) of each line that has a pair, with continuations joined."""
     lines: list[tuple[int, str]] = []
     pieces: list[str] = []
-    first = 0
+    start_line = 0
     for number, natural in enumerate(_LINE_END.split(text), 1):
         content = natural.lstrip(_BLANK)
         if not pieces and (not content or content[0] in "#!"):
             continue
         if not pieces:
-            first = number
+            start_line = number
         backslashes = len(content) - len(content.rstrip("\\"))
-        goes_on = backslashes % 2 == 1
-        pieces.append(content[:-1] if goes_on else content)
-        if not goes_on:
-            lines.append((first, "".join(pieces)))
+        continues = backslashes % 2 == 1
+        pieces.append(content[:-1] if continues else content)
+        if not continues:
+            lines.append((start_line, "".join(pieces)))
             pieces = []
     if pieces:
-        lines.append((first, "".join(pieces)))
+        lines.append((start_line, "".join(pieces)))
     return [line for line in lines if line[1]]
 
 
 def _cut(logical: str) -> tuple[int, int]:
-    """(end of the key, start of the value): at the first bare ``=``, ``:`` or blank."""
-    at = 0
-    while at < len(logical) and logical[at] not in "=:" + _BLANK:
-        at += 2 if logical[at] == "\\" else 1
-    end = min(at, len(logical))
+    """Return (end of the key, start of the value): at the first unescaped ``=``, ``:`` or blank."""
+    position = 0
+    while position < len(logical) and logical[position] not in "=:" + _BLANK:
+        position += 2 if logical[position] == "\\" else 1
+    end = min(position, len(logical))
     start = end
     while start < len(logical) and logical[start] in _BLANK:
         start += 1
@@ -96,20 +96,20 @@ def _unescape(text: str, line: int, file: str | None) -> str:
     if "\\" not in text:
         return text
     out = []
-    at = 0
-    while at < len(text):
-        if text[at] != "\\":
-            out.append(text[at])
-            at += 1
+    position = 0
+    while position < len(text):
+        if text[position] != "\\":
+            out.append(text[position])
+            position += 1
             continue
-        letter = text[at + 1 : at + 2]
-        at += 2
+        letter = text[position + 1 : position + 2]
+        position += 2
         if letter == "u":
-            digits = text[at : at + 4]
+            digits = text[position : position + 4]
             if len(digits) != 4 or not _HEX.issuperset(digits):
                 raise UsageError(f"line {line}: expected four hex digits behind \\u, found {digits!r}", file=file)
             out.append(chr(int(digits, 16)))
-            at += 4
+            position += 4
         else:
             out.append(_ESCAPES.get(letter, letter))
     joined = "".join(out)

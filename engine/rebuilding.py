@@ -1,8 +1,9 @@
-"""Queues and index of a store built again from its log beside the old ones, and put in their place: the deed of
+"""Rebuild queues and index of a store from its log beside the old ones, then exchange them: the work of
 ``dispatch``.
 
-What is built grows in a folder of its own and is on the disk before it gets its names, so a stop in the middle leaves
-everything as it was. A tree of a store that is there is exchanged for the new one in one step.
+The new trees grow in a folder of their own and are on the disk before they get their names, so a stop in the
+middle leaves everything as it was. Existing trees are exchanged for the new ones in one step.
+
 """
 
 from __future__ import annotations
@@ -42,14 +43,16 @@ from engine.whole_file import sync_folder
 
 NOTHING_BUILT = "nothing is built over it"
 STAGING = ".dispatch"
-"""Folder inside a store in which its new trees grow. Left there only by a process that was killed."""
+"""Folder inside a store in which its new trees grow. Only a killed process leaves it there."""
 Progress = Callable[[int], None]
 
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What was built. ``damaged`` counts spans of the log that are no units (``damaged_bytes`` long), ``stale`` units
-    that are not where they say, left over from before a truncation: neither has an entry.
+    """The result of a rebuild.
+
+    ``damaged`` counts spans of the log that are no units (``damaged_bytes`` long), ``stale`` counts units whose
+    own offset differs from their place, left over from before a truncation. Neither has an entry.
     """
 
     units: int = 0
@@ -70,7 +73,7 @@ def rebuild_beside(
     progress: Progress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
-    """Build the trees in the new directory ``target`` (absent or empty); nothing is left where it is stopped."""
+    """Build the trees in the new directory ``target`` (absent or empty); nothing remains if it is stopped."""
     with staged(target, STAGING) as staging:
         return build(source, staging, config, RealDisk(), progress, release)
 
@@ -82,8 +85,11 @@ def rebuild_in_place(
     progress: Progress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
-    """Build the trees anew and exchange them for the old ones, which stay with ``keeper``: without one they are built
-    inside the store, and the old ones are gone. The caller holds the store's lock.
+    """Build the trees anew and exchange them for the old ones.
+
+    The old ones stay with ``keeper``. Without one the new ones are built inside the store, and the old ones are
+    deleted. The caller holds the store's lock.
+
     """
     root = source.path
     if keeper is not None:
@@ -113,19 +119,21 @@ def build(
     progress: Progress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
-    """Queues and index of ``source`` below ``root``, as ``release`` builds them (by default the one that seems to have
-    written the store); all of it is on the disk afterwards.
+    """Build queues and index of ``source`` below ``root``; all of it is on the disk afterwards.
+
+    ``release`` sets the rules; by default the release that probably wrote the store.
+
     """
     tags = releases.of(release or release_of(source)).writes_tag_entries
     queues = ConsumeQueueStore(StorePaths(root), config, disk, batch_topics(source, disk).__contains__)
     index = IndexService(
         StorePaths(root), config, disk, lambda: time.time_ns() // 1_000_000, lambda _file: None, tag_entries=tags
     )
-    done, topics, first = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)
+    done, topics, start_offset = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)
     stop = None if source.abort else source.log.max_offset
     bit_map = _bit_map_of(source) if config.enable_consume_queue_ext else None
     with Rebuild(queues, index, config, bit_map=bit_map) as rebuild:
-        for block in scan_log(source.log, first, stop, crc=False, topics=topics, levels=config.delay_levels()):
+        for block in scan_log(source.log, start_offset, stop, crc=False, topics=topics, levels=config.delay_levels()):
             if isinstance(block, Damage):
                 if block.unread:
                     raise CannotRead(f"{block.reason}: {NOTHING_BUILT}")
@@ -135,7 +143,7 @@ def build(
                 continue
             _take(rebuild, block, topics, done)
             if progress is not None:
-                progress(int(block.offset[block.count - 1]) - first)
+                progress(int(block.offset[block.count - 1]) - start_offset)
         rebuild.finish()
         done.units = rebuild.units
     done.deleted_topics = _drop_deleted(source, queues)
@@ -157,17 +165,19 @@ def build(
 
 def _take(rebuild: Rebuild, block: UnitColumns, topics: TopicTable, done: Rebuilt) -> None:
     units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
-    true = block.physical_offset[:units] == block.offset[:units]
-    if true.all():
+    in_place = block.physical_offset[:units] == block.offset[:units]
+    if in_place.all():
         rebuild.take(block, topics)
         return
-    done.stale += int(np.count_nonzero(~true))
-    rebuild.take(block, topics, np.flatnonzero(true))
+    done.stale += int(np.count_nonzero(~in_place))
+    rebuild.take(block, topics, np.flatnonzero(in_place))
 
 
 def batch_topics(source: StoreSnapshot, disk: Disk) -> frozenset[str]:
-    """Topics whose queues are batch queues, by the topics table or by the folders that are there. Raises
-    :class:`StoreError` where the table cannot be read.
+    """Return topics whose queues are batch queues, from the topics table or from existing folders.
+
+    Raises :class:`StoreError` if the table cannot be read.
+
     """
     assert source.paths is not None
     tables = ConfigTables(source.paths, disk, lambda: 0)
@@ -176,13 +186,13 @@ def batch_topics(source: StoreSnapshot, disk: Disk) -> frozenset[str]:
 
 
 def batch_queue_topics(source: StoreSnapshot) -> frozenset[str]:
-    """Topics that have batch queues."""
+    """Return topics that have batch queues."""
     topics = source.topics().items()
     return frozenset(topic for topic, queues in topics if any(queue.kind == "batch" for queue in queues.values()))
 
 
 def _bit_map_of(source: StoreSnapshot) -> Callable[[Request], bytes]:
-    """Filter bit maps as the old ext queues have them: the log does not tell them."""
+    """Return the filter bit maps of the old ext queues: the log does not contain them."""
 
     def bit_map(request: Request) -> bytes:
         queue = source.queue(request.topic, request.queue_id)
@@ -193,25 +203,27 @@ def _bit_map_of(source: StoreSnapshot) -> Callable[[Request], bytes]:
 
 
 def _drop_deleted(source: StoreSnapshot, queues: ConsumeQueueStore) -> list[str]:
-    """Take away again the queues of topics that were deleted: their units are still in the log."""
+    """Remove the queues of topics that were deleted: their units are still in the log."""
     first_of = {
         topic: min(queue.physical_at(queue.min_offset * queue.unit_size) for queue in queues.queues_of(topic).values())
         for topic in queues.topics()
     }
-    gone = deleted_topics(source, first_of)
-    for topic in gone:
+    deleted = deleted_topics(source, first_of)
+    for topic in deleted:
         queues.delete_topic(topic)
-    return gone
+    return deleted
 
 
 # -- names
 
 
 def put_in_place(
-    staging: Path, root: Path, config: MessageStoreConfig, before: Callable[[str], None] | None = None
+    staging: Path, root: Path, config: MessageStoreConfig, before_exchange: Callable[[str], None] | None = None
 ) -> None:
-    """Exchange the trees of the store at ``root`` for those in ``staging``, where the old ones are afterwards;
-    ``before`` is told each name in front of its exchange.
+    """Exchange the trees of the store at ``root`` for those in ``staging``, which then holds the old ones.
+
+    ``before_exchange`` is called with each name before its exchange.
+
     """
     names = ["consumequeue", "batchconsumequeue"]
     names += ["consumequeue_ext"] if config.enable_consume_queue_ext else []
@@ -219,8 +231,8 @@ def put_in_place(
     with _undisturbed():
         for name in names:
             new, old = staging / name, root / name
-            if before is not None and (old.exists() or new.exists()):
-                before(name)
+            if before_exchange is not None and (old.exists() or new.exists()):
+                before_exchange(name)
             if old.exists():
                 new.mkdir(exist_ok=True)
                 exchange(new, old)
@@ -231,9 +243,9 @@ def put_in_place(
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """No signal of the terminal or of an orderly stop comes in between."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    """Block the signals of the terminal and of an orderly stop within the block."""
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)

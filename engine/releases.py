@@ -1,8 +1,9 @@
 """The table of RocketMQ releases: what each one writes, reads, recovers, deletes and refuses.
 
-Everything that differs between releases is a column here, and every part of the program asks ``of(release).column``.
-A new release is one more row: the row before it, with its differences. "4.9" stands for 4.9.0 to 4.9.8, "5.3" for
-5.0 to 5.3.3; each row names the patch release that it was compared with.
+Every difference between releases is a column here, and every part of the program uses ``of(release).column``. A
+new release is one more row: the previous row with its differences. "4.9" stands for 4.9.0 to 4.9.8, "5.3" for 5.0
+to 5.3.3; each row names the patch release with which it was compared.
+
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ by the checkpoint's ``logicsPhysicalOffset``."""
 
 
 JsonParser = Literal["fastjson 1.2.69", "fastjson 1.2.83", "fastjson 2"]
-"""What a broker reads its tables with: they take different values for the same type."""
+"""The parser of a broker's tables: parsers accept different values for the same type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRules:
-    """One release of RocketMQ. Names of settings in the comments are those of ``MessageStoreConfig``."""
+    """The rules of one release of RocketMQ. Names of settings in the comments are those of ``MessageStoreConfig``."""
 
     name: Release
-    covers: str  # the releases of which the row speaks, as a sentence names them
-    patch: str  # the patch release that these rules were compared with
+    covers: str  # the releases that the row covers, for use in a sentence
+    patch: str  # the patch release with which these rules were compared
     major: int  # 4 or 5: the line of releases, for words and fields on the wire that came with 5.0
 
     # Units of the log
     checks_length_before_magic: bool
-    """A length field that reaches beyond the file is refused before the magic number is looked at."""
-    refuses_negative_length: bool  # before the magic number is looked at
+    """A length field that reaches beyond the file is refused before the magic number is checked."""
+    refuses_negative_length: bool  # before the magic number is checked
     allocates_by_length_field: bool
-    """The check asks for as much heap as the length field says, before it looks at the bytes that are left."""
+    """The check allocates as much heap as the length field says, before it compares the remaining bytes."""
     long_topics: bool  # autoMessageVersionOnTopicLen: version-2 units are written
     property_crc: bool  # enabledAppendPropCRC, forceVerifyPropCRC
     verifies_duplicates: bool  # duplicationEnable: DUP_INFO is checked on recovery
@@ -48,7 +49,7 @@ class ReleaseRules:
     limits_properties_by_letters: bool  # 32,767 letters of their text, besides the bytes
     drops_times_of_delayed: bool  # a message with a delay level loses the properties of timers
     drops_wait_of_light: bool  # a message for light queues loses WAIT
-    long_retry_topics: bool  # %RETRY% topics of more than 127 bytes are taken
+    long_retry_topics: bool  # %RETRY% topics of more than 127 bytes are accepted
 
     # Queues and index
     batch_queues: bool
@@ -60,14 +61,14 @@ class ReleaseRules:
     dispatches_flushed_only: bool  # SYNC_FLUSH: units are dispatched when they are on the disk
 
     # Loading and recovery
-    skips_folders: bool  # a folder among a sequence's files is passed over; before 5.x the start fails
+    skips_folders: bool  # a folder among a sequence's files is skipped; before 5.x the start fails
     deletes_empty_last_file: bool  # of a sequence of files, while it loads
     checks_queue_kinds: bool  # a start fails over a topic whose queues are of another kind than its table says
     loads_timers: bool  # timer wheel and log are loaded
     clean_start: CleanStart
     crash_start: CrashStart
     recovery_file_limit: int | None  # default of commitLogRecoverMaxNum; None: all files
-    dispatches_on_clean_start: bool  # the walk of a clean start gives the queues what lies behind their end
+    dispatches_on_clean_start: bool  # the walk of a clean start dispatches units behind the queues' end
     dispatches_after_recovery: bool  # a second pass always follows; since 5.x with recheckReputOffsetFromCq only
     knows_delays_in_recovery: bool  # delay levels are read before the log is recovered
     cuts_by_end_after_dispatch: bool
@@ -83,7 +84,7 @@ class ReleaseRules:
     logics_time_at_thorough_flush: bool
     """The queues' time and offset go into the checkpoint at a thorough flush of the queues only, once a minute."""
     flushes_checkpoint: bool  # by a service of its own, every second
-    checks_disk_by_service: bool  # a service of its own looks at the free space
+    checks_disk_by_service: bool  # a service of its own checks the free space
     backs_up_abort: bool  # abort holds the process id, abort.bak stays behind
     table_backup: Literal["copied", "renamed"]
     """X.json.bak is a copy of the table before, or X.json itself, renamed before the new one is written."""
@@ -104,7 +105,7 @@ class ReleaseRules:
 
     @property
     def title(self) -> str:
-        """The release as a sentence names it: "RocketMQ 5.5.1"."""
+        """The release's name in a sentence: "RocketMQ 5.5.1"."""
         return f"RocketMQ {self.patch}"
 
 
@@ -238,7 +239,7 @@ TABLE: dict[Release, ReleaseRules] = {row.name: row for row in (_4_9, _5_3, _5_4
 NAMES: tuple[Release, ...] = get_args(Release)
 """Every release, the oldest first."""
 NEWEST: Release = NAMES[-1]
-"""What a new store is written as."""
+"""The release of a new store."""
 
 
 _NEXT_START = re.compile(r"\b([Tt]he next start)\b(?! of )")
@@ -268,12 +269,12 @@ def name_next_start(text: str, release: Release) -> str:
 
 
 def compared_with(release: Release) -> Release:
-    """Return the release whose start is told beside that of ``release``: one of the other line."""
+    """Return the release of the other line whose start is shown beside that of ``release``."""
     return "4.9" if of(release).major > of("4.9").major else "5.3"
 
 
 def parse(text: str) -> Release:
-    """Return the release of that name; raises ``ValueError`` that lists the names for any other text."""
+    """Return the release of that name; raises ``ValueError`` with the valid names for any other text."""
     for name in NAMES:
         if name == text:
             return name

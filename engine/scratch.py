@@ -1,9 +1,10 @@
-"""Folders in which something grows that is not there yet: each held by its run, and taken away when that run is dead.
+"""Temporary folders in which results grow: each is locked by its process, and removed when that process is dead.
 
-A run that is killed can take nothing away. So each holds a lock on its folder, which the system gives back with the
-process, and who begins to write the same thing next takes away what nobody holds. Where folders cannot be locked
-(some network disks) nothing is known of others, and nothing of theirs is touched. What is whole
-(:func:`staged`) gets its name at the end, and nothing is left where it does not come so far.
+A killed process cannot remove its folder. So each process holds a lock on its folder, which the system releases
+with the process, and the next process that writes the same kind of result removes folders that are not locked. If
+folders cannot be locked (some network disks), nothing is known about others, and their folders are not touched. A
+complete result (:func:`staged`) gets its name at the end; an incomplete one leaves nothing.
+
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from engine.whole_file import sync_folder, take_away
 
 KEPT_DAYS = 3
-"""Days that a log stays behind the last word in it: somebody may still ask for it."""
+"""Days for which a log is retained after its last line: the user may still need it."""
 _RANDOM = "[a-z0-9_]{8}"
 _LOG = re.compile(rf"storescope-[a-z]+-{_RANDOM}\.log")
 
@@ -35,7 +36,7 @@ class Scratch:
         self._descriptor = descriptor
 
     def give_up(self) -> None:
-        """Take the folder away, if it still has its name, and let go of it; once."""
+        """Remove the folder, if it still has its name, and release the lock; only once."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             if _is(self.path, descriptor):
@@ -44,17 +45,19 @@ class Scratch:
 
 
 def hold_new(place: Path, prefix: str, suffix: str = "") -> Scratch:
-    """A new folder in ``place``, for this user alone; what dead runs left there under such names goes first. Raises
-    ``OSError``.
+    """Return a new private folder in ``place``, after removing what dead processes left there under such names.
+
+    Raises ``OSError``.
+
     """
-    for left in _named(place, prefix, suffix):
-        _take_if_dead(left)
+    for leftover in _named(place, prefix, suffix):
+        _take_if_dead(leftover)
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=place))
         descriptor = os.open(path, os.O_RDONLY)
         try:
             flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:  # somebody looks whether we are dead
+        except BlockingIOError:  # another process tests whether we are dead
             os.close(descriptor)
             continue
         except OSError:
@@ -66,23 +69,23 @@ def hold_new(place: Path, prefix: str, suffix: str = "") -> Scratch:
 
 @contextlib.contextmanager
 def growing(place: Path, prefix: str, suffix: str = "") -> Iterator[Path]:
-    """:func:`hold_new` for a block; a folder that was renamed in it stays."""
-    held = hold_new(place, prefix, suffix)
+    """Run :func:`hold_new` for a block; a folder that was renamed in it stays."""
+    scratch = hold_new(place, prefix, suffix)
     try:
-        yield held.path
+        yield scratch.path
     finally:
-        held.give_up()
+        scratch.give_up()
 
 
 def take_old_logs(place: Path) -> None:
-    """Remove this user's logs of earlier runs into which nothing was written for :data:`KEPT_DAYS`."""
-    before = time.time() - KEPT_DAYS * 86_400
+    """Remove this user's logs of earlier runs that were not written for :data:`KEPT_DAYS`."""
+    oldest_time = time.time() - KEPT_DAYS * 86_400
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
             if _LOG.fullmatch(entry.name):
                 with contextlib.suppress(OSError):
-                    found = entry.stat(follow_symlinks=False)
-                    if stat.S_ISREG(found.st_mode) and _is_ours(found) and found.st_mtime < before:
+                    info = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(info.st_mode) and _is_ours(info) and info.st_mtime < oldest_time:
                         Path(entry.path).unlink()
 
 
@@ -103,18 +106,18 @@ def _take_if_dead(path: Path) -> None:
         if _is_ours(os.fstat(descriptor)):
             flock(descriptor, LOCK_EX | LOCK_NB)
             take_away(path)
-    except OSError:  # it is held, or that cannot be known
+    except OSError:  # it is locked, or that is unknown
         return
     finally:
         os.close(descriptor)
 
 
-def _is_ours(found: os.stat_result) -> bool:
-    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+def _is_ours(info: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or info.st_uid == os.geteuid()
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """Whether the open folder still has that name."""
+    """Return True if the open folder still has that name."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except OSError:
@@ -123,9 +126,11 @@ def _is(path: Path, descriptor: int) -> bool:
 
 @contextmanager
 def staged(target: Path, suffix: str) -> Iterator[Path]:
-    """A new folder beside ``target`` (absent or an empty directory), hidden and named with ``suffix``; it is renamed to
-    ``target`` at the end of the block, and removed where the block raises. What a killed run left of such a folder
-    goes. Raises ``OSError``.
+    """Yield a new hidden folder beside ``target`` (absent or an empty directory), named with ``suffix``.
+
+    At the end of the block it is renamed to ``target``; if the block raises it is removed. Leftovers of killed
+    processes are removed first. Raises ``OSError``.
+
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with growing(target.parent, f".{target.name}.", suffix) as staging:

@@ -1,8 +1,10 @@
-"""How modules of the engine are imported where it came as a zip: their code out of that zip, under names that last.
+"""Import modules of the engine from a zip, under file names that last.
 
-Machine code is kept for files, by path and time: read out of a zip that lies elsewhere in every session it would be
-made again each time, for seconds of every core. So each module gets a file in the user's cache that its machine code is
-kept for. That file is looked at by name, length and time, and never run: whoever could write it runs nothing.
+Machine code is cached per file, by path and time. From a zip with a new place in every session it would be
+compiled again each time, for seconds on every core. So each module gets a file in the user's cache, for which its
+machine code is cached. That file is only checked by name, length and time, and never executed: a user who can
+write it gains nothing.
+
 """
 
 from __future__ import annotations
@@ -23,19 +25,19 @@ from engine.own_folders import for_a_while, own_folder, user_cache
 
 
 def import_from(archive: str, digest: str) -> None:
-    """From now on modules of ``engine`` come out of ``archive``, in which ``digest`` tells one engine from another."""
+    """Import modules of ``engine`` from ``archive`` from now on; ``digest`` identifies the engine in it."""
     places = (user_cache() / "storescope", Path(archive).parent, for_a_while())
     folder = own_folder(places, "engine", digest)
     sys.meta_path.insert(0, Shipped(archive, folder))
 
 
 class Shipped(MetaPathFinder):
-    """Finds the modules of one zip; ``folder`` holds the files that they are named after."""
+    """Finds the modules of one zip; ``folder`` holds the files after which they are named."""
 
     def __init__(self, archive: str, folder: Path) -> None:
         self._code, self._folder = _Code(archive, folder), folder
         with zipfile.ZipFile(archive) as packed:
-            self._sizes = {one.filename: one.file_size for one in packed.infolist()}
+            self._sizes = {member.filename: member.file_size for member in packed.infolist()}
 
     def find_spec(
         self,
@@ -43,7 +45,7 @@ class Shipped(MetaPathFinder):
         path: Sequence[str] | None,  # noqa: ARG002  the name is enough
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """The module below ``engine``, None for all others."""
+        """Return the module below ``engine``, None for all others."""
         stem = fullname.replace(".", "/")
         for member, package in ((f"{stem}.py", False), (f"{stem}/__init__.py", True)):
             if member in self._sizes and "/" in stem:
@@ -53,7 +55,7 @@ class Shipped(MetaPathFinder):
         return None
 
     def _stand_in(self, member: str) -> Path:
-        """The file that stands for ``member``, with its length; its time is that of its making."""
+        """Return the file that stands for ``member``, with its length; its time is that of its creation."""
         file = self._folder / member
         with contextlib.suppress(OSError):
             if file.is_file() and file.lstat().st_size == self._sizes[member]:
@@ -66,16 +68,16 @@ class Shipped(MetaPathFinder):
 
 
 class _Code(SourceLoader):
-    """The code of modules that were found: compiled out of the zip each time, kept nowhere."""
+    """The code of modules that were found: compiled from the zip each time, never cached."""
 
     def __init__(self, archive: str, folder: Path) -> None:
         self._archive, self._folder = archive, folder
 
     def get_filename(self, fullname: str) -> str:
-        """The file that stands for a module that was loaded."""
+        """Return the file that stands for a loaded module."""
         return str(sys.modules[fullname].__file__)
 
     def get_data(self, path: str | bytes) -> bytes:
-        """What the zip holds under the name of a file that stands for it. Raises ``OSError``."""
+        """Return the content in the zip for a file that stands for it. Raises ``OSError``."""
         member = Path(os.fsdecode(path)).relative_to(self._folder).as_posix()
         return bytes(zipimporter(self._archive).get_data(f"{self._archive}{os.sep}{member}"))

@@ -1,9 +1,8 @@
-"""Files that are there whole, or as they were: written beside their place, brought to the disk, then put in its stead.
+"""Write files completely or not at all: beside their place, synced, then renamed over it.
 
-The one place of the program that does this with the system's own files; a store that is open for writing does it
-through its ``Disk``.
+This is the only module that does this with the system's own files; a store that is open for writing uses its
+``Disk``. Also syncs and removes folders.
 
-Folders that have to be safe on the disk, or gone.
 """
 
 from __future__ import annotations
@@ -21,15 +20,17 @@ from typing import BinaryIO, TextIO
 
 SUFFIX = ".part"
 PRIVATE = 0o600
-"""Rights of what only its owner may read: what a store holds, in a cache."""
+"""Rights of a file that only its owner may read, for example store content in a cache."""
 _LONGEST = 200
-"""Bytes of a file's name that stand in the name of what grows beside it: names have 255 at most."""
+"""Maximum bytes of a file's name that its temporary file's name contains: names have at most 255 bytes."""
 _BUFFER = 1 << 20
 
 
 def put_whole(target: Path, content: bytes | str, mode: int = 0o666) -> None:
-    """Have ``content`` (text as UTF-8) stand in ``target``, whose folder is made; or leave it as it was. ``mode`` are
-    its rights, of which the process's mask takes some. Raises ``OSError``.
+    """Write ``content`` (text as UTF-8) to ``target``, creating its folder; on failure the file stays as it was.
+
+    ``mode`` are its rights, limited by the process's mask. Raises ``OSError``.
+
     """
     with whole_file(target, mode) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
@@ -37,7 +38,7 @@ def put_whole(target: Path, content: bytes | str, mode: int = 0o666) -> None:
 
 @contextmanager
 def whole_text(target: Path, newline: str | None = None) -> Iterator[TextIO]:
-    """As :func:`whole_file`, for UTF-8; ``newline`` as ``open`` takes it."""
+    """:func:`whole_file` for UTF-8 text; ``newline`` as for ``open``."""
     with whole_file(target) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
@@ -49,8 +50,11 @@ def whole_text(target: Path, newline: str | None = None) -> Iterator[TextIO]:
 
 @contextmanager
 def whole_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """A file that grows beside ``target``, under a name that nobody else has. At the end of the block it is on the disk
-    and has the name ``target``; where the block raises, or the disk refuses, it is gone. Raises ``OSError``.
+    """Yield a file that grows beside ``target`` under a unique name.
+
+    At the end of the block it is synced and renamed to ``target``; if the block raises, or the disk refuses, it
+    is removed. Raises ``OSError``.
+
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     name = os.fsencode(target.name)[:_LONGEST].decode("utf-8", "ignore")

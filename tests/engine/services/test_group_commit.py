@@ -37,7 +37,7 @@ def grouped(small: SmallLog, timeout_ms: int = 5000, pool: bool = False) -> Grou
     return GroupCommit(LogFlush(small.files, small.checkpoint, small.flags), timeout_ms, pool=pool)
 
 
-OWN = "GroupCommit.", "_Waiting."
+OWN = "GroupCommit.", "_Waiter."
 
 
 class GatedFiles(MappedFileQueue):
