@@ -8,11 +8,12 @@ docs/formats/writing.md#flush, docs/formats/cleaning.md).
     >>> (result.status.value, dispatched, found[0].body)
     ('PUT_OK', True, b'one cup of tea')
 
-Offsets are bytes of the commit log, queue offsets count entries of a queue, times are ms since 1970. What a put or a
-get met is told by a status, as RocketMQ does; :class:`engine.errors.StoreError` and ``OSError`` are for what stops a
-store. One process at a time, and no broker beside it: the store's lock sees to that. A closed store refuses: puts
-say SERVICE_NOT_AVAILABLE, :meth:`MessageStore.get_message` gives None, all else raises
-:class:`engine.errors.StoreClosed`. Nothing is printed; the ``logging`` loggers below ``engine`` tell what happened.
+Offsets are bytes of the commit log, queue offsets count entries of a queue, times are ms since 1970. Puts and gets
+return a status, as in RocketMQ; :class:`engine.errors.StoreError` and ``OSError`` are raised for errors that stop a
+store. Only one process at a time can open a store, and no broker beside it: the store's lock ensures that. After
+:meth:`MessageStore.close` puts return SERVICE_NOT_AVAILABLE, :meth:`MessageStore.get_message` returns None, all other
+methods raise :class:`engine.errors.StoreClosed`. Nothing is printed; the ``logging`` loggers below ``engine`` report
+events.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.mapped.memory import advise
 from engine.releases import Release
 from engine.rules.unit_check import Request
-from engine.services.look import Activity, Trouble, count, take_activity, take_positions, take_troubles
-from engine.services.opening import end, heed_flags, let_go, load, take_lock, written_by
+from engine.services.opening import apply_flags, close_files, end, load, take_lock, written_by
+from engine.services.status import Activity, Trouble, read_activity, read_positions, read_troubles
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits, get_message
@@ -86,21 +87,22 @@ def system_clock() -> int:
 
 
 class MessageStore:
-    """The store in the directory ``path``, made where there is none; open from construction until :meth:`close`.
+    """The store in the directory ``path``, created if missing; open from construction until :meth:`close`.
 
     ``config`` are a broker's settings (:func:`engine.config.read_config` reads a ``broker.conf``). ``disk`` and
-    ``clock`` (ms) are for tests. ``release`` is the one whose rules apply: without it the one that wrote the store, it
-    seems, for a new store the newest (``like`` is an older name of it). With ``services=False`` no thread is
-    started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages,
-    ``bit_map`` gives each unit's filter bit map for ext queues; ``empty_log`` opens a store whose log is gone, too.
+    ``clock`` (ms) are for tests. ``release`` is the RocketMQ release whose rules apply; the default is the release that
+    probably wrote the store, or the newest for a new store (``like`` is an older name of it). With ``services=False``
+    no thread is started: the caller drives the store by :meth:`step`. ``store_host`` is the broker's address in stored
+    messages, ``bit_map`` returns each unit's filter bit map for ext queues. ``empty_log`` also opens a store whose log
+    is missing.
 
     The store is the folder ``path``. Paths of ``config`` below its storePathRootDir mean parts of that folder. Any
-    other raises :class:`engine.store_folders.OutsidePath`, unless ``paths_from_config`` says that the log lies there;
-    then the lock of every folder that is written is taken.
+    other path raises :class:`engine.store_folders.OutsidePath`, unless ``paths_from_config`` allows it; then the lock
+    of every folder that is written is taken.
 
-    Opening takes the lock, reads the tables, recovers as a broker would (:attr:`recovery_plan` tells what was done) and
-    starts the services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` where a broker would not start,
-    and ``OSError``. All methods may be called from any thread.
+    Opening takes the lock, reads the tables, recovers as a broker would (see :attr:`recovery_plan`) and starts the
+    services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` if a broker would not start, and
+    ``OSError``. All methods may be called from any thread.
     """
 
     def __init__(
@@ -156,7 +158,7 @@ class MessageStore:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What a closed store has not any more: so each method that needs it refuses, and none can forget to."""
+            """After :meth:`close`, ``_parts`` and ``_services`` are gone; using one raises :class:`StoreClosed`."""
             if name in {"_parts", "_services"}:
                 raise StoreClosed("the store is closed", file=str(self.paths.root))
             raise AttributeError(name)
@@ -169,34 +171,36 @@ class MessageStore:
         self._append = parts.commit_log.put_message
         self._wakeup = self._services.wakeup
         look = parts, self._services, self._put_latencies
-        self._positions: Callable[[], Positions] = lambda: take_positions(*look)
+        self._positions: Callable[[], Positions] = lambda: read_positions(*look)
         self._wakes_commit = parts.pool is not None and self.config.wake_commit_when_put_message
         self._wakes_flush = self.config.wake_flush_when_put_message and parts.pool is None
         self._plain = self._group is None and not (self._wakes_commit or self._wakes_flush)
-        heed_flags(parts)
+        apply_flags(parts)
         if services:
             self._services.start()
         self._abort.create()
 
     def close(self) -> None:
-        """Flush, dispatch what is there (five seconds at most), write checkpoint and tables, and let go of everything.
+        """Flush, dispatch the remaining units (for at most five seconds), write checkpoint and tables, and release
+        everything.
 
-        ``abort`` is deleted only where all of that worked and dispatch is not behind; otherwise the next start recovers
-        as after a crash. A second call waits for the first and does nothing.
+        ``abort`` is deleted only if all of that worked and dispatch is complete; otherwise the next start
+        recovers as after a crash. A second call waits for the first and does nothing.
+
         """
         self._let_go()
 
     def abandon(self) -> None:
-        """Let go of everything as it is, as a crash would: nothing is flushed, ``abort`` stays."""
+        """Release everything as it is, as a crash would: nothing is flushed, ``abort`` stays."""
         self._let_go(abandoned=True)
 
     @property
     def closed(self) -> bool:
-        """:meth:`close` or :meth:`abandon` has begun."""
+        """True after :meth:`close` or :meth:`abandon` has begun."""
         return self._closed
 
     def _let_go(self, *, abandoned: bool = False) -> None:
-        """Shut the doors first, then end what goes on behind them; the lock goes last, whatever happens."""
+        """Refuse new calls first, then end the work under way; the lock is released last, whatever happens."""
         with self._life:
             if self._closed:
                 return
@@ -207,9 +211,9 @@ class MessageStore:
                     try:
                         end(parts, services, None if abandoned else self._abort)
                     finally:
-                        last = take_positions(parts, services, self._put_latencies)
-                        self._positions = lambda: last
-                        let_go(parts)
+                        last_positions = read_positions(parts, services, self._put_latencies)
+                        self._positions = lambda: last_positions
+                        close_files(parts)
             finally:
                 try:
                     self._own_disk.shut()
@@ -229,8 +233,8 @@ class MessageStore:
     # -- putting
 
     def put_message(self, message: Message) -> PutMessageResult:
-        """Store one message (docs/formats/writing.md#put) and wait for the disk where the configuration and the
-        message ask for it.
+        """Store one message (docs/formats/writing.md#put) and wait for the disk if the configuration and the message
+        ask for it.
         """
         began = _nanoseconds()
         result = self._append(message)
@@ -245,14 +249,17 @@ class MessageStore:
         return result
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
-        """Store many messages of any topics and queues in order: the same bytes as one put each, and much quicker.
+        """Store many messages of any topics and queues in order: the same bytes as one put each, and much faster.
 
-        Waits once for all of them. The results are looked up when they are asked for.
+        Waits once for all of them. The results are computed when they are used.
+
         """
         return self._after_many(_nanoseconds(), self._log.put_messages(messages))
 
     def append_columns(self, columns: MessageColumns) -> PutMessageResults:
-        """Store messages that are arrays; property text as it is, no rules. ``ValueError`` where columns do not fit."""
+        """Store messages given as arrays, with their property text as it is and without rules. Raises ``ValueError``
+        if columns do not fit.
+        """
         return self._after_many(_nanoseconds(), self._log.append_columns(columns))
 
     def _after_many(self, began: int, results: PutMessageResults) -> PutMessageResults:
@@ -270,15 +277,21 @@ class MessageStore:
         return results
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-        """Store messages of one topic and queue as a client's batch (docs/formats/commit-log.md#batches): contiguous,
-        or one inner batch where the topic's queues are batch queues. ``properties`` are those of the batch itself.
+        """Store messages of one topic and queue as a client's batch (docs/formats/commit-log.md#batches):
+        contiguous, or as one inner batch if the topic has batch queues.
+
+        ``properties`` are those of the batch itself.
+
         """
         began = _nanoseconds()
         return self._counted(began, self._log.put_batch(messages, properties), *messages)
 
     def put_encoded_batch(self, batch: Message) -> PutMessageResult:
-        """Store a batch as a client encoded it: the body of ``batch`` holds the members
-        (docs/formats/commit-log.md#batches), its properties are those of the batch itself.
+        """Store a batch as a client encoded it.
+
+        The body of ``batch`` holds the members (docs/formats/commit-log.md#batches); its properties are those of
+        the batch itself.
+
         """
         began = _nanoseconds()
         return self._counted(began, self._log.put_encoded_batch(batch), batch)
@@ -295,29 +308,38 @@ class MessageStore:
         return result
 
     def append_raw(self, unit: bytes) -> int:
-        """Store a whole unit again, its PHYSICALOFFSET and property CRC made anew; gives the offset. Does not wait.
+        """Store a complete unit again, with a new PHYSICALOFFSET and property CRC; returns the offset. Does not
+        wait.
 
-        Raises :class:`engine.errors.NotWriteable` where a put would be refused, as all below that give no status.
+        Raises :class:`engine.errors.NotWriteable` if a put would be refused, as all methods below that return no
+        status.
+
         """
         return self._log.append_raw(unit)
 
     def append_units(self, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
-        """Store many whole units again (see :func:`engine.store.put.raw_units.append_units`); gives the log's end."""
+        """Store many complete units again (see :func:`engine.store.put.raw_units.append_units`); returns the log's
+        end.
+        """
         return append_units(self._log, data, sizes, stored)
 
     def append_replicated(self, offset: int, data: bytes | memoryview, stored: int) -> int:
-        """Append whole units of a master's log, as they are, at ``offset``, which must be the end of this one;
-        ``stored`` is the store time (ms) of the last message. Gives the new end; does not wait.
+        """Append complete units of a master's log unchanged at ``offset``, which must be the end of this log.
+
+        ``stored`` is the store time (ms) of the last message. Returns the new end; does not wait.
+
         """
         return append_replicated(self._log, offset, data, stored)
 
     def append_blank(self) -> bool:
-        """End the log's last file here; False where it is full already, or there is none."""
+        """End the log's last file here; returns False if it is already full, or there is none."""
         return self._log.append_blank()
 
     def begin_at(self, physical_offset: int) -> None:
-        """Have a file to append to: in an empty store the one whose place holds ``physical_offset``. Raises
-        ``OSError``, :class:`StoreError` where none can be made in time.
+        """Create the first file of an empty store: the one that holds ``physical_offset``.
+
+        Raises ``OSError``, and :class:`StoreError` if it cannot be created in time.
+
         """
         self._log.begin_at(physical_offset)
 
@@ -348,10 +370,11 @@ class MessageStore:
         max_count: int = 32,
         message_filter: MessageFilter | None = None,
     ) -> GetMessageResult | None:
-        """Messages of a queue from queue offset ``offset`` on (docs/formats/reading.md#get-message), lent until the
-        result is released.
+        """Return messages of a queue from queue offset ``offset`` on (docs/formats/reading.md#get-message), lent
+        until the result is released.
 
-        None where the store is closed or not readable. ``group`` is whom they are for; no account is kept of it here.
+        Returns None if the store is closed or not readable. ``group`` is the consumer group; it is not used here.
+
         """
         del group
         if self.closed or not self._flags.readable:
@@ -371,7 +394,9 @@ class MessageStore:
             raise
 
     def offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
-        """Queue offset of the first message stored at or after ``timestamp``, or (``upper``) the last not behind it."""
+        """Return the queue offset of the first message stored at or after ``timestamp``, or (``upper``) of the last
+        one not behind it.
+        """
         queue = self._parts.queues.find_or_create(topic, queue_id)
         if not self.rules.offset_boundaries:
             return offset_by_time_49(queue, self._parts.log, timestamp, queue.modified_times())
@@ -380,65 +405,69 @@ class MessageStore:
     def query_message(
         self, topic: str, key: str, max_count: int = 32, begin: int = 0, end: int = LAST_TIME
     ) -> QueryMessageResult:
-        """Messages that the index knows under a key, stored from ``begin`` to ``end``
-        (docs/formats/index-file.md#query), lent until released. Messages whose key only has the same hash are among
-        them. The index of a store of RocketMQ 5.4 and later knows a message's tags as the key ``T#`` and the tags
-        (:func:`engine.codec.index_keys.key_text`).
+        """Return messages that the index has under a key, stored from ``begin`` to ``end``
+        (docs/formats/index-file.md#query), lent until released.
+
+        Messages whose key only has the same hash are included. The index of a store of RocketMQ 5.4 and later has
+        a message's tags under the key ``T#`` and the tags (:func:`engine.codec.index_keys.key_text`).
+
         """
         return query_message(self._parts.index, self._parts.log, topic, key, max_count, begin, end)
 
     def query_messages(
         self, topic: str, keys: list[str], max_count: int = 32, begin: int = 0, end: int = LAST_TIME
     ) -> QueryMessagesResult:
-        """:meth:`query_message` for many keys of a topic in one walk: a fraction of the time for each."""
+        """Run :meth:`query_message` for many keys of a topic in one walk, in a fraction of the time per key."""
         return query_messages(self._parts.index, self._parts.log, topic, keys, max_count, begin, end)
 
     def query_by_unique_key(self, topic: str, unique_key: str) -> Unit | None:
-        """The newest message of ``topic`` with this unique key."""
+        """Return the newest message of ``topic`` with this unique key."""
         return by_unique_key(self._parts.index, self._parts.log, topic, unique_key)
 
     def query_by_offset_id(self, message_id: str) -> Unit | None:
-        """The message whose offset id (``msgId`` of a put's answer) this is."""
+        """Return the message with this offset id (``msgId`` in a put's response)."""
         return by_offset_id(self._parts.log, message_id)
 
     def look_message_by_offset(self, physical_offset: int) -> Unit | None:
-        """The message that begins at an offset of the log; None where none does."""
+        """Return the message that begins at an offset of the log; None if none does."""
         return look_message_by_offset(self._parts.log, physical_offset)
 
     def lend_message_by_offset(self, physical_offset: int) -> QueryMessageResult:
-        """The bytes of :meth:`look_message_by_offset`, lent until released: one message, or none."""
+        """Return the bytes of :meth:`look_message_by_offset`, lent until released: one message, or none."""
         return lend_message_by_offset(self._parts.log, physical_offset)
 
     def earliest_message_time(self) -> int:
-        """Store time of the oldest message of the log, −1 without one."""
+        """Return the store time of the oldest message of the log, −1 if there is none."""
         return earliest_message_time(self._parts.log)
 
     def stream(self, topic: str, queue_id: int, start: int = 0) -> Iterator[StreamBlock]:
-        """All messages of a queue from queue offset ``start`` on, in blocks that are lent one after the other."""
+        """Yield all messages of a queue from queue offset ``start`` on, in blocks that are lent one after the other."""
         return stream(self._parts.queues.find_or_create(topic, queue_id), self._parts.log, start)
 
     def min_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """The first queue offset that can be read; makes the queue known: 0 for a new one, −1 for a new batch queue."""
+        """Return the first readable queue offset; creates a missing queue (0 for a new one, −1 for a new batch
+        queue).
+        """
         return self._parts.queues.find_or_create(topic, queue_id).min_offset
 
     def max_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """The queue offset behind the last dispatched message; 0 where there is no such queue."""
+        """Return the queue offset behind the last dispatched message; 0 if there is no such queue."""
         queue = self._parts.queues.queue(topic, queue_id)
         return 0 if queue is None else queue.max_offset
 
     # -- where the store stands
 
     def positions(self) -> Positions:
-        """Where the store stands, as one consistent value; cheap enough to ask a hundred times a second. Of a closed
-        store where it stood at its end.
+        """Return the store's positions as one consistent value, cheap enough for a hundred calls a second. For a
+        closed store, the last positions.
         """
         return self._positions()
 
     def counters(self) -> dict[str, int]:
-        """What happened since the store was opened: puts by status, units dispatched, flushes, files deleted."""
+        """Return counts since the store was opened: puts by status, units dispatched, flushes, files deleted."""
         missed, found = self._get_counts
         return {
-            **count(self._services, self._put_latencies, self._refused),
+            **read_counts(self._services, self._put_latencies, self._refused),
             "get.found": found,
             "get.missed": missed,
             "slowest.getMs": self._slow_gets.longest_ms,
@@ -453,52 +482,56 @@ class MessageStore:
         return (max(sum(self._put_counts) - sum(slow), 0), *slow[1:])
 
     def activity(self) -> Activity:
-        """What the services have done and what waits for them."""
-        return take_activity(self._parts, self._services)
+        """Return the work of the services up to now, and the work that waits for them."""
+        return read_activity(self._parts, self._services)
 
     def troubles(self) -> tuple[Trouble, ...]:
-        """What the store cannot do just now, and why; nothing where all is well."""
-        return take_troubles(self._parts, self._services)
+        """Return everything that fails now, and why; empty if all is well."""
+        return read_troubles(self._parts, self._services)
 
     @property
     def flags(self) -> RunningFlags:
-        """What keeps the store from taking or giving messages, and why (:attr:`RunningFlags.why`); of a closed store
-        what did at its end.
+        """The reasons why the store refuses or withholds messages (:attr:`RunningFlags.why`); for a closed store,
+        the last ones.
         """
         return self._flags
 
     @property
     def parts(self) -> StoreParts:
-        """What the store is made of, for whoever shows it."""
+        """The structures of the store, for code that displays them."""
         return self._parts
 
     @property
     def tables(self) -> ConfigTables:
-        """Topics, groups and offsets under ``config/``; the store asks them only which topics have batch queues."""
+        """Topics, groups and offsets under ``config/``; the store itself uses only which topics have batch queues."""
         return self._parts.tables
 
     # -- flushing, dispatching, cleaning
 
     def flush(self) -> int:
-        """Bring everything put so far to disk; gives the flushed offset. Raises as a flush does
+        """Write everything put so far to disk; returns the flushed offset. Raises as a flush does
         (:class:`engine.services.flush.FlushFailed`, ``OSError``).
         """
         self._services.log.flush_all()
         return self._parts.files.flushed_where
 
     def commit(self) -> int:
-        """Hand the transient pool's buffers to the files; gives the committed offset, without a pool the log's end."""
+        """Write the transient pool's buffers to the files; returns the committed offset, or the log's end without a
+        pool.
+        """
         return self._services.log.commit_all()
 
     def wait_dispatched(self, timeout_ms: float = WAIT_MS) -> bool:
-        """Return when queues and index know everything that is confirmed now: True; False after ``timeout_ms``."""
+        """Wait until queues and index have everything that is confirmed now and return True; False after
+        ``timeout_ms``.
+        """
         return self._services.dispatch(self._parts.confirm_offset(), timeout_ms)
 
-    def when_dispatched(self, told: Callable[[], None] | None) -> None:
-        """``told`` is called by the dispatch service behind each round that took units in, on its thread; None: nobody
-        is told any more.
+    def when_dispatched(self, on_dispatched: Callable[[], None] | None) -> None:
+        """Let the dispatch service call ``on_dispatched`` on its thread after each round with new units; None stops
+        that.
         """
-        self._services.reput.told = told
+        self._services.reput.told = on_dispatched
 
     def delete_expired_files(self) -> None:
         """Delete old files in the next twenty cleaning runs, whatever the hour (docs/formats/cleaning.md: by hand)."""
@@ -506,14 +539,16 @@ class MessageStore:
         self._services.wakeup("clean")
 
     def delete_topics(self, names: Iterable[str]) -> int:
-        """Delete the queues of topics, their table rows and offsets; messages stay in the log. How many had queues.
+        """Delete the queues of topics, their table rows and offsets; messages stay in the log. Returns how many had
+        queues.
 
-        A topic is deleted or it is not: ``OSError`` comes before anything of the topic that it met was changed.
+        A topic is either deleted or unchanged: ``OSError`` is raised before anything of its topic changes.
+
         """
         return self._services.delete_topics(names)
 
     def advise_log(self, advice: int) -> None:
-        """Tell the system how the log will be read, as far as it is mapped now: one of ``madvise``'s words."""
+        """Give the system ``madvise`` advice about how the mapped part of the log will be read."""
         for file in self.parts.files.files:
             view = file.map_at_hand()
             if view is not None:
@@ -527,20 +562,22 @@ class MessageStore:
         return self._services.names
 
     def dispatch_now(self) -> None:
-        """One round of dispatch on the caller's thread; none where the last one failed: its service tries that again in
-        its own time, and counts how often.
+        """Do one round of dispatch on the caller's thread; none if the last one failed: its service retries that in
+        its own time, and counts the tries.
         """
         if self._services.reput.delayed is None:
             self.step("reput")
 
     def step(self, name: str) -> float:
-        """One round of a service on the caller's thread; the milliseconds until the next is due."""
+        """Do one round of a service on the caller's thread; returns the milliseconds until the next is due."""
         return self._services.thread(name).step()
 
     def pause(self, name: str) -> None:
-        """No further round of a service until :meth:`resume`: puts that wait for a flush wait for :meth:`step` then."""
+        """Let a service start no further round until :meth:`resume`: puts that wait for a flush then wait for
+        :meth:`step`.
+        """
         self._services.pause(name)
 
     def resume(self, name: str) -> None:
-        """Let a service's thread go on."""
+        """Let a service's thread continue."""
         self._services.resume(name)

@@ -19,9 +19,9 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.inspection.undecoded_modes import refuse_undecoded_modes
 from engine.layout import StorePaths
+from engine.mapped.backup import BackupDisk, BackupWriter, read
 from engine.mapped.disk import Disk, RealDisk
-from engine.mapped.keeping import Keeper, KeepingDisk, read
-from engine.mapped.kept_undo import take_back
+from engine.mapped.undo import take_back
 from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
 from engine.store.recovery.load_source import log_folders
 from engine.store_folders import settle_folders
@@ -35,11 +35,11 @@ class Keeping:
     own). ``settled`` says that what was done stays, whatever fails afterwards.
     """
 
-    def __init__(self, root: Path, keeper: Keeper | None, config: MessageStoreConfig) -> None:
+    def __init__(self, root: Path, keeper: BackupWriter | None, config: MessageStoreConfig) -> None:
         self.root = root
         self.config = config
         self.keeper = keeper
-        self.disk: KeepingDisk | None = KeepingDisk(keeper) if keeper is not None else None
+        self.disk: BackupDisk | None = BackupDisk(keeper) if keeper is not None else None
         self.settled = False
         self.record: dict[str, Any] | None = None
 
@@ -79,7 +79,7 @@ def keeping(
     """Keep what the block changes of the store at ``root``, but with ``--no-backup`` or where it is not ``wanted``.
 
     Where the block raises before it is settled everything is put back, and the folder goes. Raises
-    :class:`engine.mapped.keeping.CannotKeep` before anything is changed.
+    :class:`engine.mapped.backup.CannotBackUp` before anything is changed.
     """
     refuse_undecoded(root)
     refuse_linked_files(settle_folders(root, config).written, RealDisk())
@@ -87,7 +87,7 @@ def keeping(
     if args.no_backup or not wanted:
         yield Keeping(root, None, config)
         return
-    keeper = Keeper(root, args.command, log_folders(StorePaths(root), config))
+    keeper = BackupWriter(root, args.command, log_folders(StorePaths(root), config))
     found = Keeping(root, keeper, config)
     assert found.disk is not None
     try:

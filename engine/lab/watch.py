@@ -89,7 +89,7 @@ class Watch:
                 waiting_bytes = max(positions.committed - positions.flushed, 0)
                 if activity.flushes:
                     newest = activity.flushes[-1]
-                    last_ms, moved = newest.at // _MILLION, newest.bytes
+                    last_ms, moved = newest.finished_ns // _MILLION, newest.bytes
             elif name == "commit":
                 unit, waiting_bytes = "bytes", max(positions.wrote - positions.committed, 0)
                 if activity.committed[0]:

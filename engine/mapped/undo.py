@@ -183,6 +183,9 @@ def finish(journal: BackupJournal, root: Path) -> None:
         os.utime(place, ns=(place.stat().st_atime_ns, modified))
     sync_folder(root)
     _note(journal, "done")
+    for was in journal.files.values():  # the store has the file again: a second name would stop the next writer
+        if was.link is not None:
+            (journal.folder / was.link).unlink(missing_ok=True)
 
 
 def take_back(keeper: BackupWriter, error: BaseException) -> None:

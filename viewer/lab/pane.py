@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from engine.codec.message import MIN_UNIT_SIZE, parts
+from engine.codec.message import MIN_UNIT_SIZE, list_fields
 from engine.errors import CorruptUnit, StoreError
 from viewer.lab.load import LoadPanel
 from viewer.lab.power_loss_panel import PowerLossPanel
@@ -504,7 +504,8 @@ def unit_parts(raw: bytes) -> list[tuple[str, int, int]]:
             break
         try:
             fields += [
-                (name, offset + position, length) for name, position, length in parts(raw[offset : offset + unit_size])
+                (name, offset + position, length)
+                for name, position, length in list_fields(raw[offset : offset + unit_size])
             ]
         except (CorruptUnit, ValueError):
             break

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.codec.message import COMPRESSED, Unit, parts
+from engine.codec.message import COMPRESSED, Unit, list_fields
 from engine.codec.unit_fields import FIELDS
 from engine.codec.unit_scan import Damage, Stop
 from viewer.widgets.search_term import Sought, Span
@@ -184,7 +184,7 @@ def spans_in(log: LogReader, sought: Sought, offset: int, size: int) -> tuple[li
     item = log.unit_at(offset, crc=False)
     if not isinstance(item, Unit):
         return [(offset + start, offset + end) for start, end in sought.find_all(raw)], ""
-    fields = parts(raw)
+    fields = list_fields(raw)
     if sought.kind == "number":
         named = [
             (name, position, count) for name, position, count in fields if _holds_number(sought, raw, position, count)

@@ -19,9 +19,9 @@ from engine.codec.crc import MASK
 from engine.codec.flipped_bits import Explanation
 from engine.codec.java import jhash
 from engine.codec.message import Unit
-from engine.codec.salvage import Wrong
+from engine.codec.salvage import FieldFault
 from engine.codec.unit_flavours import BY_VERSION
-from engine.codec.words import HALF_TOPIC, MOST_LISTED, OP_TOPIC, TEXTS, TIMES, Word, op_offsets
+from engine.codec.words import HALF_TOPIC, MAX_LISTED, OP_TOPIC, TEXTS, TIMES, Word, op_offsets
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
 
@@ -86,7 +86,7 @@ class Decoded:
     members: Sequence[Member | MemberDamage] = field(default=())
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS
     words: Sequence[Word] = ()
-    wrong: Sequence[Wrong] = ()
+    wrong: Sequence[FieldFault] = ()
     """Fields that contradict the rest: the unit is as it would be with them mended."""
 
 
@@ -120,9 +120,9 @@ def describe(decoded: Decoded, links: Links) -> list[Group]:
     return [_with_wrong(group, decoded.wrong) for group in groups if group.lines]
 
 
-def _with_wrong(group: Group, wrong: Sequence[Wrong]) -> Group:
+def _with_wrong(group: Group, wrong: Sequence[FieldFault]) -> Group:
     """Return the group with its wrong fields as stored, and their right values."""
-    wrong_by_field = {wrong_field.field: wrong_field for wrong_field in wrong if wrong_field.would_be is not None}
+    wrong_by_field = {wrong_field.field: wrong_field for wrong_field in wrong if wrong_field.likely is not None}
     if not wrong_by_field.keys() & {line.name for line in group.lines}:
         return group
     lines = [
@@ -131,9 +131,9 @@ def _with_wrong(group: Group, wrong: Sequence[Wrong]) -> Group:
     return replace(group, lines=tuple(lines), opened=True)
 
 
-def _wrong_line(line: Line, wrong: Wrong) -> Line:
+def _wrong_line(line: Line, wrong: FieldFault) -> Line:
     hexed = line.value.startswith("0x")
-    value = hexadecimal(wrong.says & 0xFFFFFFFF) if hexed else number(wrong.says)
+    value = hexadecimal(wrong.stored & 0xFFFFFFFF) if hexed else number(wrong.stored)
     return replace(line, value=value, note=tr("wrong: it would be {value}", value=line.value), place=None, tone="error")
 
 
@@ -454,7 +454,7 @@ def _said(name: str, value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return moment(value) if name in TIMES else number(value)
     if isinstance(value, list):
-        listed = ", ".join(_said(name, item) for item in value[:MOST_LISTED])
-        more_count = len(value) - MOST_LISTED
+        listed = ", ".join(_said(name, item) for item in value[:MAX_LISTED])
+        more_count = len(value) - MAX_LISTED
         return listed + (" " + tr("and {rest:,} more", rest=more_count) if more_count > 0 else "")
     return plain(str(value))

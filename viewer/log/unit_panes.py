@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from engine.codec.batch import Member
 from engine.codec.flipped_bits import explain
-from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, parts
+from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, list_fields
 from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
 from engine.inspection.lost_units import LostUnit, lost_units, was
@@ -413,7 +413,7 @@ def load(store: StoreSnapshot, row: LogRow) -> Loaded:
     if not isinstance(item, Unit):
         return Loaded(row, None, ())
     raw = log.read(item.offset, item.size)
-    fields = parts(raw)
+    fields = list_fields(raw)
     explanation = explain(item.body, item.body_crc) if item.crc == "bad" else None
     property_crc = verify_crc(raw) if CRC32 in item.properties else None
     members = open_body(item.body, item.sys_flag).members if item.sys_flag & INNER_BATCH else ()

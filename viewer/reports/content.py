@@ -370,7 +370,7 @@ def _bookmarks(store: StoreSnapshot, inputs: ReportInputs, mask: Masking) -> Sec
 
 
 def _bookmark(store: StoreSnapshot, bookmark: Bookmark, mask: Masking) -> Part:
-    from engine.codec.message import Unit, parts
+    from engine.codec.message import Unit, list_fields
 
     sentences = [mask.words(bookmark.place)] + ([] if mask.any else bookmark.note.splitlines())
     listing = ""
@@ -384,7 +384,7 @@ def _bookmark(store: StoreSnapshot, bookmark: Bookmark, mask: Masking) -> Part:
                 )
             length = min(unit.size, BYTES_SHOWN) if isinstance(unit, Unit) else 64
             data = store.log.read(bookmark.offset, length)
-            fields = hex_fields(parts(data)) if mask.any and isinstance(unit, Unit) else ()
+            fields = hex_fields(list_fields(data)) if mask.any and isinstance(unit, Unit) else ()
             hidden = _covered(fields, length) if mask.any else frozenset[int]()
             listing = "" if len(hidden) == length else hex_listing(data, bookmark.offset, hidden=hidden)
         except (StoreError, OSError) as error:
