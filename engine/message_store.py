@@ -44,7 +44,7 @@ from engine.mapped.memory import advise
 from engine.releases import Release
 from engine.rules.unit_check import Request
 from engine.services.opening import apply_flags, close_files, end, load, take_lock, written_by
-from engine.services.status import Activity, Trouble, read_activity, read_positions, read_troubles
+from engine.services.status import Activity, Trouble, read_activity, read_counts, read_positions, read_troubles
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits, get_message
