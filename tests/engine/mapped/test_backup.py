@@ -109,6 +109,7 @@ def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):
 
 READS = {
     "lock",
+    "linked_file",
     "names",
     "entries",
     "folders",
