@@ -70,6 +70,7 @@ def index_file_name(now: int, previous_name: str) -> str:
     if name > previous_name:
         return name
     text = f"{previous_name[:-3]}{previous_name[-3:]}000"
+    text = f"{previous_name[:-3]}{previous_name[-3:]}000"
     moment = datetime.strptime(text, f"{_INDEX_NAME}%f") + timedelta(milliseconds=1)  # noqa: DTZ007
     return f"{moment.strftime(_INDEX_NAME)}{moment.microsecond // 1000:03d}".zfill(INDEX_NAME_DIGITS)
 

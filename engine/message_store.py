@@ -78,7 +78,7 @@ STORE_HOST = "127.0.0.1:10911"
 WAIT_MS = 60_000.0
 _OK = PutMessageStatus.PUT_OK
 _nanoseconds = time.perf_counter_ns
-logging.getLogger("engine").addHandler(logging.NullHandler())  # quiet unless the program that embeds it says otherwise
+logging.getLogger("engine").addHandler(logging.NullHandler())  # silent unless the embedding program configures logging
 
 
 def system_clock() -> int:
@@ -153,7 +153,7 @@ class MessageStore:
             self._let_go(abandoned=True)
             raise
 
-    # -- life
+    # -- opening and closing
 
     if not TYPE_CHECKING:
 
@@ -167,7 +167,7 @@ class MessageStore:
         parts = self._parts
         self._flags = parts.flags
         self._group = self._services.group
-        self._log = parts.commit_log  # refuses by itself
+        self._log = parts.commit_log  # refuses puts itself
         self._append = parts.commit_log.put_message
         self._wakeup = self._services.wakeup
         look = parts, self._services, self._put_latencies
@@ -389,7 +389,7 @@ class MessageStore:
                 self._slow_gets.add(took)
             return result
         except (OSError, StoreClosed):
-            if self._closed:  # meanwhile
+            if self._closed:  # closed meanwhile
                 return None
             raise
 
@@ -455,7 +455,7 @@ class MessageStore:
         queue = self._parts.queues.queue(topic, queue_id)
         return 0 if queue is None else queue.max_offset
 
-    # -- where the store stands
+    # -- status
 
     def positions(self) -> Positions:
         """Return the store's positions as one consistent value, cheap enough for a hundred calls a second. For a

@@ -1,14 +1,15 @@
-"""Which folders belong to a store: the one place that decides it.
+"""Decide which folders belong to a store; this is the only place that does.
 
-A store is the folder that was named. A broker's configuration holds absolute paths of the machine that it was written
-for, and these often name another store on this machine: the live one, of which the named folder is a copy.
+A store is the folder that the user named. A broker's configuration holds absolute paths of the machine for which
+it was written, and these often name another store on this machine: the live one, of which the named folder is a
+copy.
 
 - A path inside the named folder is part of the store.
-- A path below ``storePathRootDir`` means the same part of the named folder, unless another store stands at
-  ``storePathRootDir`` on this machine.
-- A part that is a link into the folder of another store is not this store's: nobody writes there.
-- Every other path lies outside. Commands that write refuse it, unless the user said ``--paths-from-config``. Commands
-  that read do not follow it, unless the configuration names the store itself.
+- A path below ``storePathRootDir`` means the same part of the named folder, unless another store is at
+``storePathRootDir`` on this machine.
+- Every other path is outside. Commands that write refuse it, unless the user said ``--paths-from-config``.
+Commands that read do not follow it, unless the configuration names the store itself.
+
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LOG_FOLDER = "commitlog"
 ROOT_KEY = "storePathRootDir"
 LOG_KEY = "storePathCommitLog"
 READ_ONLY_KEY = "readOnlyCommitLogStorePaths"
-_SPLITTERS = re.compile("[,;]")  # RocketMQ's own, and the one that brokers are often told instead
+_SPLITTERS = re.compile("[,;]")  # RocketMQ's separator, and the one that many configurations use instead
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -38,8 +39,11 @@ class OutsidePath(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredPath:
-    """One path of a configuration. ``place`` is the part of the named store that it means, None where it lies outside;
-    ``is_there`` says whether something stands at ``path`` on this machine.
+    """A path in a configuration.
+
+    ``place`` is the part of the named store that it means, None if it is outside. ``is_there`` is True if
+    something exists at ``path`` on this machine.
+
     """
 
     key: str
@@ -49,16 +53,17 @@ class ConfiguredPath:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether the path means the named store under another root."""
+        """True if the path means the named store under another root."""
         return self.place is not None and _lexical(self.path) != _lexical(self.place)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFolders:
-    """The folders of the store at ``root`` as a configuration has them.
+    """The folders of the store at ``root`` under a configuration.
 
-    ``log`` are the folders of the commit log, those of ``read_only`` behind the others; ``outside`` are the paths that
+    ``log`` are the folders of the commit log, with those of ``read_only`` last. ``outside`` are the paths that
     are not followed, ``followed`` those outside of ``root`` that are.
+
     """
 
     root: Path
@@ -70,7 +75,7 @@ class StoreFolders:
     file: str | None
 
     def refuse_outside(self) -> None:
-        """Raise :class:`OutsidePath`, naming both folders, where the configuration leads out of the store."""
+        """Raise :class:`OutsidePath` with both folders if the configuration leads out of the store."""
         if self.outside:
             raise OutsidePath(f"{self.outside_words}: nothing was changed", file=self.file)
 
@@ -82,22 +87,22 @@ class StoreFolders:
 
     @property
     def outside_words(self) -> str:
-        """What lies outside, in one line that names both folders; empty without anything."""
+        """A sentence about the path outside, with both folders; empty if there is none."""
         if not self.outside:
             return ""
-        worst = next((one for one in self.outside if one.key == LOG_KEY), self.outside[0])
-        what = "leads to another store" if worst.is_there else "is not of this store"
-        return f"{worst.key}={worst.path} {what}; the store that was named is {self.root.absolute()}"
+        worst = next((path for path in self.outside if path.key == LOG_KEY), self.outside[0])
+        problem = "leads to another store" if worst.is_there else "is not of this store"
+        return f"{worst.key}={worst.path} {problem}; the store that was named is {self.root.absolute()}"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What a person who looks at the store should know of the paths, a sentence each."""
+        """Sentences that the user of the store should know about the paths."""
         sentences = []
         if self.outside:
             read = ", ".join(map(str, self.log))
             sentences.append(f"{self.outside_words}. Its own log was read: {read}")
-        mapped = [one for one in self.paths if one.is_mapped and one.key in (LOG_KEY, READ_ONLY_KEY)]
-        sentences += [f"{one.key}={one.path} was read as {one.place}" for one in mapped]
+        mapped = [path for path in self.paths if path.is_mapped and path.key in (LOG_KEY, READ_ONLY_KEY)]
+        sentences += [f"{path.key}={path.path} was read as {path.place}" for path in mapped]
         if self.followed:
             log = ", ".join(map(str, self.log))
             sentences.append(f"The log was read in the folders that {self.followed[0].key} names: {log}")
@@ -105,20 +110,21 @@ class StoreFolders:
 
 
 def settle_folders(root: Path, config: MessageStoreConfig | None, *, reading: bool = False) -> StoreFolders:
-    """The folders of the store at ``root`` under ``config``. Looks at the disk, changes nothing.
+    """Return the folders of the store at ``root`` under ``config``. Reads the disk, changes nothing.
 
-    With ``reading`` log folders outside are followed where the configuration names ``root`` itself as its root, or as
-    one of its log folders.
+    With ``reading`` log folders outside are followed if the configuration names ``root`` as its root, or as one
+    of its log folders.
+
     """
     config = config or MessageStoreConfig()
     if not config.paths:
         return StoreFolders(root, (root / LOG_FOLDER,), (), (), (), (), config.file)
     paths = _places(root, config)
     follows = config.paths_from_config or (reading and _speaks_of(root, config, paths))
-    logs = [one for one in paths if one.key in (LOG_KEY, READ_ONLY_KEY)]
-    followed = tuple(one for one in logs if one.place is None) if follows else ()
+    logs = [path for path in paths if path.key in (LOG_KEY, READ_ONLY_KEY)]
+    followed = tuple(path for path in logs if path.place is None) if follows else ()
     outside = (
-        () if config.paths_from_config else tuple(one for one in paths if one.place is None and one not in followed)
+        () if config.paths_from_config else tuple(path for path in paths if path.place is None and path not in followed)
     )
     log, read_only = _followed(logs, LOG_KEY, follows), _followed(logs, READ_ONLY_KEY, follows)
     folders = tuple(dict.fromkeys((*log, *read_only))) or (root / LOG_FOLDER,)
@@ -126,48 +132,48 @@ def settle_folders(root: Path, config: MessageStoreConfig | None, *, reading: bo
 
 
 def _followed(logs: list[ConfiguredPath], key: str, follows: bool) -> tuple[Path, ...]:
-    places = [one.place or (Path(one.path) if follows else None) for one in logs if one.key == key]
+    places = [path.place or (Path(path.path) if follows else None) for path in logs if path.key == key]
     return tuple(dict.fromkeys(place for place in places if place is not None))
 
 
 def _places(root: Path, config: MessageStoreConfig) -> tuple[ConfiguredPath, ...]:
     other_root = config.store_path_root_dir.strip()
     root_is_another = bool(other_root) and not _same_folder(other_root, root) and _holds_something(other_root)
-    found = []
+    configured_paths = []
     for key, text in config.paths:
         parts = _SPLITTERS.split(text) if key in (LOG_KEY, READ_ONLY_KEY) else [text]
         for path in filter(None, (part.strip() for part in parts)):
             place = _within(path, root)
             if place is None and other_root and not root_is_another:
-                rest = _relative(path, other_root)
-                place = root / rest if rest is not None else None
-            found.append(ConfiguredPath(key, path, place, _is_there(path)))
-    return tuple(found)
+                relative_path = _relative(path, other_root)
+                place = root / relative_path if relative_path is not None else None
+            configured_paths.append(ConfiguredPath(key, path, place, _is_there(path)))
+    return tuple(configured_paths)
 
 
 def _speaks_of(root: Path, config: MessageStoreConfig, paths: tuple[ConfiguredPath, ...]) -> bool:
-    """Whether the configuration is one of the store at ``root``, wherever its log lies."""
+    """Return True if the configuration is one of the store at ``root``, wherever its log is."""
     if config.store_path_root_dir.strip():
         return _same_folder(config.store_path_root_dir.strip(), root)
-    return any(one.place is not None and one.key == LOG_KEY for one in paths)
+    return any(path.place is not None and path.key == LOG_KEY for path in paths)
 
 
 def _within(path: str, root: Path) -> Path | None:
-    """The part of ``root`` that ``path`` names, by its words or by what the links in it lead to."""
-    rest = _relative(path, str(root))
-    if rest is None:
-        rest = _relative(os.path.realpath(path), os.path.realpath(root))
-    return root / rest if rest is not None else None
+    """Return the part of ``root`` that ``path`` names, by its text or after resolving links."""
+    relative_path = _relative(path, str(root))
+    if relative_path is None:
+        relative_path = _relative(os.path.realpath(path), os.path.realpath(root))
+    return root / relative_path if relative_path is not None else None
 
 
 def _lexical(path: str | Path) -> Path:
-    """The absolute path without ``..``; links are not followed."""
+    """Return the absolute path without ``..``; links are not followed."""
     return Path(os.path.normpath(Path(path).absolute()))
 
 
 def _relative(path: str, root: str) -> Path | None:
-    whole, above = _lexical(path), _lexical(root)
-    return whole.relative_to(above) if whole.is_relative_to(above) else None
+    absolute_path, absolute_root = _lexical(path), _lexical(root)
+    return absolute_path.relative_to(absolute_root) if absolute_path.is_relative_to(absolute_root) else None
 
 
 def _same_folder(path: str, root: Path) -> bool:
@@ -178,7 +184,7 @@ def _same_folder(path: str, root: Path) -> bool:
 
 
 def _is_there(path: str) -> bool:
-    """Whether something stands at ``path``; what may not be looked at does."""
+    """Return True if something exists at ``path``, also if it may not be examined."""
     try:
         os.lstat(path)
     except OSError as error:
@@ -189,7 +195,7 @@ def _is_there(path: str) -> bool:
 
 
 def _holds_something(folder: str) -> bool:
-    """Whether there is more at ``folder`` than an empty directory; what may not be looked at holds something."""
+    """Return True if ``folder`` is more than an empty directory, also if it may not be examined."""
     try:
         with os.scandir(folder) as entries:
             return next(entries, None) is not None
@@ -200,19 +206,21 @@ def _holds_something(folder: str) -> bool:
 
 
 def lock_files(root: Path, config: MessageStoreConfig) -> list[Path]:
-    """The lock files that whoever writes the store at ``root`` must hold: its own first, then those of every other
-    folder that is written.
+    """Return the lock files that a writer of the store at ``root`` must hold: its own first, then those of every
+    other folder that is written.
 
-    A broker locks ``lock`` below its storePathRootDir and nothing else. The lock of a log folder elsewhere is therefore
-    the one beside it, where it would stand if the folder were part of a store, and the one of the configured root.
+    A broker locks ``lock`` below its storePathRootDir and nothing else. So the locks of a log folder elsewhere
+    are the one beside it, where it would be if the folder were part of a store, and the one of the configured
+    root. A part of the store that is a link is written at the link's target: its lock is taken if it exists.
+
     """
     folders = settle_folders(root, config)
-    beside = [lock_beside(Path(one.path)) for one in folders.followed]
+    beside = [lock_beside(Path(configured.path)) for configured in folders.followed]
     if folders.followed and config.store_path_root_dir.strip():
         beside += _existing(Path(config.store_path_root_dir.strip()) / "lock")
-    own = os.path.realpath(root / "lock")
-    others = dict.fromkeys(os.path.realpath(path) for path in beside)
-    return [root / "lock", *(Path(path) for path in sorted(others) if path != own)]
+    own_lock = os.path.realpath(root / "lock")
+    other_locks = dict.fromkeys(os.path.realpath(path) for path in beside)
+    return [root / "lock", *(Path(path) for path in sorted(other_locks) if path != own_lock)]
 
 
 def refuse_links_into_another_store(root: Path) -> None:
@@ -255,8 +263,8 @@ def _is_another(mark: Path, own: Path) -> bool:
 
 
 def lock_beside(folder: Path) -> Path:
-    """The lock file of a folder that is written outside of its store: where it would stand if the folder were part of
-    one.
+    """Return the lock file of a folder that is written outside of its store: beside it, as if the folder were part
+    of a store.
     """
     return Path(os.path.realpath(folder)).parent / "lock"
 

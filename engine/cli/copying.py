@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP
-from engine.codec.message import LARGEST_UNIT, MIN_UNIT_SIZE, PREPARED, ROLLBACK, TRANSACTION_MASK
+from engine.codec.message import MAX_UNIT_BYTES, MIN_UNIT_SIZE, PREPARED, ROLLBACK, TRANSACTION_MASK
 from engine.codec.salvage import salvage_overflow, shorten
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
@@ -227,7 +227,7 @@ class _Copy:
         at, end = item.offset, item.offset + item.size
         while at < end:
             size = int.from_bytes(self._source.log.read(at, _SIZE_BYTES), "big")
-            raw = self._source.log.read(at, size) if MIN_UNIT_SIZE <= size <= min(end - at, LARGEST_UNIT) else b""
+            raw = self._source.log.read(at, size) if MIN_UNIT_SIZE <= size <= min(end - at, MAX_UNIT_BYTES) else b""
             found = salvage_overflow(raw, at) if raw else None
             if found is None:
                 break

@@ -3,10 +3,8 @@ objects as keys.
 
 Accepts more than the standard, because a broker accepts it: keys that are bare integers (also negative), bare
 words or objects; single quotes; numbers with a plus sign or with Java's suffix (``5L``); doubled and trailing
-commas; comments; control characters in strings and between tokens. What fastjson 2 (5.4 and later) refuses of this is
-returned with its place: names without quotes, commas with nothing between them, comments inside the outermost braces.
-For a broker, text behind the closing brace is an error; here it is returned as the tail, with its place. The order of
-keys is kept.
+commas; control characters in strings and between tokens. For a broker, text behind the closing brace is an error;
+here it is returned as the tail, with its place. The order of keys is kept.
 
 Pure and bounded in length, depth and number of values. Normal files go through the standard library after one
 substitution; all others through the slower reader below, which tracks places. Both give the same values. The
@@ -22,11 +20,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Never, Self
 
-LARGEST_TEXT = 64 << 20
-DEEPEST = 64
-MOST_VALUES = 4_000_000
-MOST_DUPLICATES = 100
-TAIL_SHOWN = 200
+MAX_TEXT_BYTES = 64 << 20
+MAX_DEPTH = 64
+MAX_VALUES = 4_000_000
+MAX_DUPLICATES = 100
+MAX_TAIL_CHARS = 200
 
 _MARK = "\ue9f7"  # private use character: marks an integer key in the text for the standard library
 _BARE_KEY = re.compile(r"(?<=[{,\s])(-?\d{1,19})(?=\s*:)", re.ASCII)
@@ -76,12 +74,12 @@ class Place:
 class Fault:
     """The reason why a text is no JSON, and the place."""
 
-    what: str
+    problem: str
     place: Place
 
     @property
     def words(self) -> str:
-        return f"{self.place.words}: {self.what}"
+        return f"{self.place.words}: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,32 +131,32 @@ class Parsed:
         return None
 
 
-class _Irregular(Exception):
+class _NeedsFullParser(Exception):
     """The text needs the slower reader."""
 
 
-class _Broken(Exception):
+class _SyntaxFault(Exception):
     """The text is not JSON."""
 
     def __init__(self, problem: str, position: int) -> None:
         super().__init__(problem)
-        self.what = problem
-        self.at = position
+        self.problem = problem
+        self.position = position
 
 
 def parse(data: bytes | str) -> Parsed:
     """Read a whole text; never raises. Malformed UTF-8 becomes U+FFFD, as in Java."""
-    if len(data) > LARGEST_TEXT:
-        return Parsed(None, Fault(f"longer than the {LARGEST_TEXT:,} bytes that are read", Place(0, 1, 1)))
+    if len(data) > MAX_TEXT_BYTES:
+        return Parsed(None, Fault(f"longer than the {MAX_TEXT_BYTES:,} bytes that are read", Place(0, 1, 1)))
     text = data if isinstance(data, str) else data.decode("utf-8", "surrogateescape")
     try:
-        value, end = _quickly(text)
-    except (_Irregular, ValueError, RecursionError):
-        return _carefully(text)
+        value, end = _parse_fast(text)
+    except (_NeedsFullParser, ValueError, RecursionError):
+        return _parse_fully(text)
     return Parsed(value, None, _tail(text, end))
 
 
-def _quickly(text: str) -> tuple[Any, int]:
+def _parse_fast(text: str) -> tuple[Any, int]:
     """Return value and end (in characters) of a text whose only peculiarity is bare integer keys; raises for all
     others.
 
@@ -167,16 +165,16 @@ def _quickly(text: str) -> tuple[Any, int]:
 
     """
     if _MARK in text or _SURROGATE.search(text) or _RISKY_ESCAPE.search(text):
-        raise _Irregular
-    if sum(text.count(sign) for sign in ",[{:") > MOST_VALUES:
-        raise _Irregular
+        raise _NeedsFullParser
+    if sum(text.count(sign) for sign in ",[{:") > MAX_VALUES:
+        raise _NeedsFullParser
     marked = _BARE_KEY.sub(rf'"{_MARK}\1"', text)
     blanks = len(marked) - len(marked.lstrip(" \t\r\n"))
     value, end = _DECODER.raw_decode(marked, blanks)
     if not isinstance(value, dict | list):
-        raise _Irregular
+        raise _NeedsFullParser
     level = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         level = [
             inner
             for outer in level
@@ -185,40 +183,40 @@ def _quickly(text: str) -> tuple[Any, int]:
         ]
         if not level:
             return value, end - 3 * marked.count(_MARK, 0, end)
-    raise _Irregular
+    raise _NeedsFullParser
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str | int, Any]:
     members = {int(key[1:]) if key[:1] == _MARK else key: value for key, value in pairs}
     if len(members) != len(pairs):
-        raise _Irregular
+        raise _NeedsFullParser
     return members
 
 
 def _float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise _Irregular
+        raise _NeedsFullParser
     return value
 
 
 def _constant(_: str) -> Never:
-    raise _Irregular
+    raise _NeedsFullParser
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
 
 
-def _carefully(text: str) -> Parsed:
+def _parse_fully(text: str) -> Parsed:
     reader = _Reader(text)
     try:
         value = reader.value(0)
-    except _Broken as broken:
+    except _SyntaxFault as broken:
         if text and not text.strip("\0"):
             return Parsed(None, Fault(f"{len(text):,} zero bytes and nothing else", Place(0, 1, 1)))
-        return Parsed(None, Fault(broken.what, _place(text, broken.at)), None, tuple(reader.duplicates))
+        return Parsed(None, Fault(broken.problem, _place(text, broken.position)), None, tuple(reader.duplicates))
     faults = [fault and Fault(fault[0], _place(text, fault[1])) for fault in (reader.loose, reader.doubled)]
-    return Parsed(value, None, _tail(text, reader.at), tuple(reader.duplicates), *faults)
+    return Parsed(value, None, _tail(text, reader.position), tuple(reader.duplicates), *faults)
 
 
 def _tail(text: str, end: int) -> Tail | None:
@@ -230,7 +228,7 @@ def _tail(text: str, end: int) -> Tail | None:
     if not bare:
         return None
     place = _place(text, end + remaining.index(bare[0]))
-    return Tail(_clean(bare[:TAIL_SHOWN]), len(bare), place, _BLANK.fullmatch(bare) is not None)
+    return Tail(_clean(bare[:MAX_TAIL_CHARS]), len(bare), place, _BLANK.fullmatch(bare) is not None)
 
 
 def _place(text: str, position: int) -> Place:
@@ -259,7 +257,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 1 if text.startswith("\ufeff") else 0
+        self.position = 1 if text.startswith("\ufeff") else 0
         self.duplicates: list[Duplicate] = []
         self.loose: tuple[str, int] | None = None
         self.doubled: tuple[str, int] | None = None
@@ -269,10 +267,10 @@ class _Reader:
         """Parse the value at the position, skipping blanks before it."""
         sign = self._sign()
         self._values += 1
-        if self._values > MOST_VALUES:
-            raise _Broken(f"more than {MOST_VALUES:,} values", self.at)
-        if depth > DEEPEST:
-            raise _Broken(f"nested deeper than {DEEPEST}", self.at)
+        if self._values > MAX_VALUES:
+            raise _SyntaxFault(f"more than {MAX_VALUES:,} values", self.position)
+        if depth > MAX_DEPTH:
+            raise _SyntaxFault(f"nested deeper than {MAX_DEPTH}", self.position)
         if sign == "{":
             return self._members(depth)
         if sign == "[":
@@ -282,23 +280,23 @@ class _Reader:
         return self._bare()
 
     def _sign(self) -> str:
-        """Skip blanks and comments and return the next character without consuming it; empty at the end."""
+        """Skip blanks and return the next character without consuming it; empty at the end."""
         while True:
-            blank = _BLANK.match(self.text, self.at)
-            self.at = blank.end() if blank else self.at
-            comment = _COMMENT.match(self.text, self.at)
+            blank = _BLANK.match(self.text, self.position)
+            self.position = blank.end() if blank else self.position
+            comment = _COMMENT.match(self.text, self.position)
             if comment is None:
-                return self.text[self.at : self.at + 1]
+                return self.text[self.position : self.position + 1]
             if self._values:
                 self._note_loose("a comment")
-            self.at = comment.end()
+            self.position = comment.end()
 
     def _note_loose(self, what: str) -> None:
-        self.loose = self.loose or (f"{what}, which RocketMQ 5.4 and later do not read everywhere", self.at)
+        self.loose = self.loose or (f"{what}, which RocketMQ 5.4 and later do not read everywhere", self.position)
 
     def _members(self, depth: int) -> dict[str | int, Any]:
         members: dict[str | int, Any] = {}
-        self.at += 1
+        self.position += 1
         stray: int | None = None  # a comma with no member in front of it
         may_follow = False
         while True:
@@ -306,50 +304,52 @@ class _Reader:
             if sign == ",":
                 if not may_follow:
                     self._note_loose("a comma without a value")
-                    stray = self.at if stray is None else stray
+                    stray = self.position if stray is None else stray
                 may_follow = False
-                self.at += 1
+                self.position += 1
                 continue
             if stray is not None and any(isinstance(key, int) for key in members):
                 self.doubled = self.doubled or ("a comma without a value between numbers", stray)
             if sign == "}":
-                self.at += 1
+                self.position += 1
                 return members
             may_follow = True
-            key_start = self.at
+            key_start = self.position
             key = self._key(sign, depth)
             if stray is not None and isinstance(key, int):
                 self.doubled = self.doubled or ("a comma without a value between numbers", stray)
             if self._sign() != ":":
-                raise _Broken(f"expected ':' behind the key {str(key)[:40]!r}, found {self._found()}", self.at)
-            self.at += 1
-            if key in members and len(self.duplicates) < MOST_DUPLICATES:
+                raise _SyntaxFault(
+                    f"expected ':' behind the key {str(key)[:40]!r}, found {self._found()}", self.position
+                )
+            self.position += 1
+            if key in members and len(self.duplicates) < MAX_DUPLICATES:
                 self.duplicates.append(Duplicate(str(key), _place(self.text, key_start)))
             members[key] = self.value(depth + 1)
             if self._sign() not in {",", "}"}:
-                raise _Broken(f"expected ',' or '}}' behind a value, found {self._found()}", self.at)
+                raise _SyntaxFault(f"expected ',' or '}}' behind a value, found {self._found()}", self.position)
 
     def _key(self, sign: str, depth: int) -> str | int:
         if sign in _STRING:
             return self._string(sign)
         if sign == "{":
-            if depth >= DEEPEST:
-                raise _Broken(f"nested deeper than {DEEPEST}", self.at)
+            if depth >= MAX_DEPTH:
+                raise _SyntaxFault(f"nested deeper than {MAX_DEPTH}", self.position)
             return ObjectKey(self._members(depth + 1))
-        number = _NUMBER.match(self.text, self.at)
+        number = _NUMBER.match(self.text, self.position)
         if number and number[1].lstrip("+-").isdigit() and len(number[1]) <= 20:
-            self.at = number.end()
+            self.position = number.end()
             return int(number[1])
-        word = _WORD.match(self.text, self.at)
+        word = _WORD.match(self.text, self.position)
         if word:
             self._note_loose(f"the name {word.group()[:40]!r} without quotes")
-            self.at = word.end()
+            self.position = word.end()
             return word.group()
-        raise _Broken(f"expected a key, found {self._found()}", self.at)
+        raise _SyntaxFault(f"expected a key, found {self._found()}", self.position)
 
     def _items(self, depth: int) -> list[Any]:
         items: list[Any] = []
-        self.at += 1
+        self.position += 1
         may_follow = False
         while True:
             sign = self._sign()
@@ -357,22 +357,22 @@ class _Reader:
                 if not may_follow:
                     self._note_loose("a comma without a value")
                 may_follow = False
-                self.at += 1
+                self.position += 1
                 continue
             may_follow = True
             if sign == "]":
-                self.at += 1
+                self.position += 1
                 return items
             items.append(self.value(depth + 1))
             if self._sign() not in {",", "]"}:
-                raise _Broken(f"expected ',' or ']' behind a value, found {self._found()}", self.at)
+                raise _SyntaxFault(f"expected ',' or ']' behind a value, found {self._found()}", self.position)
 
     def _string(self, quote: str) -> str:
-        match = _STRING[quote].match(self.text, self.at)
+        match = _STRING[quote].match(self.text, self.position)
         if match is None:
-            raise _Broken("a string is not closed", self.at)
-        raw, string_start = match.group(1), self.at
-        self.at = match.end()
+            raise _SyntaxFault("a string is not closed", self.position)
+        raw, string_start = match.group(1), self.position
+        self.position = match.end()
         return _clean(raw if "\\" not in raw else _ESCAPE.sub(lambda escape: self._escape(escape, string_start), raw))
 
     @staticmethod
@@ -381,32 +381,32 @@ class _Reader:
         if len(sign) > 1:
             return chr(int(sign[1:], 16))
         if sign not in _ESCAPES:
-            raise _Broken(f"unknown escape {match.group()!r} in a string", string_start + 1 + match.start())
+            raise _SyntaxFault(f"unknown escape {match.group()!r} in a string", string_start + 1 + match.start())
         return _ESCAPES[sign]
 
     def _bare(self) -> Any:
-        number = _NUMBER.match(self.text, self.at)
+        number = _NUMBER.match(self.text, self.position)
         if number:
-            self.at = number.end()
+            self.position = number.end()
             return self._number(number)
-        word = _WORD.match(self.text, self.at)
+        word = _WORD.match(self.text, self.position)
         if word and word.group() in _CONSTANTS:
-            self.at = word.end()
+            self.position = word.end()
             return _CONSTANTS[word.group()]
-        raise _Broken(f"expected a value, found {self._found()}", self.at)
+        raise _SyntaxFault(f"expected a value, found {self._found()}", self.position)
 
     @staticmethod
     def _number(match: re.Match[str]) -> int | float:
         try:
             value = int(match[1]) if match[2] is None and match[3] is None else float(match[1])
         except ValueError:  # more than 4,300 digits
-            raise _Broken("a number has too many digits", match.start()) from None
+            raise _SyntaxFault("a number has too many digits", match.start()) from None
         if isinstance(value, float) and math.isinf(value):
-            raise _Broken("a number is too large", match.start())
+            raise _SyntaxFault("a number is too large", match.start())
         return value
 
     def _found(self) -> str:
-        sign = self.text[self.at : self.at + 1]
+        sign = self.text[self.position : self.position + 1]
         return repr(_clean(sign)) if sign else "the end of the text"
 
 

@@ -16,18 +16,18 @@ import numpy.typing as npt
 from engine.codec import batch_consume_queue
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE, CqUnit, encode
-from engine.codec.cq_ext import END_MARK, KEPT_FREE, SMALLEST, CqExtUnit
+from engine.codec.cq_ext import END_MARK, MIN_UNIT_BYTES, RESERVED_TAIL_BYTES, CqExtUnit
 from engine.codec.cq_ext import encode as encode_ext
 from engine.codec.java import i64
 
 Int64 = npt.NDArray[np.int64]
 
 
-LARGEST_EXT = 32_767
+MAX_EXT_UNIT_BYTES = 32_767
 NO_ADDRESS = 1
 """Result of an ext put if the unit could not be stored: the entry keeps the plain tags code then."""
 _PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
-_MOST_OFFSET = 9_223_372_034_707_292_159
+_MAX_OFFSET = 9_223_372_034_707_292_159
 _MARK = END_MARK.to_bytes(2, "big", signed=True)
 
 
@@ -89,7 +89,7 @@ def put(queue: PlainQueue, physical_offset: int, size: int, tags_code: int, queu
     if physical_offset + size <= queue.max_physic_offset:
         return
     files, expected_position = queue.files, byte_of(queue_offset)
-    if not _ready(queue, queue_offset, expected_position):
+    if not _prepare_file(queue, queue_offset, expected_position):
         return
     old_end = queue.max_physic_offset
     queue.max_physic_offset = physical_offset + size
@@ -111,7 +111,7 @@ def put_run(queue: PlainQueue, end: Int64, queue_offset: Int64, entries: npt.NDA
         index = int(np.searchsorted(end, queue.max_physic_offset, "right"))
     while index < count:
         offset = int(queue_offset[index])
-        ready = _ready(queue, offset, byte_of(offset))
+        ready = _prepare_file(queue, offset, byte_of(offset))
         if ready and queue.files.end <= byte_of(offset):
             _append_run(queue, entries[index:], end[index:])
             return
@@ -120,7 +120,7 @@ def put_run(queue: PlainQueue, end: Int64, queue_offset: Int64, entries: npt.NDA
         index += 1
 
 
-def _ready(queue: PlainQueue, queue_offset: int, expected_position: int) -> bool:
+def _prepare_file(queue: PlainQueue, queue_offset: int, expected_position: int) -> bool:
     """Create the file for the next entry if needed; False if the queue already holds the entry."""
     files = queue.files
     if not files.starts:
@@ -193,10 +193,14 @@ class ExtQueue(Protocol):
 
 def put_ext(queue: ExtQueue, tags_code: int, store_timestamp: int, bit_map: bytes = b"") -> int:
     """Append a unit and return its address, or :data:`NO_ADDRESS`. Raises ``OSError``."""
-    size, files = SMALLEST + len(bit_map), queue.files
-    if size > LARGEST_EXT or size > files.file_size - KEPT_FREE or files.end + size > _MOST_OFFSET:
+    size, files = MIN_UNIT_BYTES + len(bit_map), queue.files
+    if size > MAX_EXT_UNIT_BYTES or size > files.file_size - RESERVED_TAIL_BYTES or files.end + size > _MAX_OFFSET:
         return NO_ADDRESS
-    if files.starts and not files.last_is_full and size > files.starts[-1] + files.file_size - files.end - KEPT_FREE:
+    if (
+        files.starts
+        and not files.last_is_full
+        and size > files.starts[-1] + files.file_size - files.end - RESERVED_TAIL_BYTES
+    ):
         files.write(files.end, _MARK)
         files.end = files.starts[-1] + files.file_size
     if files.last_is_full:

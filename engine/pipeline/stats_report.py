@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.tally import different, quantile
+from engine.codec.tally import estimate_distinct, quantile
 from engine.pipeline.stats import HOUR, OTHERS, Sum, Sums, span_ms
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _topics(groups: Groups, sketches: Sketches) -> list[Row]:
         row |= _sizes(one, mine) | {"badCrc": bad.messages if bad else 0}
         for name, kind in (("keys", "key"), ("uniqueKeys", "uniqueKey")):
             registers = sketches.get((kind, place, topic))
-            row[name] = different(registers) if registers is not None else None
+            row[name] = estimate_distinct(registers) if registers is not None else None
         rows.append(row)
     return sorted(rows, key=lambda row: (-row["bytes"], row["topic"] or "", row.get("store", "")))
 
@@ -211,7 +211,7 @@ def _total(sums: Sums, groups: Groups, files: list[Row]) -> Row:
     total["badCrc"] = sum(one.messages for one in groups["crc"].values())
     for name, kind in (("keys", "key"), ("uniqueKeys", "uniqueKey")):
         mine = [registers for (_, _, k, *_), registers in sums.sketches.items() if k == kind]
-        total[name] = different(np.maximum.reduce(mine)) if mine else None
+        total[name] = estimate_distinct(np.maximum.reduce(mine)) if mine else None
     total["firstHour"] = min(hours, default=None)
     total["lastHour"] = max(hours, default=None)
     return total

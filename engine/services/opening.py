@@ -1,6 +1,4 @@
-"""From files to a store that can be written: tables, recovery, offsets (docs/formats/recovery.md#order), and
-letting go of it all again.
-"""
+"""Open a store for writing: tables, recovery, offsets (docs/formats/recovery.md#order), and close it again."""
 
 from __future__ import annotations
 
@@ -38,9 +36,11 @@ _log = logging.getLogger(__name__)
 
 
 def refuse_undecoded(root: Path) -> None:
-    """Raise :class:`Undecoded` where the store at ``root`` has a part that is recognised and not decoded: what writes
-    into such a store leaves that part behind, or builds a second one beside it. Every writer goes through here.
-    Raises :class:`CannotRead` where a folder could not be looked into: such a part may be there.
+    """Raise :class:`Undecoded` if the store at ``root`` has a part that is recognised and not decoded.
+
+    A writer would leave that part behind, or build a second one beside it, so every writer calls this. Raises
+    :class:`CannotRead` if a folder could not be examined: such a part may be in it.
+
     """
     reading = Reading()
     part = in_the_way_of_writing(find_undecoded(ReadingListing(reading, root)))
@@ -64,7 +64,7 @@ def refuse_linked_files(folders: Iterable[Path], disk: Disk) -> None:
 
 
 class _Files:
-    """Files of a store that is opened for writing, as :mod:`engine.store.written_release` asks for them."""
+    """Files of a store that is opened for writing, for :mod:`engine.store.written_release`."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -80,7 +80,7 @@ class _Files:
 
 
 def written_by(paths: StorePaths, disk: Disk) -> Release:
-    """The release that seems to have written the store at ``paths``, the newest for a new one. Raises ``OSError``."""
+    """Return the release that probably wrote the store at ``paths``, the newest for a new store. Raises ``OSError``."""
     if not disk.exists(paths.root):
         return NEWEST
     written = written_release.guess(paths, _Files(disk))
@@ -90,20 +90,21 @@ def written_by(paths: StorePaths, disk: Disk) -> Release:
 def take_lock(
     paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release, *, empty_log: bool = False
 ) -> DiskLock:
-    """The locks of every folder that is written. Where that would make the store's lock file, the store is looked at
-    before: one that :func:`load` refuses stays as it is.
+    """Take the locks of every folder that is written.
 
-    Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`, :class:`LinkedFile`,
-    ``OSError``, and :class:`engine.store_folders.OutsidePath` where the configuration leads out of the store.
+    If that would create the store's lock file, the store is examined first, so that a store that :func:`load`
+    refuses stays unchanged. Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`,
+    ``OSError``, and :class:`engine.store_folders.OutsidePath` if the configuration leads out of the store.
+
     """
     folders = settle_folders(paths.root, config)
     folders.refuse_outside()
     refuse_undecoded(paths.root)
     refuse_linked_files(folders.written, disk)
     if not empty_log and not disk.exists(paths.lock) and disk.exists(paths.root):
-        found = without_log(paths, config, disk, like)
-        if found is not None:
-            raise LogIsEmpty(found)
+        empty_log_note = without_log(paths, config, disk, like)
+        if empty_log_note is not None:
+            raise LogIsEmpty(empty_log_note)
     return lock_folders(paths, config, disk)
 
 
@@ -120,33 +121,34 @@ class _Locks:
 
 def lock_folders(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> DiskLock:
     """Take the lock of the store and of every other folder that is written, or none. Raises
-    :class:`engine.errors.StoreLocked`, ``OSError``, and :class:`engine.store_folders.OutsidePath` where a part of the
-    store is a link into another one.
+    :class:`engine.errors.StoreLocked`, ``OSError``.
     """
     refuse_links_into_another_store(paths.root)
-    taken: list[DiskLock] = []
+    locks: list[DiskLock] = []
     try:
         for path in lock_files(paths.root, config):
-            taken.append(disk.lock(path))
+            locks.append(disk.lock(path))
     except BaseException:
-        _Locks(taken).release()
+        _Locks(locks).release()
         raise
-    return taken[0] if len(taken) == 1 else _Locks(taken)
+    return locks[0] if len(locks) == 1 else _Locks(locks)
 
 
 def without_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release) -> EmptyLog | None:
-    """Who knows of messages that the log of a store does not hold; None where nothing is missed. Nothing is written."""
+    """Return the files that know of messages that the store's log does not hold; None if nothing is missing. Nothing
+    is written.
+    """
     return recovery.without_log(load_source.source(paths, config, disk), like)
 
 
 def note_empty_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release) -> None:
-    """Note what is still missed after the word for it was given and carried out, so that the next start does not ask;
-    where nothing is, the note goes.
+    """Record what is still missing after the user's consent was carried out, so that the next start does not ask;
+    delete the record if nothing is.
     """
-    unsaid = replace(load_source.source(paths, config, disk), said=None)
-    left = recovery.without_log(unsaid, like)
-    if left is not None:
-        disk.write_file(paths.empty_log_said, left.note, sync=True)
+    source = replace(load_source.source(paths, config, disk), said=None)
+    missing = recovery.without_log(source, like)
+    if missing is not None:
+        disk.write_file(paths.empty_log_said, missing.note, sync=True)
     elif disk.exists(paths.empty_log_said):
         disk.delete(paths.empty_log_said)
 
@@ -159,10 +161,11 @@ def load(
     empty_log: bool = False,
     progress: recovery_apply.Progress | None = None,
 ) -> RecoveryPlan:
-    """Load and recover as a broker would; the plan that was carried out. The caller holds the store's lock.
+    """Load and recover as a broker would; returns the plan that was carried out. The caller holds the store's lock.
 
-    Raises :class:`engine.errors.StoreError` where a broker would not start, or the log is gone beside files that know
-    it (but with ``empty_log``), ``OSError``.
+    Raises :class:`engine.errors.StoreError` if a broker would not start, or if the log is missing beside files
+    that know of it (unless ``empty_log``), and ``OSError``.
+
     """
     parts.tables.load()
     parts.checkpoint.load()
@@ -176,7 +179,7 @@ def load(
     if plan.empty_log is not None or source.said is not None:
         note_empty_log(parts.paths, parts.config, parts.disk, parts.like)
     if plan.exit == "abnormal":
-        _flush_what_was_found(parts, services, plan.start_offset)
+        _flush_from(parts, services, plan.start_offset)
     parts.commit_log.queue_offsets.load(parts.queues.offsets())
     if parts.index is not None:
         parts.commit_log.before_first = partial(parts.index.cut, max(plan.end_offset, 0))
@@ -188,9 +191,9 @@ def load(
     return plan
 
 
-def _flush_what_was_found(parts: StoreParts, services: StoreServices, start: int) -> None:
-    """After a crash of the process alone the log may be in the page cache only: what readers will see has to be on
-    disk first, whatever the positions say.
+def _flush_from(parts: StoreParts, services: StoreServices, start: int) -> None:
+    """Flush everything behind ``start``. After a crash of the process alone the log may only be in the page cache:
+    what readers will see must be on disk first, whatever the positions say.
     """
     parts.queues.distrust()
     files = parts.files
@@ -201,8 +204,8 @@ def _flush_what_was_found(parts: StoreParts, services: StoreServices, start: int
     services.log.flush_all()
 
 
-def heed_flags(parts: StoreParts) -> None:
-    """Refuse puts while a flag says so; a slave takes only what its master has."""
+def apply_flags(parts: StoreParts) -> None:
+    """Let the flags refuse puts; a slave accepts only its master's bytes."""
     refused, log, flags = PutMessageStatus.SERVICE_NOT_AVAILABLE, parts.commit_log, parts.flags
     if parts.config.broker_role == "SLAVE" and not parts.config.duplication_enable:
         log.follow()
@@ -210,18 +213,21 @@ def heed_flags(parts: StoreParts) -> None:
 
 
 def end(parts: StoreParts, services: StoreServices, abort: AbortFile | None) -> None:
-    """Take nothing any more, flush, dispatch what is there, write checkpoint and tables; ``abort`` is deleted where all
-    of that worked. Without ``abort`` nothing is written. No service steps when this returns, or raises ``OSError``.
+    """Accept nothing any more, flush, dispatch the remaining units, write checkpoint and tables; delete ``abort`` if
+    all of that worked.
+
+    Without ``abort`` nothing is written. No service runs when this returns or raises ``OSError``.
+
     """
     parts.commit_log.close()
     try:
         if abort is not None:
-            _end_in_order(parts, services, abort)
+            _end_normally(parts, services, abort)
     finally:
         services.abandon()
 
 
-def _end_in_order(parts: StoreParts, services: StoreServices, abort: AbortFile) -> None:
+def _end_normally(parts: StoreParts, services: StoreServices, abort: AbortFile) -> None:
     services.shutdown()
     if not parts.flags.writeable:
         _log.warning("the store may be wrong, abort stays: %s", parts.flags.why)
@@ -231,8 +237,8 @@ def _end_in_order(parts: StoreParts, services: StoreServices, abort: AbortFile) 
         abort.delete()
 
 
-def let_go(parts: StoreParts) -> None:
-    """Give back files, maps and buffers; nothing is written. Raises ``OSError`` of the first that refuses."""
+def close_files(parts: StoreParts) -> None:
+    """Release files, maps and buffers; nothing is written. Raises the first ``OSError``."""
     parts.files.close()
     parts.queues.close()
     if parts.index is not None:

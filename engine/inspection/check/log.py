@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.crc import hex_crc
 from engine.codec.message import Unit
-from engine.codec.salvage import Wrong
+from engine.codec.salvage import FieldFault
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.check.clock import Clock
 from engine.inspection.check.places import Span, Spans, between
@@ -453,10 +453,10 @@ class LogCheck:
         wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
         evidence[HAPPENED] = causes.of_stretch(data, span.start, size, [one.field for one in wrong])
         if wrong and wrong[0].is_overflow:
-            length = wrong[0].would_be or 0
-            evidence[HAPPENED] = causes.of_overflow(span.start, wrong[0].says, length)
+            length = wrong[0].likely or 0
+            evidence[HAPPENED] = causes.of_overflow(span.start, wrong[0].stored, length)
             text = f"The message here has {length:,} bytes of properties: their 16-bit length overflowed and says "
-            text += f"{wrong[0].says:,}; its body is whole"
+            text += f"{wrong[0].stored:,}; its body is whole"
             command = f"storescope copy {STORE} NEW"
             return catalogue.CL01.found(text, file, span.start, evidence, kind="overflow", command=command)
         zeros = zero_pages(data, span.start)
@@ -491,7 +491,7 @@ class LogCheck:
     def _bytes(self, span: Span) -> bytes:
         return self._store.log.read(span.start, min(span.end - span.start, MOST_READ))
 
-    def _wrong_fields(self, span: Span) -> Sequence[Wrong]:
+    def _wrong_fields(self, span: Span) -> Sequence[FieldFault]:
         """What is wrong with the one unit that stands in a broken place."""
         lost = lost_units(self._store, span.start, span.end - span.start)
         return lost[0].wrong if len(lost) == 1 else ()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from made_stores import unit_bytes
 from raw_units import raw_unit
 
-from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, decode, measure, parts
+from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, check_frame, decode, list_fields
 from engine.codec.salvage import Entry, salvage, salvage_overwritten, shorten
 from engine.codec.unit_flavours import MAGICS
 
@@ -37,14 +37,14 @@ def units(draw: st.DrawFn) -> bytes:
 
 def spoiled(raw: bytes, field: str, number: int) -> bytes | None:
     """``raw`` with another value in ``field``; None where that is a whole unit, of either version."""
-    part = next(one for one in parts(raw) if one.name == field)
+    part = next(one for one in list_fields(raw) if one.name == field)
     data = bytearray(raw)
     value = int.from_bytes(raw[part.position : part.position + part.length], "big") ^ number
     if field == "sysFlag":
         value = int.from_bytes(raw[36:40], "big") ^ (BORN_HOST_V6, STORE_HOST_V6, 48)[number % 3]
     data[part.position : part.position + part.length] = (value % (1 << 8 * part.length)).to_bytes(part.length, "big")
     magics = [data[4:8]] if field == "magicCode" else [struct.pack(">I", one) for one in MAGICS]
-    whole = any(isinstance(measure(data[:4] + magic + data[8:], 0, len(data)), Frame) for magic in magics)
+    whole = any(isinstance(check_frame(data[:4] + magic + data[8:], 0, len(data)), Frame) for magic in magics)
     return None if whole or bytes(data) == raw else bytes(data)
 
 
@@ -68,12 +68,12 @@ def test_one_wrong_field_is_found_and_the_rest_holds(raw: bytes, field: str, num
         assert (told.unit.body, told.unit.properties) == (true.body, true.properties)
         (wrong,) = told.wrong
         assert wrong.field == field
-        position = next(one.position for one in parts(raw) if one.name == field)
-        assert wrong.would_be == int.from_bytes(raw[position : position + _width(raw, field)], "big")
+        position = next(one.position for one in list_fields(raw) if one.name == field)
+        assert wrong.likely == int.from_bytes(raw[position : position + _width(raw, field)], "big")
 
 
 def _width(raw: bytes, field: str) -> int:
-    return next(one.length for one in parts(raw) if one.name == field)
+    return next(one.length for one in list_fields(raw) if one.name == field)
 
 
 def test_one_version_that_became_the_other_is_told_from_a_wrong_length() -> None:
@@ -98,7 +98,7 @@ def test_of_two_hosts_the_long_one_is_told_by_the_times() -> None:
         struct.pack_into(">i", data, 36, BORN_HOST_V6 | STORE_HOST_V6)
         told = salvage(bytes(data), BASE, (len(raw),))
         assert told is not None
-        assert [one.would_be for one in told.wrong] == [flag]
+        assert [one.likely for one in told.wrong] == [flag]
 
 
 @settings(derandomize=True)
@@ -132,7 +132,7 @@ def test_what_is_wrong_says_what_it_would_be() -> None:
     struct.pack_into(">iI", raw, 0, 77, 0x1234)
     told = salvage(bytes(raw), BASE)
     assert told is not None
-    assert [(one.field, one.says, one.would_be) for one in told.wrong] == [
+    assert [(one.field, one.stored, one.likely) for one in told.wrong] == [
         ("totalSize", 77, len(raw)),
         ("magicCode", 0x1234, MAGICS[0]),
     ]
@@ -164,7 +164,7 @@ def test_properties_whose_16_bit_length_overflowed_leave_the_message_whole(lengt
     assert (found.unit.topic, found.unit.queue_offset, found.unit.body) == ("Orders", 7, b"one cup of tea")
     assert found.unit.properties["note"] == "c" * len(text["note"])
     (wrong,) = found.wrong
-    assert (wrong.field, wrong.would_be, wrong.is_overflow) == ("propertiesLength", length, True)
+    assert (wrong.field, wrong.likely, wrong.is_overflow) == ("propertiesLength", length, True)
     shortened = shorten(bytes(raw), found)
     unit = decode(shortened.data, 0, 0)
     assert (shortened.left_out, unit.size, unit.crc) == (("note",), len(shortened.data), "ok")
