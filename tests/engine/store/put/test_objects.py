@@ -128,16 +128,16 @@ def test_what_was_written_counts_whatever_interrupts(tmp_path) -> None:
     compiled = put.log.compiled_put()
     for _ in range(5):
         put.log.put_message(Message("T", b"x"))
-    write = compiled.one
+    write = compiled.put_one
 
     def interrupted(message: Message) -> int:
         write(message)
         raise KeyboardInterrupt
 
-    compiled.one = interrupted
+    compiled.put_one = interrupted
     with pytest.raises(KeyboardInterrupt):
         put.log.put_message(Message("T", b"y"))
-    compiled.one = write
+    compiled.put_one = write
     result = put.log.put_message(Message("T", b"z"))
     found = [(unit.body, unit.queue_offset) for unit in put.units()]
     assert found == [*((b"x", number) for number in range(5)), (b"y", 5), (b"z", 6)]
