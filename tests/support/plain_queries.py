@@ -11,13 +11,13 @@ from engine.codec import index_query
 @contextmanager
 def plain() -> Iterator[None]:
     """No compiled twin is there, or gets loaded by counting keys."""
-    loaded = index_query.TwinState
-    ready, asked = loaded.twin, loaded.asked
-    loaded.twin, loaded.asked = None, -(1 << 40)
+    state = index_query.TwinState
+    twin, keys_without_twin = state.twin, state.keys_without_twin
+    state.twin, state.keys_without_twin = None, -(1 << 40)
     try:
         yield
     finally:
-        loaded.twin, loaded.asked = ready, asked
+        state.twin, state.keys_without_twin = twin, keys_without_twin
 
 
 @contextmanager

@@ -85,6 +85,6 @@ def test_whoever_waits_hears_when_functions_are_compiled(monkeypatch: pytest.Mon
     monkeypatch.setattr(machine_code_build, "on_compiling", heard.append)
     monkeypatch.setattr(machine_code_build, "import_compiled", lambda _module: heard.append("compile"))
     monkeypatch.setitem(machine_code.FUNCTIONS, "made", ())
-    monkeypatch.setattr(machine_code_build.compiled_cache, "keep", lambda *_kept: None)
+    monkeypatch.setattr(machine_code_build.compiled_cache, "save", lambda *_kept: None)
     machine_code_build.build("made")
     assert heard == [True, "compile", False]

@@ -423,7 +423,7 @@ def test_what_is_asked_of_bytes_is_what_python_says(texts, sought, how):
         "startswith": lambda text: text.startswith(sought),
         "endswith": lambda text: text.endswith(sought),
     }
-    assert held.ask(how, sought).tolist() == [int(tests[how](text)) for text in texts]
+    assert held.match(how, sought).tolist() == [int(tests[how](text)) for text in texts]
     keys = [[key for key in text.split(b" ") if key] for text in texts]
     expected = [-1 if not each else int(any(tests[how](key) for key in each)) for each in keys]
-    assert held.ask(how, sought, keys=True).tolist() == expected
+    assert held.match(how, sought, keys=True).tolist() == expected
