@@ -155,7 +155,7 @@ def test_a_run_of_units_is_the_units_one_by_one(many, shared, crc, host) -> None
     body = b"".join(batch.encode_member(*one) for one in many)
     whole = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
     run = UnitRun(whole, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
-    data, offsets = run.at(40, 1000, 99)
+    data, offsets = run.place(40, 1000, 99)
     expected = b""
     for number, (flag, content, own) in enumerate(many):
         raw = joined_properties(own, shared)
