@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.inspection.check.tables import is_of_a_broker
+from engine.inspection.broker_traces import is_of_a_broker
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table, table_topics
 from engine.rules.dispatch_rules import TopicsKnown

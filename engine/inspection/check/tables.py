@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from engine.codec.config_tables import BACKUP, Table
-from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.codec.message import Unit
 from engine.errors import CannotRead
 from engine.inspection import tables as table_rows
+from engine.inspection.broker_traces import MOST_NAMED, BrokerTraces
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import look_at_tables, read_backup
+from engine.inspection.tables import read_backup
 from engine.releases import of
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
-from engine.rules.system_names import CLUSTER_PROPERTY, DLQ, LMQ, RETRY, is_system_group
-from engine.rules.undecoded import TABLE_SUBJECTS
+from engine.rules.system_names import LMQ, RETRY, is_system_group
 
-MOST_UNITS = 64
-MOST_NAMED = 20
 MOST_LOOKED_AT = 256
 """Messages of a retry queue, the newest, that are asked how often they came back."""
 PERIODIC = ("consumerFilter.json", "consumerOrderInfo.json")
@@ -68,109 +64,34 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     yield from thrown_filters(store)
 
 
-def is_of_a_broker(store: StoreSnapshot) -> bool:
-    """Whether a whole broker wrote the store: it had a table of its topics. Raises :class:`CannotRead`."""
-    seen = _Seen(store)
-    return not seen.without_tables or bool(seen.witnesses)
-
-
 def _whole_tables(store: StoreSnapshot) -> Iterator[Finding]:
     assert store.paths is not None
-    seen = _Seen(store)
-    if seen.without_tables:
-        yield from _no_tables(store, seen)
+    traces = BrokerTraces(store)
+    if traces.without_tables:
+        yield from _no_tables(store, traces)
         return
-    for name, table in seen.tables.items():
-        if name in seen.in_rocksdb:
+    for name, table in traces.tables.items():
+        if name in traces.in_rocksdb:
             continue
         if table.main.state in ("missing", "empty"):
-            yield from _gone(store, seen, table)
+            yield from _gone(store, traces, table)
         elif name in OFFSETS and table.used == "main":
             yield from _behind_backup(store, table)
 
 
-@dataclass
-class _Seen:
-    """What a store shows of the broker that wrote it."""
-
-    store: StoreSnapshot
-
-    @cached_property
-    def tables(self) -> dict[str, Table]:
-        return {table.name: table for table in look_at_tables(self.store)}
-
-    @cached_property
-    def in_rocksdb(self) -> frozenset[str]:
-        """Tables that the broker keeps in a RocksDB."""
-        return frozenset(name for name, what in TABLE_SUBJECTS.items() if self.store.undecoded_part(what) is not None)
-
-    @cached_property
-    def there(self) -> frozenset[str]:
-        """Tables of which the file or its ``.bak`` is there, whatever is in it."""
-        return frozenset(
-            name
-            for name, table in self.tables.items()
-            if table.main.state != "missing" or (table.bak is not None and table.bak.state != "missing")
-        )
-
-    @property
-    def without_tables(self) -> bool:
-        """No table is there. The delays alone are what a driven store of 4.9 writes as well."""
-        return not (self.there - {"delayOffset.json"} or self.in_rocksdb)
-
-    @cached_property
-    def witnesses(self) -> list[str]:
-        """What only a whole broker leaves behind, in words."""
-        assert self.store.paths is not None
-        marked = self._marked()
-        if not marked:
-            return []  # a driven store may have any topic
-        bear = "bears" if marked == 1 else "bear"
-        found = [f"{marked:,} of the first units {bear} a broker's mark ({CLUSTER_PROPERTY})"]
-        if self.store.reading.exists(self.store.paths.timerwheel):
-            found.append("timerwheel")
-        made = [name for name in self.store.topics() if name.startswith((RETRY, DLQ))]
-        return found + [f"topic {name}" for name in made[:MOST_NAMED]]
-
-    def _marked(self) -> int:
-        """How many of the first units a whole broker has taken in."""
-        marked = seen = 0
-        for item in self.store.units(crc=False):
-            if isinstance(item, Unit):
-                seen += 1
-                marked += CLUSTER_PROPERTY in item.properties
-                if seen >= MOST_UNITS:
-                    break
-        return marked
-
-    @cached_property
-    def delayed(self) -> list[str]:
-        """Queues of delayed messages that have entries."""
-        queues = self.store.topics().get(SCHEDULE_TOPIC, {})
-        return [f"{SCHEDULE_TOPIC}/{number}" for number, queue in queues.items() if queue.raw_end > 0]
-
-    @cached_property
-    def groups(self) -> list[str]:
-        """Groups of clients that other tables know."""
-        found = {row.group for row in table_rows.offsets(self.store) if not is_system_group(row.group)}
-        names = table_rows.topics(self.store)
-        found |= {name.removeprefix(RETRY) for name in names or () if name.startswith(RETRY)}
-        return sorted(found)
-
-
-def _no_tables(store: StoreSnapshot, seen: _Seen) -> Iterator[Finding]:
+def _no_tables(store: StoreSnapshot, traces: BrokerTraces) -> Iterator[Finding]:
     assert store.paths is not None
-    if not seen.witnesses:
+    if not traces.witnesses:
         return
     folder = store.paths.config
     text = "There are no tables below config, and a broker wrote this store: topics, groups and all offsets are gone"
-    evidence = {"expected": "the tables of a broker", "found": "none", "witnesses": seen.witnesses}
+    evidence = {"expected": "the tables of a broker", "found": "none", "witnesses": traces.witnesses}
     evidence[HAPPENED] = "all tables below config are gone: they were deleted or not copied with the store"
     command = f"cp -r REPLICA/config/. {STORE}/config/"
     yield catalogue_tables.CF03.found(text, str(folder), None, evidence, command=command)
 
 
-def _gone(store: StoreSnapshot, seen: _Seen, table: Table) -> Iterator[Finding]:
+def _gone(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> Iterator[Finding]:
     assert store.paths is not None
     path = str(store.paths.config / table.name)
     how = "is gone" if table.main.state == "missing" else "is empty (0 bytes)"
@@ -184,7 +105,7 @@ def _gone(store: StoreSnapshot, seen: _Seen, table: Table) -> Iterator[Finding]:
         return
     if table.used == "nothing":  # the .bak cannot be parsed: CF01 says so
         return
-    witnesses = _witnesses(store, seen, table)
+    witnesses = _witnesses(store, traces, table)
     if not witnesses:
         return
     backup = "there is no .bak" if table.bak is None or table.bak.state == "missing" else "so is its .bak"
@@ -192,7 +113,7 @@ def _gone(store: StoreSnapshot, seen: _Seen, table: Table) -> Iterator[Finding]:
     evidence: dict[str, Any] = {"expected": "a table", "found": table.main.complaint, "witnesses": witnesses}
     evidence[HAPPENED] = happened
     if table.name == "subscriptionGroup.json":
-        evidence["groups"] = seen.groups[:MOST_NAMED]
+        evidence["groups"] = traces.groups[:MOST_NAMED]
     lighter: Severity | None = None if table.name in GRAVE and store.lock_state != "held" else "note"
     command = f"cp REPLICA/config/{table.name} {STORE}/config/"
     yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, command=command)
@@ -208,15 +129,15 @@ def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Findi
     return catalogue_tables.CF03.found(text, path, None, evidence, kind="backup", command=command)
 
 
-def _witnesses(store: StoreSnapshot, seen: _Seen, table: Table) -> list[str]:
+def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list[str]:
     """What shows that the table was there; [] where nothing does."""
     if table.main.state == "empty":
         return [f"{table.main.name} has 0 bytes, a broker writes at least {{}}"]
     if table.bak is not None and table.bak.state == "empty":
         return [f"{table.bak.name} has 0 bytes, a broker writes at least {{}}"]
-    others = sorted(seen.there - {"delayOffset.json"})
-    periodic = [name for name in PERIODIC if name in seen.there]
-    if not periodic and not seen.witnesses:
+    others = sorted(traces.there - {"delayOffset.json"})
+    periodic = [name for name in PERIODIC if name in traces.there]
+    if not periodic and not traces.witnesses:
         return []
     if not store.abort:
         periodic = periodic or others
@@ -224,11 +145,11 @@ def _witnesses(store: StoreSnapshot, seen: _Seen, table: Table) -> list[str]:
         case "topics.json":
             return others
         case "consumerOffset.json":
-            return [] if "lmqConsumerOffset.json" in seen.there else periodic
+            return [] if "lmqConsumerOffset.json" in traces.there else periodic
         case "subscriptionGroup.json":
-            return [f"group {name}" for name in seen.groups[:MOST_NAMED]]
+            return [f"group {name}" for name in traces.groups[:MOST_NAMED]]
         case "delayOffset.json":
-            return seen.delayed[:MOST_NAMED] if periodic else []
+            return traces.delayed[:MOST_NAMED] if periodic else []
     return []
 
 

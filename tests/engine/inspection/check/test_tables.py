@@ -289,7 +289,7 @@ def test_no_name_of_a_group_is_left_where_groups_are_hidden(store, capsys):
 
 def test_one_unit_bears_a_brokers_mark(store, monkeypatch):
     root = store()
-    monkeypatch.setattr("engine.inspection.check.tables._Seen._marked", lambda _: 1)
+    monkeypatch.setattr("engine.inspection.broker_traces.BrokerTraces._marked", lambda _: 1)
     shutil.rmtree(root / "config")
     assert only(root).evidence["witnesses"][0] == "1 of the first units bears a broker's mark (CLUSTER)"
 

@@ -1,0 +1,97 @@
+"""Traces that a broker left in a store: tables, marks of units, files and topics.
+
+A store that was driven without a broker has none of them, so nothing there was lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.codec.config_tables import Table
+from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.inspection import tables as table_rows
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import look_at_tables
+from engine.rules.system_names import CLUSTER_PROPERTY, DLQ, RETRY, is_system_group
+from engine.rules.undecoded import TABLE_SUBJECTS
+
+MOST_UNITS = 64
+MOST_NAMED = 20
+
+
+@dataclass
+class BrokerTraces:
+    """Traces that a broker left in a store: its tables, and marks of units, files and topics."""
+
+    store: StoreSnapshot
+
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        return {table.name: table for table in look_at_tables(self.store)}
+
+    @cached_property
+    def in_rocksdb(self) -> frozenset[str]:
+        """Tables that the broker keeps in a RocksDB."""
+        return frozenset(
+            name for name, subject in TABLE_SUBJECTS.items() if self.store.undecoded_part(subject) is not None
+        )
+
+    @cached_property
+    def there(self) -> frozenset[str]:
+        """Tables whose file or ``.bak`` exists, whatever its content."""
+        return frozenset(
+            name
+            for name, table in self.tables.items()
+            if table.main.state != "missing" or (table.bak is not None and table.bak.state != "missing")
+        )
+
+    @property
+    def without_tables(self) -> bool:
+        """True without any table. A store of 4.9 without a broker writes the table of delays, too."""
+        return not (self.there - {"delayOffset.json"} or self.in_rocksdb)
+
+    @cached_property
+    def witnesses(self) -> list[str]:
+        """Traces that only a whole broker leaves, in words."""
+        assert self.store.paths is not None
+        marked = self._marked()
+        if not marked:
+            return []  # a driven store may have any topic
+        bear = "bears" if marked == 1 else "bear"
+        witnesses = [f"{marked:,} of the first units {bear} a broker's mark ({CLUSTER_PROPERTY})"]
+        if self.store.reading.exists(self.store.paths.timerwheel):
+            witnesses.append("timerwheel")
+        group_topics = [name for name in self.store.topics() if name.startswith((RETRY, DLQ))]
+        return witnesses + [f"topic {name}" for name in group_topics[:MOST_NAMED]]
+
+    def _marked(self) -> int:
+        """Return how many of the first units bear the mark of a whole broker."""
+        marked = units = 0
+        for item in self.store.units(crc=False):
+            if isinstance(item, Unit):
+                units += 1
+                marked += CLUSTER_PROPERTY in item.properties
+                if units >= MOST_UNITS:
+                    break
+        return marked
+
+    @cached_property
+    def delayed(self) -> list[str]:
+        """Queues of delayed messages that have entries."""
+        queues = self.store.topics().get(SCHEDULE_TOPIC, {})
+        return [f"{SCHEDULE_TOPIC}/{number}" for number, queue in queues.items() if queue.raw_end > 0]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Groups of clients that other tables know."""
+        groups = {row.group for row in table_rows.offsets(self.store) if not is_system_group(row.group)}
+        names = table_rows.topics(self.store)
+        groups |= {name.removeprefix(RETRY) for name in names or () if name.startswith(RETRY)}
+        return sorted(groups)
+
+
+def is_of_a_broker(store: StoreSnapshot) -> bool:
+    """Return whether a whole broker wrote the store: it has tables, or traces of them. Raises :class:`CannotRead`."""
+    traces = BrokerTraces(store)
+    return not traces.without_tables or bool(traces.witnesses)
