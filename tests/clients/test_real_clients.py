@@ -59,7 +59,7 @@ def test_real_clients_are_told_the_same_by_both_name_servers(namesrv, release, t
     if not request.config.getoption("--clients-full"):
         return
     options = ("--namesrv-port", real_cluster.free_port(), "--port", port, "--small", "--for", "orders")
-    with real_cluster.real(tmp_path / "theirs", *options, release=release) as said:
+    with real_cluster.real(tmp_path / "theirs", *options, release=release, clean_end=True) as said:
         real_cluster.traffic("orders", 2, tmp_path / "told-theirs", said["namesrv"], release)
     status, difference = real_cluster.same(tmp_path / "told-theirs", tmp_path / "told-ours")
     assert status == 0, difference[:4000]

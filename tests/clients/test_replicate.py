@@ -37,7 +37,7 @@ def ended(process: subprocess.Popen[bytes]) -> int:
 def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
-    with real_cluster.real(tmp_path / "real", *options) as said:
+    with real_cluster.real(tmp_path / "real", *options, clean_end=True) as said:
         sending = ["bash", str(SPEED), "5.3.3", said["namesrv"], "send", "4", "4"]
         clients = subprocess.Popen(sending, stdout=subprocess.DEVNULL, env=real_cluster.environment())
         first = following(said["ha"], copy)
@@ -65,7 +65,7 @@ def test_a_real_master_without_a_message_is_waited_for(tmp_path: Path) -> None:
     """
     copy, last = tmp_path / "copy", tmp_path / "last"
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
-    with real_cluster.real(tmp_path / "real", *options) as said:
+    with real_cluster.real(tmp_path / "real", *options, clean_end=True) as said:
         waiting = [following(said["ha"], copy), following(said["ha"], last, "--last-file")]
         assert ended(following(said["ha"], tmp_path / "none", "--until-caught-up")) == 0  # after a heartbeat, 5 s
         assert all(one.poll() is None for one in waiting)

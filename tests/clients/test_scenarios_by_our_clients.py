@@ -85,7 +85,7 @@ def test_beside_a_real_broker(release: str, scenario: str, tmp_path: Path) -> No
     """With RocketMQ's own broker of either release."""
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(
-        tmp_path / "real", *ports, "--small", "--for", scenario, "--seed", 2, release=release
+        tmp_path / "real", *ports, "--small", "--for", scenario, "--seed", 2, release=release, clean_end=True
     ) as said:
         traffic = OurTraffic(said["namesrv"], said["broker"], scenario, 2, release, tmp_path)
         asyncio.run(drive(traffic))

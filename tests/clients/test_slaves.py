@@ -62,7 +62,7 @@ def test_a_real_slave_has_our_bytes_and_our_tables(tmp_path: Path) -> None:
         said = json.loads(process.stdout.readline())
         sent(said["namesrv"])
         options = ("--namesrv", said["namesrv"], "--port", real_cluster.free_port(), "--slave-of", said["brokerName"])
-        with real_cluster.real(tmp_path / "slave", *options, "--small") as slave:
+        with real_cluster.real(tmp_path / "slave", *options, "--small", clean_end=True) as slave:
             theirs = Path(slave["store"]) / "commitlog"
             wait_for_same_end(store / "commitlog", theirs)
             for _ in range(10):  # on a busy machine a client that has two seconds may not fill a file

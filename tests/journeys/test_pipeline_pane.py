@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -151,7 +152,9 @@ def test_row_74_parquet_by_topic_and_day_is_said_in_numbers_before_it_is_written
         assert walker.find(QComboBox, "pipeline.format").currentText() == "Parquet, by topic and day"
         walker.find(QPushButton, "pipeline.command").click()
         path = walker.window.session.path
-        assert walker.clipboard == f"storescope pipeline export --out {tmp_path / 'parquet'} {path}"
+        assert walker.clipboard == shlex.join(
+            ["storescope", "pipeline", "export", "--out", str(tmp_path / "parquet"), str(path)]
+        )
         said = [
             lines.progress("export", "writing rows", [lines.stage(0, 4, 4)], 9000, 4 << 20, 4 << 20),
             lines.summary("export", units=9000, bytes=4 << 20, out=str(tmp_path / "parquet"), bytesWritten=1 << 20),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_row_72_operations_are_logged_with_their_command_lines(run: Run, walker:
         walker.find(QPushButton, "operations.all").click()
         assert "storescope units" in walker.clipboard
         assert "--where 'size > 900'" in walker.clipboard
-        assert f"storescope view {walker.window.session.path} --at queue" in walker.clipboard
+        assert f"storescope view {shlex.quote(str(walker.window.session.path))} --at queue" in walker.clipboard
         walker.find(QDialog, "operations.box").reject()
 
     run(walk())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,9 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         assert walker.window.view == "log"
         await walker.act("go.back")
         await walker.act("copy.out")
-        assert walker.clipboard.startswith(f"storescope copy {orders} NEW --where 'physicalOffset == ")
+        assert walker.clipboard.startswith(
+            f"storescope copy {shlex.quote(str(orders))} NEW --where 'physicalOffset == "
+        )
         assert await ask(walker, "no-such-key") == ["neverSeen"]
         assert life.isHidden()
         await walker.act("copy.out")

@@ -134,10 +134,10 @@ class Churn:
 
 async def drive(window: Any) -> None:
     """Serve, look, churn and measure; leave everything closed."""
-    cluster_model.KEPT = max(round(cluster_model.KEPT * SHARE), 20)
-    cluster_model.MOST_MOMENTS = max(round(cluster_model.MOST_MOMENTS * SHARE / 2), 20)
-    deliveries.KEPT_MS = max(round(deliveries.KEPT_MS * SHARE), 2_000)
-    deliveries.MOST_SHARED = max(round(deliveries.MOST_SHARED * SHARE / 2), 20)
+    cluster_model.MAX_READINGS = max(round(cluster_model.MAX_READINGS * SHARE), 20)
+    cluster_model.MAX_MOMENTS = max(round(cluster_model.MAX_MOMENTS * SHARE / 2), 20)
+    deliveries.MAX_AGE_MS = max(round(deliveries.MAX_AGE_MS * SHARE), 2_000)
+    deliveries.MAX_REBALANCES = max(round(deliveries.MAX_REBALANCES * SHARE / 2), 20)
     window.settings.lab_folder = FIGURES.parent / "lab"
     assert await window.lab.start(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
     lab = window.lab.session
@@ -174,7 +174,7 @@ async def drive(window: Any) -> None:
         "end": resident(),
         "beside": {name: (beside[name], size) for name, size in own_memory().items() if name in beside},
         "minutes": minutes,
-        "bounds": {"readings": cluster_model.KEPT, "deliveries_ms": deliveries.KEPT_MS},
+        "bounds": {"readings": cluster_model.MAX_READINGS, "deliveries_ms": deliveries.MAX_AGE_MS},
         "sent": sum(one.sent for one in own.rows.values()),
         "failed": sorted({one.words for one in own.rows.values() if one.status == "failed"}),
     }

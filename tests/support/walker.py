@@ -63,8 +63,8 @@ class Walker:
         await self.until(lambda: self.window.jobs.quick_idle, "short reads end", seconds)
         assert await self.window.settled(seconds)
 
-    async def until(self, true: RowCommand, what: str = "it comes true", seconds: float = 60) -> None:
-        """Wait for something that happens by itself."""
+    async def until(self, true: RowCommand, what: str = "it comes true", seconds: float = 150) -> None:
+        """Wait for something that happens by itself: the worker stands back, so on a busy machine it takes its time."""
         end = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < end, f"waited in vain until {what}; said: {self.said!r}"

@@ -231,7 +231,10 @@ class RecoveryPanel(Paper):
         self.plan.set_rows(rows)
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
         self.files.set_rows(fates(plan, files) if plan is not None else [])
-        waits = State("empty", tr("File by file, once the plan is there.") if job is None or job.possible else "")
+        if job is None or job.possible:
+            waits = State("empty", tr("File by file, once the plan is there."))
+        else:
+            waits = State("empty", tr("Without a plan there is nothing to show file by file."))
         self.files.set_state(None if plan is not None else waits)
         self.plan.set_state(self._state(job))
         note = tr("what the next start does with this store; nothing is changed here")
