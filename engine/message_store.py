@@ -475,9 +475,11 @@ class MessageStore:
         }
 
     def put_times(self) -> tuple[int, ...]:
-        """How many puts took how long since the store was opened, by the rows of
-        :data:`engine.store.latency.CALL_ENDS_MS`; the last one is of all longer ones.
+        """Return how many puts took how long since the store was opened.
+
+        One number for each row of :data:`engine.store.latency.CALL_ENDS_MS`; the last one counts all longer puts.
         """
+        _ = self._services  # gone after close(): asking for it raises StoreClosed
         slow = tuple(self._slow_puts.counts)
         return (max(sum(self._put_counts) - sum(slow), 0), *slow[1:])
 

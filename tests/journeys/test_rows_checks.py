@@ -137,8 +137,8 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
             1,
             4096,
             (
-                "Expected 1,048,576 bytes like the other files, found 4,096; it holds nothing but zeros, and the log ends "
-                "before it; RocketMQ does not start"
+                "Expected 1,048,576 bytes like the other files, found 4,096; it holds nothing but zeros, and the log "
+                "ends before it; RocketMQ does not start"
             ),
         ),
         (3, 1_048_576, "Nothing holds the 2,097,152 bytes from 2,097,152 to 4,194,304"),
