@@ -19,6 +19,7 @@ from engine.broker.server import ListeningBroker
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
+from engine.releases import Release
 from engine.remoting.connection import Tap, bind, port_of
 
 
@@ -62,12 +63,16 @@ async def serving_store(
     host: str = LOOPBACK,
     port: int | None = None,
     tap: Tap | None = None,
+    release: Release | None = None,
 ) -> AsyncIterator[ListeningBroker]:
-    """A broker over the store in ``path``, made where there is none; the store is closed behind the block."""
+    """Serve the store in ``path`` as a broker; the store is made if absent, and closed after the block.
+
+    ``release``: as a broker of which release; None as :class:`MessageStore` decides.
+    """
     config = config or BrokerConfig()
 
     def opened(shown: str) -> MessageStore:
-        return MessageStore(path, store_config, store_host=shown)
+        return MessageStore(path, store_config, store_host=shown, release=release)
 
     port = config.listen_port if port is None else port
     async with serving_open(opened, config, name_servers=name_servers, host=host, port=port, tap=tap) as server:

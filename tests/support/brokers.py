@@ -15,6 +15,7 @@ from engine.broker.server import ListeningBroker
 from engine.broker.serving import serving_store
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
+from engine.releases import Release
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 
@@ -110,10 +111,13 @@ class Asking:
 
 @contextlib.asynccontextmanager
 async def asking(
-    path: Path, config: BrokerConfig | None = None, store_config: MessageStoreConfig | None = None
+    path: Path,
+    config: BrokerConfig | None = None,
+    store_config: MessageStoreConfig | None = None,
+    release: Release | None = None,
 ) -> AsyncIterator[Asking]:
     """A broker over the store in ``path``, and one client of it."""
-    async with serving_store(path, config, store_config, port=0) as server:
+    async with serving_store(path, config, store_config, port=0, release=release) as server:
         client = Asking(server)
         await client.open()
         try:
