@@ -77,7 +77,7 @@ def test_what_came_again_comes_again(tmp_path: Path) -> None:
 
 
 def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tmp_path: Path) -> None:
-    """As in RocketMQ 5.3, which makes the topic and then puts nothing there: the name is too long for a message. Ours told
+    """As in RocketMQ 5.3, which makes the topic and puts nothing there: the name is too long for a message. Ours told
     of an error of its own, and took sends to such a retry topic, which RocketMQ refuses.
     """
     long = "g-" + "0123456789" * 14
