@@ -192,7 +192,9 @@ class LogMarks(QObject):
         self.dress_log()
         if self._model.log is not None:
             row, source = self._table.current_row(), self._table.source
-            self._table.set_source(source, at=source.position(row) if row is not None else None, choose=row is not None)
+            self._table.set_source(
+                source, start_position=source.position(row) if row is not None else None, choose=row is not None
+            )
 
     def _show_kind(self) -> None:
         """The columns: what was put on rows is painted anew."""

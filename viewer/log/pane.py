@@ -459,7 +459,7 @@ class UnitsPane(Pane):
         if self.model.filter.source is not None:
             self.filtering.forget()
             self.table.set_state(None)
-            self.table.set_source(model.log, at=row.offset if row is not None else None, choose=True)
+            self.table.set_source(model.log, start_position=row.offset if row is not None else None, choose=True)
             self.statusMessage.emit(self.status())
             self.statusGrew.emit(self.status())
 

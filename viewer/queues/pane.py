@@ -308,7 +308,7 @@ class QueuesPane(Pane):
             numbers = {"queue": f"{key[0]}/{key[1]}", "n": offset, "low": facts.minimum, "high": facts.maximum}
             self.statusMessage.emit(tr("{queue} has no entry {n:,}: it holds {low:,} to {high:,}.", **numbers))
         source = self._source
-        self._find(key, goal, lambda place: self.table.set_source(source, at=place, choose=True))
+        self._find(key, goal, lambda place: self.table.set_source(source, start_position=place, choose=True))
 
     def _find(self, key: QueueKey, offset: int, then: Callable[[int | None], None]) -> None:
         """The row of an entry: by arithmetic, but in a batch queue by a search on the disk."""

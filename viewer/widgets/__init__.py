@@ -1,1 +1,1 @@
-"""What any view draws with: record view, hex view, plots, the Line, the small pieces. They know no store."""
+"""The widgets that every view is built from: tables, the hex view, plots, the Line, small parts. They know no store."""

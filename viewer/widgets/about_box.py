@@ -1,4 +1,4 @@
-"""What runs here: versions of the program and of what it stands on, ready to copy."""
+"""The About box: the versions of Storescope and of the libraries it runs on, ready to copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = ("PySide6-Essentials", "numpy", "numba", "pyqtgraph", "qasync", "crcm
 
 
 def facts() -> str:
-    """One line a part."""
+    """Return the versions, one line for each component."""
     from importlib.metadata import PackageNotFoundError, version  # tens of milliseconds, not before the first rows
 
     lines = [
@@ -34,7 +34,7 @@ def facts() -> str:
 
 
 class AboutBox(QDialog):
-    """Icon, one sentence, the versions."""
+    """A dialog with the icon, one sentence and the versions."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -43,7 +43,7 @@ class AboutBox(QDialog):
         text = facts()
         logo = QLabel()
         logo.setPixmap(app_pixmap(px(56)))
-        said = tr("Opens Apache RocketMQ message stores read-only. Apache License 2.0.")
+        summary = tr("Opens Apache RocketMQ message stores read-only. Apache License 2.0.")
         copy = Button(tr("Copy"), "flat")
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
         close = Button(tr("Close"))
@@ -52,7 +52,7 @@ class AboutBox(QDialog):
         layout.setContentsMargins(px(24), px(20), px(24), px(16))
         layout.setSpacing(px(12))
         layout.addWidget(
-            row(logo, column(Label("Storescope", 18, "text", 600), Label(said, 13, "text2"), gap=2), gap=14)
+            row(logo, column(Label("Storescope", 18, "text", 600), Label(summary, 13, "text2"), gap=2), gap=14)
         )
         layout.addWidget(Label(text, 12, "text2", code=True, select=True))
         layout.addWidget(row(None, copy, close, gap=8))

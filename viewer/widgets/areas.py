@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """One area: ``key`` tells it from its sisters, ``topic`` gives its colour, ``age`` its depth (0 old, 1 new).
+    """One area of a treemap. ``key`` is unique among its siblings, ``topic`` gives the colour, ``age`` the depth of
+    the colour (0 old, 1 new).
 
     ``target`` is the place that Enter leads to, or a search that only the store can turn into one; ``hatch`` a colour
     role.
@@ -26,13 +27,13 @@ class Area:
     code: bool = False
 
     def child(self, key: str) -> Area | None:
-        """The area below with this key."""
-        return next((one for one in self.children if one.key == key), None)
+        """The direct child with this key, or None."""
+        return next((child for child in self.children if child.key == key), None)
 
 
 def find(root: Area, path: tuple[str, ...]) -> Area | None:
-    """The area that a path of keys leads to."""
-    at: Area | None = root
+    """Return the area at the end of a path of keys, or None."""
+    area: Area | None = root
     for key in path:
-        at = at.child(key) if at is not None else None
-    return at
+        area = area.child(key) if area is not None else None
+    return area

@@ -1,11 +1,7 @@
-"""The small reusable pieces: labels, icons, chips, key caps, buttons, pane heads, hairlines, papers. They follow the
-theme.
+"""Small reusable widgets: labels, icons, chips, key caps, buttons, progress bars, pane heads, hairlines, tabs.
 
-Pieces take texts that are already translated. Each follows a change of colours, fonts and zoom by itself.
-
-Shapes that stand beside words: icons, marks, chips, key caps, bars of progress. They follow the theme.
-
-Tabs as words in a pane's head: the chosen one in the accent, no boxes.
+Texts are already translated when they are passed in. Each widget follows changes of colours, fonts and zoom by
+itself.
 """
 
 from __future__ import annotations
@@ -47,7 +43,7 @@ from viewer.widgets.paint import chip_width, draw_chip, mark
 
 
 class Glyph(QWidget):
-    """An icon that stands beside words and does nothing."""
+    """An icon beside text. It does not react to the mouse."""
 
     def __init__(self, name: str, role: str = "text2", size: int = 18) -> None:
         super().__init__()
@@ -56,7 +52,7 @@ class Glyph(QWidget):
         follow(self, self._fit)
 
     def set_glyph(self, name: str, role: str) -> None:
-        """Another picture or colour."""
+        """Change the icon and its colour role."""
         self._name, self._role = name, role
         self.update()
 
@@ -65,13 +61,12 @@ class Glyph(QWidget):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw the icon in the role's colour."""
         picture: QPixmap = icon_pixmap(self._name, C(self._role), px(self._size), self.devicePixelRatioF())
         QPainter(self).drawPixmap(0, 0, picture)
 
 
 class Mark(QWidget):
-    """A state's shape by itself."""
+    """The mark of a status without its word."""
 
     def __init__(self, kind: str, size: float = 4.5) -> None:
         super().__init__()
@@ -80,12 +75,11 @@ class Mark(QWidget):
         follow(self, self.update)
 
     def set_kind(self, kind: str) -> None:
-        """Another state; empty for none."""
+        """Show the mark of another status; "" shows none."""
         self._kind = kind
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw the shape."""
         if self._kind:
             mark(
                 QPainter(self),
@@ -96,7 +90,7 @@ class Mark(QWidget):
 
 
 class Chip(QWidget):
-    """State in a rounded field: shape, word, colour. ``clicked`` where somebody listens."""
+    """A status in a rounded box: shape, word and colour. A click emits ``clicked``."""
 
     clicked = Signal()
 
@@ -107,7 +101,7 @@ class Chip(QWidget):
         follow(self, self._fit)
 
     def set_chip(self, kind: str, text: str) -> None:
-        """Another state and word."""
+        """Change the status and its word."""
         self._kind, self._text = kind, text
         self._fit()
 
@@ -117,16 +111,14 @@ class Chip(QWidget):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Fill, mark, word."""
         draw_chip(QPainter(self), QRectF(0, 0.5, self.width(), px(19)), self._kind, self._text)
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
-        """A chip may be a switch of its pane."""
         self.clicked.emit()
 
 
 class Key(QWidget):
-    """A key cap: ``Ctrl G``."""
+    """A key cap, for example ``Ctrl G``."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -140,7 +132,6 @@ class Key(QWidget):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Frame and word."""
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.setPen(C("hair"))
@@ -152,7 +143,7 @@ class Key(QWidget):
 
 
 class Progress(QWidget):
-    """A thin bar; ``part`` from 0 to 1, or None while the total is not known."""
+    """A thin progress bar. ``part`` is from 0 to 1, or None while the total is unknown."""
 
     def __init__(self, width: int = 0, role: str = "accent", height: int = 4) -> None:
         super().__init__()
@@ -164,13 +155,13 @@ class Progress(QWidget):
         follow(self, self.update)
 
     def set_part(self, part: float | None) -> None:
-        """How much is done."""
+        """Set the finished part, from 0 to 1; None while the total is unknown."""
         if part != self._part:
             self._part = part
             self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Track, then what is done; a bar in the middle while nobody knows how much there is."""
+        """Paint the finished part, or a bar in the middle while the total is unknown."""
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.setPen(Qt.PenStyle.NoPen)
@@ -213,18 +204,18 @@ __all__ = [
 ]
 
 Part = QWidget | int | None
-"""What a row or column is made of: a widget, px of room, or None for what stretches."""
+"""A part of a row or column: a widget, a gap in px, or None for a stretching gap."""
 
 
 def icon(name: str, role: str = "text2", size: int = 20) -> QIcon:
-    """The icon in the colour of ``role``, greyed where disabled."""
-    made = QIcon(icon_pixmap(name, C(role), px(size)))
-    made.addPixmap(icon_pixmap(name, C("disabled"), px(size)), QIcon.Mode.Disabled)
-    return made
+    """The icon in the colour of ``role``, grey when it is disabled."""
+    themed_icon = QIcon(icon_pixmap(name, C(role), px(size)))
+    themed_icon.addPixmap(icon_pixmap(name, C("disabled"), px(size)), QIcon.Mode.Disabled)
+    return themed_icon
 
 
 class Label(QLabel):
-    """Words in one of the theme's roles; ``code`` for what is in the store."""
+    """Text in one of the theme's colour roles. ``code`` sets the monospaced font, for text from the store."""
 
     def __init__(
         self,
@@ -247,18 +238,18 @@ class Label(QLabel):
         follow(self, self.retheme)
 
     def set_role(self, role: str) -> None:
-        """Say it in another role's colour."""
+        """Use the colour of another role."""
         self._role = role
         self.retheme()
 
     def set_size(self, size: int) -> None:
-        """Say it in another size."""
+        """Use another font size."""
         if size != self._size:
             self._size = size
             self.retheme()
 
     def retheme(self) -> None:
-        """Take the fonts and colours in force."""
+        """Apply the current fonts and colours."""
         self.setFont((mono if self._code else ui)(self._size, self._weight))
         colors = self.palette()
         colors.setColor(QPalette.ColorRole.WindowText, C(self._role))
@@ -266,11 +257,13 @@ class Label(QLabel):
 
 
 FEW = 5
-"""Letters of a cut line that say less than none."""
+"""A shortened line with fewer letters than this is not shown."""
 
 
 class Elided(Label):
-    """One line that gives way: cut in its middle (names) or at its end (sentences); all of it in the tool tip."""
+    """One line of text that is shortened when there is little room, in its middle (names) or at its end (sentences).
+    The tool tip shows the full text.
+    """
 
     def __init__(
         self,
@@ -287,11 +280,11 @@ class Elided(Label):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def minimumSizeHint(self) -> QSize:
-        """It may shrink to a few letters."""
+        """Allow shrinking to a few letters."""
         return QSize(px(24), super().minimumSizeHint().height())
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw as much as there is room for."""
+        """Paint as much of the text as fits."""
         p = QPainter(self)
         p.setPen(C(self._role))
         shown = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
@@ -302,7 +295,7 @@ class Elided(Label):
 
 
 class Link(Label):
-    """Words that lead somewhere: ``clicked`` by pointer, Enter or Space."""
+    """A text link. A click, Enter or Space emits ``clicked``."""
 
     clicked = Signal()
 
@@ -315,19 +308,17 @@ class Link(Label):
         self.setAccessibleName(text)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click inside follows the link."""
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
             self.clicked.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter and Space follow it too."""
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
             self.clicked.emit()
         else:
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The words, underlined under the pointer and with the focus."""
+        """Paint the text, underlined under the pointer and with keyboard focus."""
         underlined = self.underMouse() or self.hasFocus()
         if self.wordWrap() and underlined != self.font().underline():
             font = self.font()
@@ -341,7 +332,7 @@ class Link(Label):
 
 
 class Button(QPushButton):
-    """A deed in words. ``kind``: empty, primary, danger, flat or pill."""
+    """A push button with text. ``kind`` is empty, primary, danger, flat or pill."""
 
     def __init__(self, text: str, kind: str = "", icon_name: str = "") -> None:
         super().__init__(text)
@@ -353,21 +344,23 @@ class Button(QPushButton):
         follow(self, self.retheme)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """In a dialog the deed answers Enter from any field, where Cancel does not: see the dialogs that write."""
+        """Make the primary button the dialog's default, unless the dialog has one: dialogs that write may choose
+        Cancel.
+        """
         super().showEvent(event)
         box = self.window()
         if self.property("kind") == "primary" and isinstance(box, QDialog) and not _has_default(box):
             self.setDefault(True)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter presses the button that has the focus; a dialog would press its default, another one."""
+        """Press the focused button on Enter. Qt would press the dialog's default button instead."""
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and event.modifiers() in _PLAIN:
             self.click()
             return
         super().keyPressEvent(event)
 
     def retheme(self) -> None:
-        """Take the fonts and colours in force."""
+        """Apply the current fonts and colours."""
         kind = self.property("kind")
         self.setFont(ui(12 if kind == "pill" else 13, 600 if kind in {"primary", "danger"} else 400))
         if self._icon:
@@ -384,7 +377,7 @@ def _has_default(box: QDialog) -> bool:
 
 
 class Tool(QToolButton):
-    """A small button with an icon, and words where they help."""
+    """A small button with an icon and, where needed, text."""
 
     def __init__(self, icon_name: str, tip: str = "", text: str = "", *, checkable: bool = False) -> None:
         super().__init__()
@@ -400,19 +393,19 @@ class Tool(QToolButton):
         follow(self, self.retheme)
 
     def set_icon(self, icon_name: str) -> None:
-        """Another picture."""
+        """Change the icon."""
         self._icon = icon_name
         self.retheme()
 
     def retheme(self) -> None:
-        """Take the fonts and colours in force."""
+        """Apply the current fonts and colours."""
         self.setFont(ui(12, 500))
         self.setIcon(icon(self._icon, "accent" if self.isChecked() else "text2", 18))
         self.setIconSize(QSize(px(18), px(18)))
 
 
 class Field(QLineEdit):
-    """A line to type in; ``code`` for offsets, keys and filters."""
+    """A text field. ``code`` sets the monospaced font, for offsets, keys and filters."""
 
     def __init__(self, hint: str = "", *, code: bool = False, width: int = 0, icon_name: str = "") -> None:
         super().__init__()
@@ -424,12 +417,12 @@ class Field(QLineEdit):
         follow(self, self.retheme)
 
     def set_width(self, width: int) -> None:
-        """Another fixed width, in px at 100 %."""
+        """Change the fixed width, in px at 100 %."""
         self._width = width
         self.retheme()
 
     def retheme(self) -> None:
-        """Take the fonts and colours in force."""
+        """Apply the current fonts and colours."""
         self.setFont(mono(12) if self._code else ui(13))
         if self._width:
             self.setFixedWidth(px(self._width))
@@ -438,7 +431,7 @@ class Field(QLineEdit):
 
 
 class Hairline(QWidget):
-    """What parts two panes."""
+    """A line of one pixel between two panes."""
 
     def __init__(self, vertical: bool = False) -> None:
         super().__init__()
@@ -449,12 +442,11 @@ class Hairline(QWidget):
         follow(self, self.update)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """One line of one pixel."""
         QPainter(self).fillRect(event.rect(), C("hair"))
 
 
 class Paper(QWidget):
-    """A ground in one of the theme's roles, with hairlines at ``edges``: "top", "bottom", "left", "right"."""
+    """A background in one of the theme's roles, with hairlines at ``edges``: "top", "bottom", "left", "right"."""
 
     def __init__(self, role: str = "pane", edges: Iterable[str] = ()) -> None:
         super().__init__()
@@ -463,7 +455,6 @@ class Paper(QWidget):
         follow(self, self.update)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Fill, then the edges."""
         p = QPainter(self)
         p.fillRect(event.rect(), C(self._role))
         w, h = self.width(), self.height()
@@ -473,7 +464,7 @@ class Paper(QWidget):
 
 
 class Card(QWidget):
-    """A framed paper with round corners: only on the welcome page and in dialogs."""
+    """A framed paper with round corners. Only the welcome page and dialogs use it."""
 
     def __init__(self, *parts: Part, gap: int = 8, pad: int = 12) -> None:
         super().__init__()
@@ -484,7 +475,6 @@ class Card(QWidget):
         follow(self, self.update)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paper and frame."""
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.setPen(C("hair"))
@@ -493,7 +483,7 @@ class Card(QWidget):
 
 
 class PaneHead(Paper):
-    """The head of a pane, 32 high: name, note behind it, tools at the right."""
+    """The head of a pane, 32 px high: name, note after it, tools at the right."""
 
     def __init__(self, title: str, note: str = "", *tools: Part) -> None:
         super().__init__("pane", ("bottom",))
@@ -508,11 +498,11 @@ class PaneHead(Paper):
         follow(self, self._fit)
 
     def set_title(self, title: str) -> None:
-        """Another name."""
+        """Change the name."""
         self.title.setText(title)
 
     def set_note(self, note: str) -> None:
-        """Another note."""
+        """Change the note."""
         self.note.setText(note)
 
     def _fit(self) -> None:
@@ -520,7 +510,7 @@ class PaneHead(Paper):
 
 
 def fill(layout: QBoxLayout, parts: Iterable[Part]) -> None:
-    """Put ``parts`` into ``layout``."""
+    """Add ``parts`` to ``layout``."""
     for part in parts:
         if part is None:
             layout.addStretch(1)
@@ -531,7 +521,7 @@ def fill(layout: QBoxLayout, parts: Iterable[Part]) -> None:
 
 
 class Boxed(QWidget):
-    """Parts in a line; ``box`` lays them out."""
+    """A widget with a row or column of parts; ``box`` is its layout."""
 
     def __init__(self, box: QBoxLayout) -> None:
         super().__init__()
@@ -540,7 +530,7 @@ class Boxed(QWidget):
 
 
 def empty(layout: QLayout) -> None:
-    """Take everything out of ``layout``; its widgets are hidden at once and deleted."""
+    """Remove everything from ``layout``. Its widgets are hidden at once and deleted later."""
     while (item := layout.takeAt(0)) is not None:
         part = item.widget()
         if part is not None:
@@ -549,12 +539,12 @@ def empty(layout: QLayout) -> None:
 
 
 def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
-    """``parts`` side by side."""
+    """Put ``parts`` side by side."""
     return _box(QHBoxLayout(), parts, gap, margins)
 
 
 def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
-    """``parts`` one below the other."""
+    """Put ``parts`` one below the other."""
     return _box(QVBoxLayout(), parts, gap, margins)
 
 
@@ -567,37 +557,37 @@ def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int
 
 
 def stacked(*parts: QWidget, room: int = 1) -> QWidget:
-    """Parts that touch, one below the other; number ``room`` takes what is left."""
-    made = QWidget()
-    box = QVBoxLayout(made)
+    """Put parts one below the other without gaps. The part with number ``room`` takes the remaining height."""
+    stack = QWidget()
+    box = QVBoxLayout(stack)
     box.setContentsMargins(0, 0, 0, 0)
     box.setSpacing(0)
     fill(box, parts)
     box.setStretch(room, 1)
-    return made
+    return stack
 
 
-def beside(first: QWidget, second: QWidget) -> Boxed:
-    """Two parts that touch, side by side; the first takes what is left."""
-    made = row(first, second, gap=0)
-    made.box.setStretch(0, 1)
-    return made
+def beside(wide_part: QWidget, narrow_part: QWidget) -> Boxed:
+    """Put two parts side by side without a gap. ``wide_part`` takes the remaining width."""
+    pair = row(wide_part, narrow_part, gap=0)
+    pair.box.setStretch(0, 1)
+    return pair
 
 
 def splitter(vertical: bool, *parts: tuple[QWidget, int]) -> QSplitter:
-    """Panes that touch, one hairline between them; sizes as given, the user may drag."""
-    made = QSplitter(Qt.Orientation.Vertical if vertical else Qt.Orientation.Horizontal)
-    made.setHandleWidth(1)
-    made.setChildrenCollapsible(False)
+    """Panes with a hairline between them. They start at the given sizes; the user may drag the hairline."""
+    panes = QSplitter(Qt.Orientation.Vertical if vertical else Qt.Orientation.Horizontal)
+    panes.setHandleWidth(1)
+    panes.setChildrenCollapsible(False)
     for number, (part, size) in enumerate(parts):
-        made.addWidget(part)
-        made.setStretchFactor(number, size)
-    made.setSizes([size for _, size in parts])
-    return made
+        panes.addWidget(part)
+        panes.setStretchFactor(number, size)
+    panes.setSizes([size for _, size in parts])
+    return panes
 
 
 def scrolling(part: QWidget) -> QScrollArea:
-    """A column that may be higher than its place."""
+    """Put a column into a vertical scroll area."""
     area = QScrollArea()
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
@@ -610,7 +600,9 @@ GAP = 16
 
 
 class WordTabs(QWidget):
-    """``chosen(key)`` when another word is chosen."""
+    """Tabs that are words in a pane's head, the chosen one in the accent colour. Choosing another emits
+    ``chosen(key)``.
+    """
 
     chosen = Signal(str)
 
@@ -627,7 +619,7 @@ class WordTabs(QWidget):
 
     @property
     def key(self) -> str:
-        """The chosen tab."""
+        """The key of the chosen tab."""
         return self._tabs[self._at][0]
 
     def choose(self, key: str) -> None:
@@ -642,12 +634,12 @@ class WordTabs(QWidget):
         return QSize(int(sum(width for _, width in self._places())) + px(GAP) * (len(self._tabs) - 1), px(26))
 
     def _places(self) -> list[tuple[float, float]]:
-        found, x = [], 0.0
+        places, x = [], 0.0
         for number, (_, word) in enumerate(self._tabs):
             width = float(QFontMetrics(ui(12, 600 if number == self._at else 400)).horizontalAdvance(word) + 2)
-            found.append((x, width))
+            places.append((x, width))
             x += width + px(GAP)
-        return found
+        return places
 
     def _fit(self) -> None:
         self.updateGeometry()

@@ -14,7 +14,7 @@ from viewer.look.assets import tr
 from viewer.look.formats import full_moment, plain
 
 SANE = (946_684_800_000, 4_102_444_800_000)
-"""Times from 2000 to 2100, ms: others are shown, quietly."""
+"""Times from 2000 to 2100, in ms. Others are shown as a dash."""
 INTEGERS = ((8, "int64"), (4, "int32"), (2, "int16"), (1, "int8"))
 Order = Literal["big", "little"]
 ORDERS: tuple[tuple[Order, str], ...] = (("big", "BE"), ("little", "LE"))
@@ -24,7 +24,7 @@ MASK = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading: what type, the value as text ("" where there are too few bytes), a note."""
+    """One way to read the bytes: its type, the value as text ("" when there are too few bytes) and a note."""
 
     name: str
     value: str
@@ -32,34 +32,36 @@ class Reading:
 
 
 def readings(data: bytes, selected: bytes) -> list[Reading]:
-    """``data`` begins at the cursor; ``selected`` is what is chosen, for checksums and text."""
-    found: list[Reading] = []
+    """Read bytes as every supported type. ``data`` begins at the cursor; ``selected`` are the selected bytes, for
+    text and checksums.
+    """
+    values: list[Reading] = []
     for order, mark in ORDERS:
-        found.append(_time(data, 8, f"{tr('time, ms')} {mark}", order, 1))
-        found.append(_time(data, 4, f"{tr('time, s')} {mark}", order, 1000))
+        values.append(_time(data, 8, f"{tr('time, ms')} {mark}", order, 1))
+        values.append(_time(data, 4, f"{tr('time, s')} {mark}", order, 1000))
         for size, name in INTEGERS:
             if size > 1 or order == "big":
-                said = name if size == 1 else f"{name} {mark}"
-                found.append(_number(data, size, said, order, signed=True))
-                found.append(_number(data, size, f"u{said}", order, signed=False))
-        found.append(_float(data, 4, f"float {mark}", order))
-        found.append(_float(data, 8, f"double {mark}", order))
-    found.append(Reading("IPv4", str(ipaddress.IPv4Address(data[:4])) if len(data) >= 4 else ""))
-    found.append(Reading("IPv6", str(ipaddress.IPv6Address(data[:16])) if len(data) >= 16 else ""))
-    found.append(Reading("binary", f"{data[0]:08b}" if data else ""))
+                label = name if size == 1 else f"{name} {mark}"
+                values.append(_number(data, size, label, order, signed=True))
+                values.append(_number(data, size, f"u{label}", order, signed=False))
+        values.append(_float(data, 4, f"float {mark}", order))
+        values.append(_float(data, 8, f"double {mark}", order))
+    values.append(Reading("IPv4", str(ipaddress.IPv4Address(data[:4])) if len(data) >= 4 else ""))
+    values.append(Reading("IPv6", str(ipaddress.IPv6Address(data[:16])) if len(data) >= 16 else ""))
+    values.append(Reading("binary", f"{data[0]:08b}" if data else ""))
     for name, charset in (
         ("UTF-8", "utf-8"),
         ("UTF-16 BE", "utf-16-be"),
         ("UTF-16 LE", "utf-16-le"),
         ("GB18030", "gb18030"),
     ):
-        found.append(Reading(name, _text(selected, charset)))
+        values.append(Reading(name, _text(selected, charset)))
     crc = zlib.crc32(selected)
     note = tr("of {n:,} selected bytes", n=len(selected))
-    found.append(Reading("CRC-32", f"0x{crc:08X}", note))
-    found.append(Reading("bodyCRC", f"{crc & MASK:,}", tr("as RocketMQ stores it")))
-    found.append(Reading("hashCode", f"{_java_hash(selected):,}" if len(selected) <= 4096 else "", "String.hashCode"))
-    return found
+    values.append(Reading("CRC-32", f"0x{crc:08X}", note))
+    values.append(Reading("bodyCRC", f"{crc & MASK:,}", tr("as RocketMQ stores it")))
+    values.append(Reading("hashCode", f"{_java_hash(selected):,}" if len(selected) <= 4096 else "", "String.hashCode"))
+    return values
 
 
 def _number(data: bytes, size: int, name: str, order: Order, *, signed: bool) -> Reading:
@@ -94,23 +96,23 @@ def _java_hash(data: bytes) -> int:
 
 
 def as_c(data: bytes) -> str:
-    """An array of C, twelve bytes a line."""
+    """Format ``data`` as a C array, twelve bytes on a line."""
     lines = [", ".join(f"0x{byte:02X}" for byte in data[n : n + 12]) for n in range(0, len(data), 12)]
     return f"const unsigned char data[{len(data)}] = {{\n    " + ",\n    ".join(lines) + "\n};\n"
 
 
 def as_base64(data: bytes) -> str:
-    """Base64 on one line."""
+    """Encode ``data`` as Base64 on one line."""
     return base64.b64encode(data).decode()
 
 
 def as_text(data: bytes) -> str:
-    """UTF-8, what is none as �."""
+    """Decode ``data`` as UTF-8; invalid bytes become �."""
     return data.decode("utf-8", "replace")
 
 
 def python_literal(data: bytes) -> str:
-    """``data`` as Python source, 16 bytes a line beyond one line."""
+    """Format ``data`` as Python source, 16 bytes on a line if one line is not enough."""
     if len(data) <= 16:
         return repr(data)
     lines = [f"    {data[i : i + 16]!r}" for i in range(0, len(data), 16)]
@@ -118,7 +120,7 @@ def python_literal(data: bytes) -> str:
 
 
 def hex_text(data: bytes) -> str:
-    """``data`` as pairs of digits, 16 bytes a line."""
+    """Format ``data`` as pairs of hex digits, 16 bytes on a line."""
     return "\n".join(data[i : i + 16].hex(" ").upper() for i in range(0, len(data), 16))
 
 

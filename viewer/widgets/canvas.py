@@ -1,5 +1,6 @@
-"""What widgets share that draw everything themselves: a name, the focus, and words under the pointer;
-and, where they draw several marks, which of them the arrow keys frame, and its menu.
+"""The base of widgets that paint everything themselves: an accessible name, the focus, a tool tip for each place.
+
+:class:`MarkCanvas` adds several marks, of which the arrow keys frame one, and a menu for each.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from viewer.widgets.record_menu import Found, MarkMenu
 
 
 class Canvas(QWidget):
-    """A drawn widget; with ``height`` (px before zoom) it keeps that, else it takes the room that there is.
+    """A widget that paints itself. With ``height`` (px at 100 %) its height is fixed, else it takes the available
+    room.
 
-    The pointer is a hand with ``followed``: what is drawn leads somewhere.
+    With ``followed`` the pointer is a hand, because a click leads somewhere.
     """
 
     def __init__(
@@ -44,7 +46,6 @@ class Canvas(QWidget):
         follow(self, self._fit)
 
     def _fit(self) -> None:
-        """The zoom or the colours are others."""
         if self._height is not None:
             self.setFixedHeight(px(self._height))
         self.update()
@@ -53,7 +54,7 @@ class Canvas(QWidget):
         return QSize(px(400), px(self._height or 300))
 
     def words_under(self, _point: QPointF) -> str:
-        """What lies under the pointer, in words."""
+        """Describe what lies under the pointer."""
         return ""
 
     def focusInEvent(self, _event: QFocusEvent) -> None:
@@ -70,11 +71,13 @@ class Canvas(QWidget):
 
 
 Boxes = Sequence[tuple[QRectF, Mark]]
-"""Where each mark is drawn, in the order in which the arrow keys go through them; later ones lie above earlier ones."""
+"""The boxes of the marks, in the order of the arrow keys. Later ones lie above earlier ones."""
 
 
 class MarkCanvas(Canvas):
-    """Subclasses say by :meth:`marks` what is drawn where, and end their painting with :meth:`paint_framed`."""
+    """A canvas of several marks. Subclasses return them from :meth:`marks` and end their painting with
+    :meth:`paint_framed`.
+    """
 
     def __init__(
         self,
@@ -89,44 +92,44 @@ class MarkCanvas(Canvas):
         self.menu = MarkMenu(self, self.mark_at)
 
     def marks(self) -> Boxes:
-        """What is drawn, and where."""
+        """The marks that are drawn, with their boxes."""
         return ()
 
     def mark_at(self, point: QPointF | None) -> Found | None:
-        """The mark under the point, or the framed one."""
-        found = self.marks()
+        """The mark under the point; without a point the framed one."""
+        boxes = self.marks()
         if point is not None:
-            hit = next((one for one in reversed(found) if one[0].contains(point)), None)
+            hit = next((box_and_mark for box_and_mark in reversed(boxes) if box_and_mark[0].contains(point)), None)
         else:
-            hit = found[min(self._framed, len(found) - 1)] if found else None
+            hit = boxes[min(self._framed, len(boxes) - 1)] if boxes else None
         return (hit[1], QPointF(hit[0].center().x(), hit[0].bottom())) if hit is not None else None
 
     def frame(self, number: int) -> None:
-        """Put the frame around the mark of that number, the nearest there is."""
+        """Frame the mark with this number, or the nearest valid number."""
         self._framed = min(max(number, 0), max(len(self.marks()) - 1, 0))
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        last = len(self.marks()) - 1
+        last_number = len(self.marks()) - 1
         goal = {
             Qt.Key.Key_Left: self._framed - 1,
             Qt.Key.Key_Up: self._framed - 1,
             Qt.Key.Key_Right: self._framed + 1,
             Qt.Key.Key_Down: self._framed + 1,
             Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
+            Qt.Key.Key_End: last_number,
         }.get(Qt.Key(event.key()))
-        if goal is None or last < 0:
+        if goal is None or last_number < 0:
             super().keyPressEvent(event)
         else:
             self.frame(goal)
 
     def paint_framed(self, p: QPainter) -> None:
-        """While the keys are here: the frame around the chosen mark, around everything where there is none."""
+        """Paint the focus frame around the framed mark, or around the whole widget if there are no marks."""
         if not self.hasFocus():
             return
-        found, whole = self.marks(), QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        box = found[min(self._framed, len(found) - 1)][0].adjusted(-1, -1, 1, 1) if found else whole
+        boxes, bounds = self.marks(), QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        box = boxes[min(self._framed, len(boxes) - 1)][0].adjusted(-1, -1, 1, 1) if boxes else bounds
         p.setPen(QPen(C("accent"), 2))
         p.setBrush(Qt.BrushStyle.NoBrush)
-        p.drawRect(box.intersected(whole))
+        p.drawRect(box.intersected(bounds))

@@ -1,7 +1,7 @@
-"""A cell as a term of the filter language, and what is done with it; no Qt.
+"""Turn a table cell into a condition of the filter language, and combine conditions; no Qt.
 
-The language speaks of units. A cell of another table (an entry, a step of a trace, a group's progress) gives the term
-that finds the unit it speaks of.
+The filter language filters units. A cell of another table (an entry, a step of a trace, a group's progress) gives
+the condition that finds the unit it belongs to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CELL_COMMANDS = {
     "filter.prepare": "prepare",
     "filter.copy": "copy",
 }
-"""Commands that filter by the chosen cell → how."""
+"""Command that filters by the chosen cell → how it uses the condition."""
 
 LETTERS = {
     "T": '(transaction is not null or properties.TRAN_MSG is not null or topic startswith "RMQ_SYS_TRANS_")',
@@ -43,16 +43,16 @@ LETTERS = {
     "R": "(retry or reconsumeTimes > 0)",
     "M": "properties.INNER_MULTI_DISPATCH is not null",
 }
-"""A letter of the Marks as a condition; held to :func:`viewer.log.rows.letters` by the tests."""
+"""Letter of the Marks → its condition. Tests compare it with :func:`viewer.log.rows.letters`."""
 NAMES = {**INSTEAD, "phyOffset": "physicalOffset", "key": "keys", "realTopic": "topic"}
 PLAIN = frozenset(("physicalOffset", "size", "topic", "tags", "keys", "storeTimestamp", "crc", "bornHost", "storeHost"))
 """Fields that mean the same in every table."""
 BODY = 80
-"""Characters of a body that a condition on its beginning has."""
+"""Characters of the body in a condition on its beginning."""
 
 
 def cell_term(kind: str, column: Column, record: Record) -> str | None:
-    """The condition of the filter language that this cell's value makes; None where there is none."""
+    """The condition that this cell's value makes in the filter language, or None."""
     if column.term is not None:
         return column.term(record)
     if kind == "unit":
@@ -75,13 +75,13 @@ def cell_term(kind: str, column: Column, record: Record) -> str | None:
 
 
 def line_term(name: str, shown: str, unit: Unit | None) -> str | None:
-    """The condition that a field of the decoded unit makes; ``shown`` is its value as it is written."""
+    """The condition that a field of the decoded unit makes, or None. ``shown`` is the displayed value."""
     from engine.query import FIELDS
 
     try:
         if name.startswith("properties."):
-            found = unit.properties.get(name.removeprefix("properties.")) if unit is not None else None
-            return term(name, shown if found is None else found)
+            value = unit.properties.get(name.removeprefix("properties.")) if unit is not None else None
+            return term(name, shown if value is None else value)
         name = INSTEAD.get(name, name)
         if name == "physicalOffset" and unit is not None and unit.stale:
             name = "physicalOffsetField"
@@ -94,19 +94,19 @@ def line_term(name: str, shown: str, unit: Unit | None) -> str | None:
 
 
 def term(name: str, value: Any) -> str:
-    """The condition that field ``name`` has ``value``; raises BadFilter where there is no such field."""
+    """The condition that field ``name`` has ``value``. Raises BadFilter if there is no such field."""
     from engine.query import condition
 
     return condition(name, value)
 
 
 def letters_term(letters: str) -> str | None:
-    """The condition that a row has these Marks; None for no letter."""
+    """The condition that a row has these Marks; None without letters."""
     return " and ".join(LETTERS[letter] for letter in letters if letter in LETTERS) or None
 
 
 def body_term(preview: bytes | None) -> str | None:
-    """The condition that a body begins like this one; None where it is no text."""
+    """The condition that a body begins like this one; None if the body is not text."""
     if not preview:
         return None
     text = preview.decode("utf-8", "ignore")[:BODY]
@@ -118,7 +118,9 @@ def body_term(preview: bytes | None) -> str | None:
 
 
 def combined(current: str, how: str, added: str) -> str:
-    """The filter after ``added`` was applied to ``current`` as ``how`` says; raises BadFilter where neither reads."""
+    """The filter after ``added`` is applied to ``current`` in the way of ``how``. Raises BadFilter if one of them is
+    invalid.
+    """
     from engine.query import and_, negate, or_
 
     match how:

@@ -1,4 +1,4 @@
-"""Fields with a few choices, and boxes that are ticked: each with one face wherever it stands."""
+"""Combo boxes and check boxes with the same look everywhere."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from viewer.look.theme import C, px
 
 
 class ChoiceField(QComboBox):
-    """One of a list; an arrow at the right says that there are others."""
+    """A combo box with an arrow at the right."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """As the style draws it, with the arrow."""
         super().paintEvent(event)
         side = px(14)
         role = "text2" if self.isEnabled() else "disabled"
@@ -23,10 +22,9 @@ class ChoiceField(QComboBox):
 
 
 class TickBox(QCheckBox):
-    """A box that is ticked or not: the tick is drawn, a filled box would read as partly chosen."""
+    """A check box that paints its tick. A filled box would look partly checked."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """As the style draws it, with the tick."""
         super().paintEvent(event)
         if not self.isChecked():
             return

@@ -1,4 +1,4 @@
-"""What a table shows: columns over records, and how a whole row looks; no Qt.
+"""The columns of a table over its records, and the look of a whole row; no Qt.
 
 A table is a :class:`RecordKind`: a tuple of :class:`Column` plus, for rows that are more than a record (a blank,
 damage, the edge of what was looked at), a :class:`RowLook`. Columns are named after RocketMQ's fields; the head says
@@ -19,7 +19,7 @@ from viewer.look.formats import clock, number, plain
 from viewer.look.topic_kinds import kind_words
 
 Record = Any
-"""A row: any object whose columns know how to read it."""
+"""A row: any object that the columns can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class RowLook:
-    """How a row as a whole differs from the others.
+    """The look of a row that differs from the others.
 
-    ``mark`` stands in the gutter; ``fill`` and ``tone`` are colour roles for the row's ground and text; ``words`` run
-    over all columns from number ``words_from`` on; ``dim`` shows values that are known to be out of date.
+    ``mark`` stands in the gutter. ``fill`` and ``tone`` are colour roles of the row's background and text.
+    ``words`` run over all columns from number ``words_from`` on, ``strong`` in a heavier font.
     """
 
     mark: str = ""
@@ -50,7 +50,7 @@ class RowLook:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: RocketMQ's field name, the head in words, and how a cell reads its record.
+    """One column: RocketMQ's field name, the title, and how a cell reads its record.
 
     ``text`` is what is shown and copied, ``value`` the raw Python value. ``jump`` gives the place a cell leads to.
     ``paint`` is ``text``, ``topic`` (a colour bar before the name), ``letters`` (small boxes), or ``chip`` (with
@@ -72,23 +72,23 @@ class Column:
     tip: Callable[[Record], str] | None = None
     elide: str = "right"
     wrap: bool = False
-    """Whether what does not fit runs on in further lines: all rows of the table are then as high as the highest."""
+    """Long text wraps into more lines. All rows of the table are then as high as the highest."""
     slim: bool = False
     leaves: bool = False
-    """Whether it leaves too where a table has but half a screen."""
+    """The column is hidden when the table has only half a screen."""
     hides: bool = False
-    """Whether it goes wholly while no value of it is in sight: a few rows need no strip that stands for it."""
+    """The column is hidden, not just folded, while none of its values is visible."""
     filterable: bool = True
     term: Callable[[Record], str | None] | None = None
-    """The condition that a cell makes where it is more than "this field has this value"."""
+    """The condition that a cell makes if it is not simply "this field has this value"."""
 
     def in_words(self, record: Record) -> str:
-        """The cell in full, with what its mark says."""
-        said, kind = self.text(record), kind_words(str(self.value(record) or "")) if self.paint == "topic" else ""
-        return f"{said}, {kind}" if kind else said
+        """The full cell, with the meaning of its mark."""
+        text, kind = self.text(record), kind_words(str(self.value(record) or "")) if self.paint == "topic" else ""
+        return f"{text}, {kind}" if kind else text
 
     def filter_text(self, record: Record, exclude: bool = False) -> str | None:
-        """This cell as a term of the filter language; None where its field cannot be asked for."""
+        """This cell as a condition of the filter language; None if its field cannot be filtered."""
         from engine.query import condition, negate
 
         if not self.filterable or not self.key:
@@ -102,7 +102,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """One kind of row: its columns, looks, and what copying and a screen reader get."""
+    """One kind of row: its columns and looks, and the texts for copying and for screen readers."""
 
     name: str
     columns: tuple[Column, ...]
@@ -112,25 +112,25 @@ class RecordKind:
     command: Callable[[Record], list[str]] | None = None
 
     def as_record(self, row: Record) -> dict[str, object]:
-        """The row as the record that the command line prints for it."""
+        """The row as the record that the command line prints."""
         if self.record is not None:
             return self.record(row)
         return {column.key: column.value(row) for column in self.columns if column.key}
 
     def as_text(self, row: Record, separator: str = "\t") -> str:
-        """The row as it is shown, cell by cell."""
+        """The displayed texts of the row's cells."""
         look = self.look(row)
         cells = [column.text(row) for column in self.columns if column.key]
         return separator.join([*cells, look.words] if look is not None and look.words else cells)
 
     def speak(self, row: Record) -> str:
-        """The row for a screen reader: the verdict first, then every cell with its head."""
+        """The row for a screen reader: the verdict first, then every cell with its title."""
         look = self.look(row)
         parts = [self.verdict(row)]
         if look is not None and look.words:
             parts.append(look.words)
-        said = ((column.title, column.in_words(row)) for column in self.columns if column.title)
-        parts += [f"{title} {text}" for title, text in said if text]
+        cells = ((column.title, column.in_words(row)) for column in self.columns if column.title)
+        parts += [f"{title} {text}" for title, text in cells if text]
         return ". ".join(part for part in parts if part)
 
 
@@ -138,7 +138,7 @@ _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class FewOptions(TypedDict, total=False):
-    """What most columns leave as it is; see :class:`Column`."""
+    """Options that most columns leave at their default; see :class:`Column`."""
 
     tone: Callable[[Record], str]
     slim: bool
@@ -148,14 +148,16 @@ class FewOptions(TypedDict, total=False):
 
 
 class Options(FewOptions, total=False):
-    """The same for columns whose tool tip and shortening are open."""
+    """More options, for columns that may set their tool tip and where they are shortened."""
 
     tip: Callable[[Record], str]
     elide: str
 
 
 def field_of(key: str) -> Callable[[Record], Any]:
-    """A reader of RocketMQ's field ``key`` in a dictionary or, in snake_case, in an object; None where it is absent."""
+    """Return a function that reads RocketMQ's field ``key`` from a dictionary or, in snake_case, from an object. It
+    returns None if the field is absent.
+    """
     attribute = _BORDER.sub("_", key).lower()
 
     def read(record: Record) -> Any:
@@ -169,14 +171,14 @@ def field_of(key: str) -> Callable[[Record], Any]:
 Jump = Callable[[Record], object]
 
 
-def number_column(key: str, title: str, width: int, *, jump: Jump | None = None, **more: Unpack[Options]) -> Column:
+def number_column(key: str, title: str, width: int, *, jump: Jump | None = None, **options: Unpack[Options]) -> Column:
     """A 64-bit number, right-aligned, with separators."""
     read = field_of(key)
-    return Column(key, title, width, lambda row: number(read(row)), read, right=True, mono=True, jump=jump, **more)
+    return Column(key, title, width, lambda row: number(read(row)), read, right=True, mono=True, jump=jump, **options)
 
 
 def text_column(
-    key: str, title: str, width: int, *, mono: bool = False, jump: Jump | None = None, **more: Unpack[Options]
+    key: str, title: str, width: int, *, mono: bool = False, jump: Jump | None = None, **options: Unpack[Options]
 ) -> Column:
     """Text on one line."""
     read = field_of(key)
@@ -185,18 +187,18 @@ def text_column(
         value = read(row)
         return "" if value is None else plain(value if isinstance(value, str) else str(value))
 
-    return Column(key, title, width, text, read, mono=mono, jump=jump, **more)
+    return Column(key, title, width, text, read, mono=mono, jump=jump, **options)
 
 
 def topic_column(
-    key: str = "topic", title: str = "Topic", width: int = 186, *, jump: Jump | None = None, **more: Unpack[Options]
+    key: str = "topic", title: str = "Topic", width: int = 186, *, jump: Jump | None = None, **options: Unpack[Options]
 ) -> Column:
-    """A topic: its colour as a bar before the name."""
-    return replace(text_column(key, title, width, jump=jump, **more), paint="topic", elide="middle")
+    """A topic, with its colour as a bar before the name."""
+    return replace(text_column(key, title, width, jump=jump, **options), paint="topic", elide="middle")
 
 
-def time_column(key: str, title: str, width: int = 112, **more: Unpack[FewOptions]) -> Column:
-    """A time of day; the day stands in the tool tip."""
+def time_column(key: str, title: str, width: int = 112, **options: Unpack[FewOptions]) -> Column:
+    """A time of day. The tool tip shows the date too."""
     from viewer.look.formats import full_moment
 
     read = field_of(key)
@@ -209,12 +211,12 @@ def time_column(key: str, title: str, width: int = 112, **more: Unpack[FewOption
         mono=True,
         tip=lambda row: full_moment(read(row)),
         elide="never",
-        **more,
+        **options,
     )
 
 
-def moment_column(key: str, title: str, width: int = 186, **more: Unpack[FewOptions]) -> Column:
-    """A time with its day."""
+def moment_column(key: str, title: str, width: int = 186, **options: Unpack[FewOptions]) -> Column:
+    """A date with the time."""
     from viewer.look.formats import full_moment, moment
 
     read = field_of(key)
@@ -227,30 +229,30 @@ def moment_column(key: str, title: str, width: int = 186, **more: Unpack[FewOpti
         mono=True,
         tip=lambda row: full_moment(read(row)),
         elide="never",
-        **more,
+        **options,
     )
 
 
 def chip_column(
-    key: str, title: str, width: int, chip: Callable[[Record], Chip | None], **more: Unpack[Options]
+    key: str, title: str, width: int, chip: Callable[[Record], Chip | None], **options: Unpack[Options]
 ) -> Column:
-    """A state as mark and word."""
+    """A status as mark and word."""
     read = field_of(key)
 
     def text(row: Record) -> str:
         state = chip(row)
         return "" if state is None else state.word or state.kind
 
-    return Column(key, title, width, text, read, paint="chip", chip=chip, **more)
+    return Column(key, title, width, text, read, paint="chip", chip=chip, **options)
 
 
 def gutter(width: int = 26) -> Column:
-    """The narrow first column that holds the row's mark."""
+    """The narrow first column with the row's mark."""
     return Column("", "", width, lambda _: "", lambda _: None, filterable=False)
 
 
 def elsewhere(place: object) -> object:
-    """The same place, marked to be shown in a window of its own; unchanged where it cannot be marked."""
+    """Return the same place, marked to open in its own window; unchanged if it cannot be marked."""
     if dataclasses.is_dataclass(place) and not isinstance(place, type) and hasattr(place, "new_window"):
         return dataclasses.replace(place, new_window=True)
     return place

@@ -1,4 +1,4 @@
-"""What a line of the store tree, a mark on a Line and a box of a picture speak of, for their menus; no Qt."""
+"""The menu facts of what is drawn: nodes of the store tree, marks on a Line, boxes of a picture; no Qt."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from viewer.widgets.row_commands import Facts
 from viewer.widgets.store_tree_rows import Node
 
 Unit = tuple[int | None, int | None, str]
-"""Where a unit stands, its size, and its keys."""
+"""Offset, size and keys of a unit."""
 
 
 def condition(field: str, value: object) -> str:
-    """A condition of the filter language; what reads that is loaded with the first one."""
+    """A condition of the filter language. The parser is imported at the first call."""
     from engine import query
 
     return query.condition(field, value)
@@ -27,7 +27,7 @@ def condition(field: str, value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """``facts`` of what was clicked; ``value`` and ``words`` are what copying gives."""
+    """A drawn thing that has a menu: its ``facts``, and ``value`` and ``words`` for copying."""
 
     facts: Facts
     value: str
@@ -35,9 +35,9 @@ class Mark:
 
     @property
     def record(self) -> dict[str, object]:
-        """The mark as JSON: what is known of it."""
+        """The mark as JSON, without the fields that are unknown."""
         facts = self.facts
-        known: dict[str, object] = {
+        fields: dict[str, object] = {
             "value": self.value,
             "physicalOffset": facts.offset,
             "size": facts.size,
@@ -48,7 +48,7 @@ class Mark:
             "group": facts.group or None,
             "says": self.words if self.words != self.value else None,
         }
-        return {name: value for name, value in known.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 # ---- the tree --------------------------------------------------------------------------------------------------------
@@ -63,12 +63,12 @@ NODE_FIELDS = {
     "groups": "group",
     "config": "table",
 }
-"""The first part of a node's name → what explains it; checkpoint and abort are explained by their own names."""
+"""First part of a node's name → the field that explains it. Checkpoint and abort explain themselves."""
 
 
 def node_mark(node: Node) -> Mark:
-    """A line of the store tree."""
-    head, _, rest = node.name.partition("/")
+    """The mark of a node of the store tree."""
+    head, _, tail = node.name.partition("/")
     place: Any = node.place
     topic = node.topic if head == "topic" else getattr(place, "topic", "") if head == "queue" else ""
     queue_id = getattr(place, "queue_id", None) if head == "queue" else None
@@ -82,15 +82,15 @@ def node_mark(node: Node) -> Mark:
         topic=topic,
         queue_id=queue_id,
         term=term,
-        command=_node_command(head, rest, topic, queue_id),
+        command=_node_command(head, tail, topic, queue_id),
     )
-    return Mark(facts, topic if head == "topic" else rest or node.text, f"{node.text}  {node.badge}".strip())
+    return Mark(facts, topic if head == "topic" else tail or node.text, f"{node.text}  {node.badge}".strip())
 
 
-def _node_command(head: str, rest: str, topic: str, queue_id: int | None) -> str | None:
-    asked = {
+def _node_command(head: str, tail: str, topic: str, queue_id: int | None) -> str | None:
+    arguments = {
         "log": ["units", "STORE"],
-        "index": ["index", "STORE", *(["--file", rest] if rest else [])],
+        "index": ["index", "STORE", *(["--file", tail] if tail else [])],
         "groups": ["groups", "STORE"],
         "config": ["config", "STORE"],
         "checkpoint": ["positions", "STORE"],
@@ -99,7 +99,7 @@ def _node_command(head: str, rest: str, topic: str, queue_id: int | None) -> str
         "topic": ["units", "STORE", "--where", condition("topic", topic)],
         "queue": ["queue", "STORE", topic, str(queue_id)],
     }.get(head)
-    return shlex.join(["storescope", *asked]) if asked is not None else None
+    return shlex.join(["storescope", *arguments]) if arguments is not None else None
 
 
 # ---- lines over the log ----------------------------------------------------------------------------------------------
@@ -125,33 +125,37 @@ def pin_mark(pin: Pin) -> Mark:
     return Mark(facts, str(pin.offset), pin.text or str(pin.offset))
 
 
-def stretch_mark(kind: str, start: int | None, end: int | None, at: int | None, words: str) -> Mark:
-    """A part of the recovery Line, clicked at the offset ``at``; no offsets: room behind the end of the log."""
-    there = at if kind != "gone" else None
-    size = 0 if kind in {"gone", "zero"} else None if end is None or there is None else end - there
+def stretch_mark(kind: str, start: int | None, end: int | None, clicked: int | None, words: str) -> Mark:
+    """A part of the recovery Line, clicked at offset ``clicked``. Without offsets it is the room behind the end of
+    the log.
+    """
+    offset = clicked if kind != "gone" else None
+    size = 0 if kind in {"gone", "zero"} else None if end is None or offset is None else end - offset
     term = f"physicalOffset >= {start} and physicalOffset < {end}" if start is not None and end is not None else None
     facts = Facts(
         "lineMark",
         f"part.{kind}",
         None,
-        there,
+        offset,
         size,
         term=term,
-        command=units_from(there) if there is not None else None,
+        command=units_from(offset) if offset is not None else None,
     )
     value = "" if start is None else f"{start}" if end is None else f"{start}–{end}"
     return Mark(facts, value, words or value or tr(FIELDS[f"part.{kind}"][0]))
 
 
-def broken_mark(one: Broken) -> Mark:
-    """A stretch that is missing or not whole; what is missing has no bytes."""
-    size = 0 if one.kind == "missing" else one.end - one.start
-    facts = Facts("lineMark", one.kind, None, one.start, size, command=units_from(one.start))
-    return Mark(facts, str(one.start), one.words)
+def broken_mark(broken: Broken) -> Mark:
+    """A missing or damaged stretch of the log. Missing stretches have no bytes."""
+    size = 0 if broken.kind == "missing" else broken.end - broken.start
+    facts = Facts("lineMark", broken.kind, None, broken.start, size, command=units_from(broken.start))
+    return Mark(facts, str(broken.start), broken.words)
 
 
 def file_mark(file: LineFile, offset: int) -> Mark:
-    """The file under ``offset``: its menu goes to that place and exports the bytes from there to the file's end."""
+    """The file under ``offset``. Its menu goes to that offset and exports the bytes from there to the end of the
+    file.
+    """
     facts = Facts(
         "lineMark",
         "commitLogFile",
@@ -165,7 +169,7 @@ def file_mark(file: LineFile, offset: int) -> Mark:
 
 
 def place_mark(kind: str, name: str, offset: int, words: str, field: str = "offset") -> Mark:
-    """A position of the log: the units from there on."""
+    """A position in the log: the units from there on."""
     term = f"physicalOffset >= {offset}"
     return Mark(
         Facts(kind, field, None, offset, term=term, command=units_from(offset)),
@@ -186,18 +190,18 @@ def entry_mark(
     link: object = None,
     unit: Unit | None = None,
 ) -> Mark:
-    """An entry of a queue, or where a group reads next; a filter by a group shows what it has not read. ``unit``: the
-    place, the size and the keys of its unit, where they are known.
+    """A queue entry, or the next offset of a group. A filter by a group shows what the group has not read. ``unit``
+    is the offset, the size and the keys of the entry's unit, where they are known.
     """
     sign = ">=" if group else "="
     term = f"{condition('topic', topic)} and {condition('queueId', queue_id)} and queueOffset {sign} {offset}"
     command = ["storescope", "queue", "STORE", topic, str(queue_id), "--from", str(offset), "--to", str(offset + 1)]
-    at, size, keys = unit or (None, None, "")
+    unit_offset, size, keys = unit or (None, None, "")
     facts = Facts(
         "queueMark",
         "nextOffset" if group else "cq.queueOffset",
         link,
-        at,
+        unit_offset,
         size,
         topic,
         queue_id,
@@ -211,9 +215,9 @@ def entry_mark(
 
 
 def byte_mark(entry: Mark, field: str, value: str, note: str) -> Mark:
-    """A field in the bytes of a queue entry: what the entry's mark says, explained by the field."""
+    """A field in the bytes of a queue entry: the entry's mark, explained by the field."""
     name = f"cq.{field}" if f"cq.{field}" in FIELDS else field
-    return Mark(replace(entry.facts, field=name), value, " ".join(one for one in (field, value, note) if one))
+    return Mark(replace(entry.facts, field=name), value, " ".join(text for text in (field, value, note) if text))
 
 
 def queue_mark(topic: str, queue_id: int, link: object, words: str) -> Mark:
@@ -239,23 +243,23 @@ def slot_mark(file: str, slot: int | None, link: object, words: str, field: str 
 
 
 def step_mark(field: str, topic: str, key: str, link: object, value: str, words: str) -> Mark:
-    """A step on the way from a key to its slot."""
+    """One step on the way from a key to its index slot."""
     command = shlex.join(["storescope", "trace", "STORE", "--", topic, key])
     return Mark(Facts("indexMark", field, link, topic=topic, key=key, command=command), value, words)
 
 
 def day_mark(day: str, link: object, words: str) -> Mark:
-    """A day of store times; ``≤ day`` is that day and all before it."""
-    last = date.fromisoformat(day[-10:])
-    term = f'storeTimestamp < "{last + timedelta(days=1)}"'
-    if last.isoformat() == day:
-        term = f'storeTimestamp >= "{last}" and {term}'
+    """A day of store times. ``≤ day`` means that day and all days before it."""
+    last_day = date.fromisoformat(day[-10:])
+    term = f'storeTimestamp < "{last_day + timedelta(days=1)}"'
+    if last_day.isoformat() == day:
+        term = f'storeTimestamp >= "{last_day}" and {term}'
     command = shlex.join(["storescope", "units", "STORE", "--where", term])
     return Mark(Facts("dayMark", "storeTimestamp", link, term=term, command=command), day, words)
 
 
 def area_mark(target: Any, topic: str, value: str, words: str) -> Mark:
-    """A box of the treemap: its topic, queue, file or day. Names that begin with NUL are sums of many."""
+    """A box of the treemap: its topic, queue, file or day. A name that begins with NUL is a sum of several."""
     topic = "" if topic.startswith("\0") else topic
     kind = getattr(target, "kind", "")
     term = target.name if kind == "filter" else condition("topic", topic) if topic else None

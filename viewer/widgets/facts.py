@@ -1,4 +1,4 @@
-"""Facts about the chosen thing: a quiet name, the value as it stands in the store, a quiet remark; places are links."""
+"""Facts about the chosen thing: a grey name, the value as the store has it, a grey note. Places are links."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from viewer.look.theme import px
 from viewer.widgets.basics import Boxed, Elided, Label, Link, empty, row
 
 UNBROKEN = 44
-"""Letters of a value without a blank that still fit beside its name.
-
-Longer ones are cut, the tool tip has them whole.
+"""Letters of a value without spaces that still fit beside its name. Longer values are shortened; the tool tip has
+all.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line: ``place`` makes the value a link; ``role`` colours it; ``code`` is False for words."""
+    """One line: ``place`` makes the value a link, ``role`` colours it, ``code`` is False for ordinary words."""
 
     name: str
     value: str
@@ -31,7 +30,7 @@ class Fact:
 
 
 class Facts(QWidget):
-    """Lines of facts, names in one column. ``placeRequested(place)`` when a link is followed."""
+    """Lines of facts with their names in one column. A clicked link emits ``placeRequested(place)``."""
 
     placeRequested = Signal(object)
 
@@ -44,14 +43,14 @@ class Facts(QWidget):
         self._lines.setSpacing(px(3))
         self._shown: tuple[Fact, ...] = ()
         self._labels: list[tuple[Label, ...]] = []
-        """Value and note of each line: where only texts change, and they may ten times a second, the lines stay."""
+        """Value and note of each line. The lines stay if only texts change, which happens up to ten times a second."""
 
     def show_facts(self, facts: Sequence[Fact]) -> None:
-        """Show these instead."""
+        """Replace the facts. The labels are reused if only texts differ."""
         if tuple(facts) == self._shown:
             return
-        before, self._shown = self._shown, tuple(facts)
-        if not self._notes_below and [_shape(fact) for fact in before] == [_shape(fact) for fact in facts]:
+        previous, self._shown = self._shown, tuple(facts)
+        if not self._notes_below and [_shape(fact) for fact in previous] == [_shape(fact) for fact in facts]:
             for line, fact in zip(self._labels, facts, strict=True):
                 for label, text in zip(line, (fact.value, fact.note), strict=False):
                     label.setText(text)
@@ -69,7 +68,7 @@ class Facts(QWidget):
         self.setAccessibleDescription("; ".join(self.texts()))
 
     def texts(self) -> list[str]:
-        """What is shown, line by line."""
+        """The displayed texts, line by line."""
         return [f"{fact.name}: {fact.value} {fact.note}".strip() for fact in self._shown]
 
     def _line(self, fact: Fact) -> QWidget:
@@ -84,17 +83,17 @@ class Facts(QWidget):
         if len(fact.value) > UNBROKEN and " " not in fact.value:
             long = Elided(fact.value, 12, fact.role, code=True)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            line = self._row(name, long, replace(fact, code=False))  # it has all the room: nothing stretches behind it
+            line = self._row(name, long, replace(fact, code=False))  # the value takes the whole width
             line.box.setStretch(1, 1)
             return line
         wrap = not fact.code and not fact.note
         value = Label(fact.value, 12, fact.role, code=fact.code, wrap=wrap, select=True)
         if not wrap:
             value.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        made = self._row(name, value, fact)
+        line_row = self._row(name, value, fact)
         if wrap:
-            made.box.setStretch(1, 1)
-        return made
+            line_row.box.setStretch(1, 1)
+        return line_row
 
     def _row(self, name: Label, value: Label, fact: Fact) -> Boxed:
         notes = self._note(fact)
@@ -110,6 +109,6 @@ class Facts(QWidget):
 
 
 def _shape(fact: Fact) -> tuple[object, ...]:
-    """What a line is made by, whatever its texts are."""
+    """Return what decides the widgets of a line, apart from its texts."""
     long = len(fact.value) > UNBROKEN and " " not in fact.value
     return fact.name, fact.role, fact.place, fact.code, bool(fact.note), long

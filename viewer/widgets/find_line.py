@@ -1,6 +1,6 @@
-"""The find line: what to look for and how it is meant, the next hit and the one before, what was found where.
+"""The find line: the text to find and its options, buttons for the next and the previous hit, and the result.
 
-Find goes to the next hit and leaves the rows as they are; the filter above makes a set of them.
+Find goes to the next hit and leaves the rows as they are. The filter line above reduces the rows instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HINTS = {
 
 
 class FindLine(QWidget):
-    """``wanted(step)`` for the next hit (1) or the one before (−1), ``stopped()``, ``closed()``."""
+    """Emits ``wanted(step)`` for the next hit (1) or the previous one (−1), ``stopped()`` and ``closed()``."""
 
     wanted = Signal(object)
     stopped = Signal()
@@ -95,36 +95,36 @@ class FindLine(QWidget):
 
     @staticmethod
     def _box(name: str, text: str, tip: str) -> QCheckBox:
-        made = TickBox(text)
-        made.setObjectName(name)
-        made.setAccessibleName(tip)
-        made.setToolTip(tip)
-        return made
+        box = TickBox(text)
+        box.setObjectName(name)
+        box.setAccessibleName(tip)
+        box.setToolTip(tip)
+        return box
 
     @staticmethod
     def _tool(icon: str, name: str, tip: str, keys: str) -> Tool:
-        made = Tool(icon, f"{tip}   {keys}")
-        made.setObjectName(name)
-        made.setAccessibleName(tip)
-        return made
+        tool = Tool(icon, f"{tip}   {keys}")
+        tool.setObjectName(name)
+        tool.setAccessibleName(tip)
+        return tool
 
-    # ---- what is asked and answered ----------------------------------------------------------------------------------
+    # ---- search term and result --------------------------------------------------------------------------------------
 
     def sought(self) -> Sought | None:
-        """What is to be found; None, with the reason shown, where that makes no sense."""
+        """The search term; None if it is invalid, and then the reason is shown."""
         kind: Kind = self.kinds.key  # type: ignore[assignment]
-        made = Sought(kind, self.field.text(), self.case.isChecked(), self.bodies.isChecked())
+        term = Sought(kind, self.field.text(), self.case.isChecked(), self.bodies.isChecked())
         try:
-            made.check()
-        except NotSought as wrong:
-            self.say(str(wrong), "error")
+            term.check()
+        except NotSought as error:
+            self.say(str(error), "error")
             return None
         self._mark("")
-        return made
+        return term
 
     def say(self, text: str, state: str = "") -> None:
-        """The line of the result; ``error`` paints the field's edge, ``ok`` for a hit. What was not found may stand in
-        what could not be read.
+        """Show the result. ``state`` is ``error`` (a red field), ``ok`` for a hit, or ``warn`` when nothing was
+        found. With ``warn`` the text also says how much of the store could not be read.
         """
         if state == "warn" and (unread := unread_of(self)):
             text = f"{text} · " + tr("Not for certain: {unread}", unread=unread)
@@ -134,7 +134,9 @@ class FindLine(QWidget):
         self._mark("error" if state == "error" else "")
 
     def use_span(self, table: RowTable) -> None:
-        """Where more than one row of ``table`` is chosen, offer to look at these only; new ones are taken at once."""
+        """Offer to search only the chosen rows of ``table`` if more than one is chosen. A new selection is used at
+        once.
+        """
         self._table, bounds = table, table.chosen_span()
         if bounds == self._bounds or (bounds is None and not self.inside.isChecked()):
             return
@@ -144,32 +146,32 @@ class FindLine(QWidget):
         self._hold()
 
     def leave_span(self) -> None:
-        """Let go of the chosen rows."""
+        """Search all rows again."""
         self._bounds = None
         self.inside.setChecked(False)
         self.inside.hide()
 
     def span(self) -> Bounds | None:
-        """Positions of the first and the last row to be looked at; None for all rows."""
+        """Positions of the first and the last row to search; None for all rows."""
         return self._bounds if self.inside.isChecked() else None
 
     def _hold(self) -> None:
-        """While the tick is set a hit does not end the span."""
+        """Keep the selected rows while the box is ticked, even when a hit moves the selection."""
         if self._table is not None:
             self._table.span.hold(self.span())
             self._table.viewport().update()
 
     def set_running(self, on: bool) -> None:
-        """Whether a search is under way: then it can be stopped."""
+        """Show the Stop button while a search runs."""
         self.stop.setVisible(on)
 
     def focus(self) -> None:
-        """Show the line and select what stands in it."""
+        """Show the line and select its text."""
         self.show()
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
-    # ---- below -------------------------------------------------------------------------------------------------------
+    # ---- parts -------------------------------------------------------------------------------------------------------
 
     def _checked(self) -> None:
         self._leaf = -1
@@ -192,7 +194,9 @@ class FindLine(QWidget):
             self.field.style().polish(self.field)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter finds, Shift and Enter backwards, Escape closes, arrows leaf through what was sought before."""
+        """Handle the field's keys: Enter finds the next hit, Shift+Enter the previous one, Escape closes, arrows go
+        through earlier terms.
+        """
         if watched is self.field and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             key = event.key()
             if key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
@@ -217,7 +221,6 @@ class FindLine(QWidget):
         self._line.setContentsMargins(px(12), px(6), px(10), px(6))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Ground and hairline."""
         p = QPainter(self)
         p.fillRect(self.rect(), C("pane"))
         p.fillRect(0, self.height() - 1, self.width(), 1, C("hair"))

@@ -1,7 +1,7 @@
-"""Where the flags of a line stand so that no two of them touch: first by side, then by level. Pure arithmetic, no Qt.
+"""Place the flags of a line so that no two touch: first by side, then by level. Pure arithmetic, no Qt.
 
-A flag is a box with words on a stem. All boxes of one lane hang on the same line; a higher level stands further away
-from it, so that a stem crosses the lower levels: no box may cover a stem either.
+A flag is a box with words on a stem. All boxes of one lane hang on the same line. A higher level is further away
+from it, so its stem crosses the lower levels. Therefore no box may cover a stem.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 GAP = 6.0
 MAX_LEVELS = 3
 MOST_LETTERS = 32
-"""Of a name on a flag: the whole of it is said in the tool tip."""
+"""Of a name on a flag. The tool tip has the full name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlagWish:
-    """A flag that is to stand at ``x`` (px) and is ``width`` px wide.
+    """A flag that belongs at ``x`` (px) and is ``width`` px wide.
 
     ``side`` is tried first (1 right of the stem, −1 left).
     """
@@ -29,21 +29,21 @@ class FlagWish:
 
 @dataclass(frozen=True, slots=True)
 class FlagPlace:
-    """Where a flag came to stand: ``left`` edge of its box in px, side of its stem, level (0 next to the line)."""
+    """The place of a flag: ``left`` edge of its box in px, side of its stem, level (0 is next to the line)."""
 
     left: float
     side: int
     level: int
 
 
-def place_flags(wishes: Sequence[FlagWish], left: float, right: float, levels: int = MAX_LEVELS) -> list[FlagPlace]:
-    """Places in the order of ``wishes``; every box lies inside [left, right].
+def place_flags(wishes: Sequence[FlagWish], left_x: float, right_x: float, levels: int = MAX_LEVELS) -> list[FlagPlace]:
+    """Return places in the order of ``wishes``. Every box lies inside [left_x, right_x].
 
-    Where even the highest level is taken, a box may overlap: the caller shares flags of equal places first, so that
-    this needs more than ``levels`` flags within one box's width.
+    If even the highest level is taken a box may overlap. The caller merges flags of equal places first, so this
+    needs more than ``levels`` flags within one box's width.
     """
-    rising = sorted(range(len(wishes)), key=lambda n: (wishes[n].x, n))
-    tries = [_place_in(order, wishes, (left, right), levels) for order in (rising, rising[::-1])]
+    by_x = sorted(range(len(wishes)), key=lambda n: (wishes[n].x, n))
+    tries = [_place_in(order, wishes, (left_x, right_x), levels) for order in (by_x, by_x[::-1])]
     best = min(tries, key=lambda places: (_touching(wishes, places), sum(p.level for p in places.values())))
     return [best[number] for number in range(len(wishes))]
 
@@ -53,9 +53,9 @@ def _place_in(
 ) -> dict[int, FlagPlace]:
     placed: dict[int, FlagPlace] = {}
     for rank, number in enumerate(order):
-        before = [(wishes[n], placed[n]) for n in order[:rank]]
-        coming = [wishes[n].x for n in order[rank + 1 :]]
-        placed[number] = _first_free(wishes[number], before, coming, edges, levels)
+        placed_before = [(wishes[n], placed[n]) for n in order[:rank]]
+        later_xs = [wishes[n].x for n in order[rank + 1 :]]
+        placed[number] = _first_free(wishes[number], placed_before, later_xs, edges, levels)
     return placed
 
 
@@ -66,43 +66,45 @@ def _touching(wishes: Sequence[FlagWish], places: dict[int, FlagPlace]) -> int:
 
 def _first_free(
     wish: FlagWish,
-    before: list[tuple[FlagWish, FlagPlace]],
-    coming: list[float],
+    placed_before: list[tuple[FlagWish, FlagPlace]],
+    later_xs: list[float],
     edges: tuple[float, float],
     levels: int,
 ) -> FlagPlace:
-    left, right = edges
+    left_x, right_x = edges
     fallback: FlagPlace | None = None
     for level in range(levels):
         for side in (wish.side, -wish.side):
             start = wish.x if side > 0 else wish.x - wish.width
-            if start < left or start + wish.width > right:
+            if start < left_x or start + wish.width > right_x:
                 continue
             fallback = FlagPlace(start, side, level)
-            if _free(fallback, wish, before, coming):
+            if _free(fallback, wish, placed_before, later_xs):
                 return fallback
     if fallback is not None:
         return fallback
-    return FlagPlace(min(max(wish.x, left), max(left, right - wish.width)), 1, levels - 1)
+    return FlagPlace(min(max(wish.x, left_x), max(left_x, right_x - wish.width)), 1, levels - 1)
 
 
-def _free(place: FlagPlace, wish: FlagWish, before: list[tuple[FlagWish, FlagPlace]], coming: list[float]) -> bool:
+def _free(
+    place: FlagPlace, wish: FlagWish, placed_before: list[tuple[FlagWish, FlagPlace]], later_xs: list[float]
+) -> bool:
     end = place.left + wish.width
-    for other, stands in before:
-        low, high = stands.left, stands.left + other.width
-        if stands.level == place.level and place.left < high + GAP and low < end + GAP:
+    for other_wish, other_place in placed_before:
+        other_start, other_end = other_place.left, other_place.left + other_wish.width
+        if other_place.level == place.level and place.left < other_end + GAP and other_start < end + GAP:
             return False
-        if stands.level != place.level and abs(other.x - wish.x) < 1:
-            continue  # one stem for both
-        if stands.level < place.level and low - GAP / 2 < wish.x < high + GAP / 2:
+        if other_place.level != place.level and abs(other_wish.x - wish.x) < 1:
+            continue  # both share one stem
+        if other_place.level < place.level and other_start - GAP / 2 < wish.x < other_end + GAP / 2:
             return False  # our stem would run through a lower box
-        if stands.level > place.level and place.left - GAP / 2 < other.x < end + GAP / 2:
+        if other_place.level > place.level and place.left - GAP / 2 < other_wish.x < end + GAP / 2:
             return False  # a higher flag's stem runs here
-    return place.level > 0 or not any(place.left < x < end + GAP for x in coming if x != wish.x)
+    return place.level > 0 or not any(place.left < x < end + GAP for x in later_xs if x != wish.x)
 
 
 def share_flags(flags: Iterable[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
-    """Flags (name, offset, role) of equal offsets become one, "committed = confirm", in the colour of the first."""
+    """Merge flags (name, offset, role) of equal offsets into one, "committed = confirm", in the colour of the first."""
     shared: dict[int, tuple[list[str], str]] = {}
     for name, offset, role in flags:
         shared.setdefault(offset, ([], role))[0].append(name)
@@ -110,39 +112,42 @@ def share_flags(flags: Iterable[tuple[str, int, str]]) -> list[tuple[str, int, s
 
 
 class Scale:
-    """Offsets to pixels and back over one stretch; 64-bit offsets stay Python integers until the last division."""
+    """Convert offsets to pixels and back over one stretch. 64-bit offsets stay Python integers until the last
+    division.
+    """
 
     __slots__ = ("_left", "_low", "_span", "_width")
 
-    def __init__(self, low: int, high: int, left: float, width: float) -> None:
-        self._low, self._span = low, max(1, high - low)
-        self._left, self._width = left, width
+    def __init__(self, start_offset: int, end_offset: int, left_x: float, width: float) -> None:
+        self._low, self._span = start_offset, max(1, end_offset - start_offset)
+        self._left, self._width = left_x, width
 
     def x(self, offset: int) -> float:
-        """Pixel of ``offset``, held inside the stretch."""
+        """Pixel of ``offset``, clamped to the stretch."""
         inside = min(max(offset - self._low, 0), self._span)
         return self._left + self._width * (inside / self._span)
 
     def offset(self, x: float) -> int:
-        """The offset under a pixel, held inside the stretch."""
+        """The offset under a pixel, clamped to the stretch."""
         share = min(max((x - self._left) / max(1.0, self._width), 0.0), 1.0)
         return self._low + int(share * self._span)
 
 
 SMALL_GAP = 8.0
-"""Width in px below which a gap is its number only, without an arrow."""
+"""Width in px below which a gap shows only its number, without an arrow."""
 
 
 def inside_gap(start: float, end: float, width: float) -> bool:
-    """Whether words of ``width`` px stand in the middle of the arrow from ``start`` to ``end``."""
+    """Return whether words of ``width`` px fit into the middle of the arrow from ``start`` to ``end``."""
     return width + 40 < end - start
 
 
-def place_words(gaps: Sequence[tuple[float, float, float]], left: float, right: float) -> list[float]:
-    """Left edges of the words of gaps (start, end, width of the words; px) on one line, in the order of ``gaps``.
+def place_words(gaps: Sequence[tuple[float, float, float]], left_x: float, right_x: float) -> list[float]:
+    """Return the left edges of the words of gaps (start, end, width of the words; px) on one line, in the order of
+    ``gaps``.
 
-    Words stand in their gap, or else beside it, as near as no other words and no other arrow are touched; all inside
-    [left, right], where they may overlap only if nothing is free.
+    Words go into their gap, or else beside it, as near as possible without touching other words or arrows. All
+    lie inside [left_x, right_x]; they overlap only if nothing is free.
     """
     arrows = [(start, end) if end - start >= SMALL_GAP else None for start, end, _ in gaps]
     words: dict[int, tuple[float, float]] = {}
@@ -150,21 +155,23 @@ def place_words(gaps: Sequence[tuple[float, float, float]], left: float, right: 
     for number in order:
         start, end, width = gaps[number]
         if inside_gap(start, end, width):
-            at = (start + end - width) / 2
+            word_x = (start + end - width) / 2
         else:
-            taken = [arrow for n, arrow in enumerate(arrows) if arrow is not None and n != number]
-            at = _beside(start, end, width, [*taken, *words.values()], (left, right))
-        words[number] = (at, at + width)
+            other_arrows = [arrow for n, arrow in enumerate(arrows) if arrow is not None and n != number]
+            word_x = _beside(start, end, width, [*other_arrows, *words.values()], (left_x, right_x))
+        words[number] = (word_x, word_x + width)
     return [words[number][0] for number in range(len(gaps))]
 
 
 def _beside(
-    start: float, end: float, width: float, taken: Sequence[tuple[float, float]], edges: tuple[float, float]
+    start: float, end: float, width: float, occupied: Sequence[tuple[float, float]], edges: tuple[float, float]
 ) -> float:
     tries = [end + SMALL_GAP, start - width - SMALL_GAP]
-    for low, high in taken:
-        tries += [max(high, end) + SMALL_GAP, min(low, start) - width - SMALL_GAP]
-    fitting = [at for at in tries if edges[0] <= at and at + width <= edges[1]]
-    free = [at for at in fitting if all(at >= high or at + width <= low for low, high in taken)]
-    near = sorted(free, key=lambda at: max(at - end, start - at - width))
+    for taken_start, taken_end in occupied:
+        tries += [max(taken_end, end) + SMALL_GAP, min(taken_start, start) - width - SMALL_GAP]
+    fitting = [x for x in tries if edges[0] <= x and x + width <= edges[1]]
+    free = [
+        x for x in fitting if all(x >= taken_end or x + width <= taken_start for taken_start, taken_end in occupied)
+    ]
+    near = sorted(free, key=lambda x: max(x - end, start - x - width))
     return (near or fitting or [max(edges[0], min(tries[0], edges[1] - width))])[0]

@@ -1,6 +1,7 @@
-"""The frame around what has the focus by key, for parts that paint none of their own: trees, canvases, side columns.
+"""The focus frame for widgets that paint none of their own: trees, canvases, side columns.
 
-Tab goes through a view as one reads it: by its layouts and splitters, not by the order in which parts were made.
+Tab goes through a view in reading order: by its layouts and splitters, not by the order in which widgets were
+created.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ BY_KEY = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.F
 
 
 class FocusRing(QWidget):
-    """Lies over ``part`` while that has the focus and a key brought it there; lets every click through."""
+    """A frame over ``part`` while it has the focus and a key brought it there. Clicks pass through it."""
 
     def __init__(self, part: QWidget) -> None:
         super().__init__(part)
@@ -29,7 +30,7 @@ class FocusRing(QWidget):
         part.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Come with the focus, go with it."""
+        """Show the frame with the focus, hide it without."""
         part = self.parentWidget()
         if watched is part and event.type() == QEvent.Type.FocusIn and isinstance(event, QFocusEvent):
             self.setGeometry(part.rect())
@@ -42,24 +43,23 @@ class FocusRing(QWidget):
         return False
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Two px in accent."""
         p = QPainter(self)
         p.setPen(QPen(C("accent"), 2))
         p.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
 
 def set_reading_order(root: QWidget) -> None:
-    """Have Tab go through the parts of ``root`` in reading order; columns that scroll show the focus."""
+    """Let Tab go through the parts of ``root`` in reading order. Scroll areas get a focus frame."""
     parts = list(in_reading_order(root))
-    for before, after in pairwise(parts):
-        QWidget.setTabOrder(before, after)
+    for part_before, next_part in pairwise(parts):
+        QWidget.setTabOrder(part_before, next_part)
     for part in parts:
         if isinstance(part, QScrollArea):
             FocusRing(part)
 
 
 def in_reading_order(root: QWidget) -> Iterator[QWidget]:
-    """Every part below ``root`` that Tab stops at."""
+    """Yield every part below ``root`` that Tab stops at."""
     for part in _children(root):
         if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None:
             yield part
@@ -69,12 +69,12 @@ def in_reading_order(root: QWidget) -> Iterator[QWidget]:
 
 def _children(widget: QWidget) -> Iterator[QWidget]:
     if isinstance(widget, (QSplitter, QStackedWidget)):
-        found = [widget.widget(n) for n in range(widget.count())]
+        children = [widget.widget(n) for n in range(widget.count())]
     elif isinstance(widget, QScrollArea):
-        found = [widget.widget()]
+        children = [widget.widget()]
     else:
-        found = list(_laid_out(widget.layout()))
-    yield from (part for part in found if part is not None)
+        children = list(_laid_out(widget.layout()))
+    yield from (part for part in children if part is not None)
 
 
 def _laid_out(layout: QLayout | None) -> Iterator[QWidget]:

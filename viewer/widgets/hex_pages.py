@@ -1,7 +1,7 @@
-"""Bytes around a unit for the hex view: pages that come when they come, and fields over them; no Qt.
+"""Bytes around a unit for the hex view, in pages that arrive one by one, and the fields over them; no Qt.
 
-Offsets are absolute and 64-bit. Rows have sixteen bytes and begin at the origin, the unit's first byte, so that a
-field is always in the same column; row −1 lies in front of it.
+Offsets are absolute and 64-bit. A row has sixteen bytes. Row 0 begins at the origin, the first byte of the unit,
+so a field is always in the same column; row −1 lies before it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PAGE = 4096
 KEPT = 64
 ROW_BYTES = 16
 AROUND = 1024
-"""Bytes in front of and behind the shown span that can be scrolled to."""
+"""Bytes before and after the shown span that can be scrolled to."""
 
 _FILLS = {name: place.fill for name, place in OF_BYTES}
 PROPERTY = "properties."
@@ -25,7 +25,7 @@ PROPERTY = "properties."
 
 @dataclass(frozen=True, slots=True)
 class HexField:
-    """A painted field: ``position`` counts from the origin; ``group`` is the name of its fill."""
+    """A coloured field: ``position`` counts from the origin, ``group`` is the name of its fill."""
 
     name: str
     position: int
@@ -43,18 +43,18 @@ class HexField:
 
 
 def hex_fields(parts: Sequence[tuple[str, int, int]]) -> list[HexField]:
-    """Painted fields of a unit's parts (name, position, length); properties alternate between two fills."""
-    fields, other = [], False
+    """Return the fields of a unit's parts (name, position, length). Properties alternate between two fills."""
+    fields, alternate = [], False
     for name, position, length in parts:
         group: str = _FILLS.get(name, "frame")
         if name.startswith(PROPERTY):
-            group, other = ("propsAlt" if other else "props"), not other
+            group, alternate = ("propsAlt" if alternate else "props"), not alternate
         fields.append(HexField(name, position, length, group))
     return fields
 
 
 class FieldMap:
-    """Fields by place: which one holds a byte, which begin in a row."""
+    """Fields by position: the field that holds a byte, and the fields that begin in a row."""
 
     def __init__(self, fields: Sequence[HexField]) -> None:
         self.fields = sorted((f for f in fields if f.length > 0), key=lambda f: f.position)
@@ -69,20 +69,20 @@ class FieldMap:
         return field if position < field.end else None
 
     def named(self, name: str) -> HexField | None:
-        """The first field of that name."""
+        """The first field with that name."""
         return next((f for f in self.fields if f.name == name), None)
 
-    def beginning_in(self, low: int, high: int) -> list[HexField]:
-        """Fields whose first byte lies in [low, high)."""
-        return self.fields[bisect_right(self._positions, low - 1) : bisect_right(self._positions, high - 1)]
+    def beginning_in(self, start: int, end: int) -> list[HexField]:
+        """Fields whose first byte lies in [start, end)."""
+        return self.fields[bisect_right(self._positions, start - 1) : bisect_right(self._positions, end - 1)]
 
 
 class Pages:
-    """Bytes by page: what is here, and which page to fetch next. At most :data:`KEPT` pages are held."""
+    """Bytes by page: the pages that have been read, and those to fetch next. At most :data:`KEPT` pages are held."""
 
-    def __init__(self, low: int, high: int) -> None:
-        self.low = low
-        self.high = high
+    def __init__(self, start: int, end: int) -> None:
+        self.low = start
+        self.high = end
         self._pages: OrderedDict[int, bytes] = OrderedDict()
 
     def span(self, page: int) -> tuple[int, int]:
@@ -91,36 +91,36 @@ class Pages:
         return start, min(self.high, (page + 1) * PAGE) - start
 
     def put(self, page: int, data: bytes) -> None:
-        """The bytes of ``page``; fewer than asked for where the file is shorter."""
+        """Store the bytes of ``page``. They are fewer than requested at the end of a file."""
         self._pages[page] = data
         while len(self._pages) > KEPT:
             self._pages.popitem(last=False)
 
-    def missing(self, low: int, high: int) -> list[int]:
-        """Pages of [low, high) that are not here."""
-        low, high = max(low, self.low), min(high, self.high)
+    def missing(self, start: int, end: int) -> list[int]:
+        """Numbers of the pages of [start, end) that have not been read."""
+        start, end = max(start, self.low), min(end, self.high)
         return (
-            [page for page in range(low // PAGE, (high - 1) // PAGE + 1) if page not in self._pages]
-            if low < high
+            [page for page in range(start // PAGE, (end - 1) // PAGE + 1) if page not in self._pages]
+            if start < end
             else []
         )
 
     def get(self, offset: int, size: int) -> list[int | None]:
-        """Byte by byte from ``offset`` on; None where it is not here."""
-        found: list[int | None] = []
+        """The bytes from ``offset`` on; None for each byte that has not been read."""
+        values: list[int | None] = []
         while size > 0:
             page = offset // PAGE
             start, length = self.span(page)
             take = min(size, (page + 1) * PAGE - offset)
             data = self._pages.get(page)
             if data is None or length <= 0:
-                found += [None] * take
+                values += [None] * take
             else:
                 self._pages.move_to_end(page)
-                at = offset - start
-                piece = data[max(0, at) : max(0, at + take)]
-                lead = min(take, max(0, -at))
-                found += [None] * lead + list(piece) + [None] * (take - lead - len(piece))
+                position = offset - start
+                piece = data[max(0, position) : max(0, position + take)]
+                missing_before = min(take, max(0, -position))
+                values += [None] * missing_before + list(piece) + [None] * (take - missing_before - len(piece))
             offset += take
             size -= take
-        return found
+        return values

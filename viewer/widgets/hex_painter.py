@@ -1,4 +1,4 @@
-"""Painting bytes: offset, sixteen cells, text, and the names of the fields that begin in a row."""
+"""Paint rows of bytes: offset, sixteen cells, text, and the names of the fields that begin in the row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GLYPHS: dict[tuple[str, int, int, int, float], QPixmap] = {}
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Places of the columns in px for one width and zoom."""
+    """Positions of the columns in px for one width and zoom."""
 
     row: int
     head: int
@@ -46,7 +46,7 @@ class Metrics:
         return self.right > self.names + 100
 
     def column_at(self, x: float) -> tuple[int, bool] | None:
-        """(byte 0…15, in the text) under ``x``; None between the columns."""
+        """Return (byte 0…15, in the text) under ``x``; None between the columns."""
         if self.text - 4 <= x < self.text_x(ROW_BYTES) + 4:
             return max(0, min(15, int((x - self.text) / self.letter))), True
         if self.left <= x < self.hex_x(15) + self.cell:
@@ -57,28 +57,28 @@ class Metrics:
 
 
 def measure(width: int, largest: int) -> Metrics:
-    """Columns for a view of ``width`` px that shows offsets up to ``largest``."""
+    """Compute the columns for a view of ``width`` px that shows offsets up to ``largest``."""
     z = scale()
     digit = QFontMetrics(mono(12)).horizontalAdvance("0")
-    left = max(round(116 * z), digit * len(f"{largest:,}") + round(24 * z)) + round(8 * z)
+    bytes_x = max(round(116 * z), digit * len(f"{largest:,}") + round(24 * z)) + round(8 * z)
     cell, gap = max(round(20 * z), 2 * digit + 4), round(8 * z)
-    text = left + 16 * cell + gap + round(14 * z)
+    text = bytes_x + 16 * cell + gap + round(14 * z)
     letter = max(8.0 * z, float(digit))
     return Metrics(
-        round(ROW * z), round(HEAD * z), left, cell, gap, letter, text, round(text + 16 * letter + 18 * z), width
+        round(ROW * z), round(HEAD * z), bytes_x, cell, gap, letter, text, round(text + 16 * letter + 18 * z), width
     )
 
 
 @dataclass(slots=True)
 class Painted:
-    """What a frame shows: selection [low, high), chosen field, spans that are damaged, framed bytes, the cursor."""
+    """The content of a frame: the selection [start, end), the chosen field, damaged spans, framed bytes, the cursor."""
 
     origin: int
     unit_end: int
     fields: FieldMap
     chosen: str = ""
     also: frozenset[str] = frozenset()
-    """Fields that are painted as the chosen one is: those of a group."""
+    """More fields that are painted like the chosen one: those of a group."""
     selection: tuple[int, int] = (0, 0)
     damage: Sequence[tuple[int, int]] = ()
     frames: Sequence[tuple[int, int, str]] = ()
@@ -86,12 +86,12 @@ class Painted:
     hex_offsets: bool = False
 
     def is_chosen(self, field: HexField) -> bool:
-        """Whether the field is the chosen one or one of several."""
+        """Return whether the field is chosen, alone or with others."""
         return field.name == self.chosen or field.name in self.also
 
 
 class HexPainter:
-    """Draws rows of bytes into a painter."""
+    """Paints rows of bytes."""
 
     def __init__(self, p: QPainter, metrics: Metrics, shown: Painted) -> None:
         self.p = p
@@ -105,7 +105,7 @@ class HexPainter:
         self._tick = C("text3", 0.55)
 
     def head(self) -> None:
-        """The line with the columns' numbers."""
+        """Paint the line with the column numbers."""
         p, m = self.p, self.m
         p.setFont(self._fonts["head"])
         p.setPen(self.c["text3"])
@@ -119,7 +119,7 @@ class HexPainter:
         p.fillRect(QRect(0, m.head - 1, m.right, 1), self.c["hair"])
 
     def rules(self, height: int) -> None:
-        """The hairlines between offset, bytes, text and names."""
+        """Paint the hairlines between offset, bytes, text and names."""
         m = self.m
         for x in (
             m.left - round(8 * scale()),
@@ -129,7 +129,7 @@ class HexPainter:
             self.p.fillRect(QRect(x, 0, 1, height), self.c["hair"])
 
     def row(self, y: int, base: int, data: list[int | None]) -> None:
-        """The sixteen bytes from offset ``base`` on at height ``y``."""
+        """Paint the sixteen bytes from offset ``base`` on at height ``y``."""
         p, m, s = self.p, self.m, self.s
         p.setFont(self._fonts["byte"])
         p.setPen(self.c["text3"])
@@ -138,44 +138,48 @@ class HexPainter:
         p.drawText(m.left - round(16 * scale()) - width, y + self._base, label)
         fields = [s.fields.at(base + column - s.origin) for column in range(ROW_BYTES)]
         states = [self._state(base + column, field) for column, field in enumerate(fields)]
-        here = [column for column, byte in enumerate(data) if byte is not None]
-        if here:
-            self._fills(y, base, here[0], here[-1], fields, states)
-        for column in here:
+        columns_read = [column for column, byte in enumerate(data) if byte is not None]
+        if columns_read:
+            self._fills(y, base, columns_read[0], columns_read[-1], fields, states)
+        for column in columns_read:
             self._byte(y, base + column, column, data[column] or 0, states[column])
-        self._frames(y, base, here)
+        self._frames(y, base, columns_read)
         if m.shows_names:
             self._names(y, s.fields.beginning_in(base - s.origin, base - s.origin + ROW_BYTES))
 
     def waiting(self, y: int, base: int) -> None:
-        """A row whose bytes are still being read."""
+        """Paint a row whose bytes are still being read."""
         self.row(y, base, [None] * ROW_BYTES)
         self.p.setPen(self.c["disabled"])
         self.p.drawText(self.m.left + 4, y + self._base, "…")
 
     def _state(self, offset: int, field: HexField | None) -> str:
-        """``chosen``, ``damaged``, ``plain``, or ``outside`` the unit."""
+        """The state of a byte: ``chosen``, ``damaged``, ``plain``, or ``outside`` the unit."""
         s = self.s
-        low, high = s.selection
-        if low <= offset < high if high > low else field is not None and s.is_chosen(field):
+        selection_start, selection_end = s.selection
+        if (
+            selection_start <= offset < selection_end
+            if selection_end > selection_start
+            else field is not None and s.is_chosen(field)
+        ):
             return "chosen"
-        if s.damage and any(first <= offset < last for first, last in s.damage):
+        if s.damage and any(damage_start <= offset < damage_end for damage_start, damage_end in s.damage):
             return "damaged"
         return "plain" if s.origin <= offset < s.unit_end else "outside"
 
     def _fills(
-        self, y: int, base: int, first: int, last: int, fields: list[HexField | None], states: list[str]
+        self, y: int, base: int, first_column: int, last_column: int, fields: list[HexField | None], states: list[str]
     ) -> None:
-        """Grounds: one run of bytes of the same field and state at a time."""
-        column = first
-        while column <= last:
+        """Paint the backgrounds, one run of bytes of the same field and state at a time."""
+        column = first_column
+        while column <= last_column:
             end = column
-            while end < last and fields[end + 1] is fields[column] and states[end + 1] == states[column]:
+            while end < last_column and fields[end + 1] is fields[column] and states[end + 1] == states[column]:
                 end += 1
             self._run(y, base, column, end, fields[column], states[column])
             column = end + 1
 
-    def _run(self, y: int, base: int, first: int, last: int, field: HexField | None, state: str) -> None:
+    def _run(self, y: int, base: int, first_column: int, last_column: int, field: HexField | None, state: str) -> None:
         m = self.m
         if state == "chosen":
             color = self.c["accent"]
@@ -185,25 +189,25 @@ class HexPainter:
             color = self._fill(field.group)
         else:
             return
-        cells = QRectF(m.hex_x(first), y + 1, m.hex_x(last) + m.cell - m.hex_x(first), m.row - 2)
-        text = QRectF(m.text_x(first), y + 1, (last - first + 1) * m.letter, m.row - 2)
+        cells = QRectF(m.hex_x(first_column), y + 1, m.hex_x(last_column) + m.cell - m.hex_x(first_column), m.row - 2)
+        text = QRectF(m.text_x(first_column), y + 1, (last_column - first_column + 1) * m.letter, m.row - 2)
         for part in (cells, text):
             self.p.fillRect(part, color)
             if state == "damaged":
                 hatch(self.p, part, "error", 0.28)
-        if field is not None and state != "chosen" and self.s.origin + field.position == base + first:
+        if field is not None and state != "chosen" and self.s.origin + field.position == base + first_column:
             self.p.fillRect(QRectF(cells.left(), y + 1, 1.5, m.row - 2), self._tick)
 
     def _fill(self, group: str) -> QColor:
-        found = self.c.get(group)
-        if found is None:
-            found = self.c[group] = hex_fill(group)
-        return found
+        color = self.c.get(group)
+        if color is None:
+            color = self.c[group] = hex_fill(group)
+        return color
 
-    def _frames(self, y: int, base: int, here: list[int]) -> None:
-        for low, length, role in self.s.frames:
-            for column in here:
-                if low <= base + column < low + length:
+    def _frames(self, y: int, base: int, columns_read: list[int]) -> None:
+        for start, length, role in self.s.frames:
+            for column in columns_read:
+                if start <= base + column < start + length:
                     self.p.setPen(QPen(C(role), 2))
                     self.p.setBrush(Qt.BrushStyle.NoBrush)
                     self.p.drawRect(QRectF(self.m.hex_x(column) + 1, y + 2, self.m.cell - 2, self.m.row - 4))
@@ -226,23 +230,23 @@ class HexPainter:
             p.drawRect(QRectF(m.hex_x(column) + 0.5, y + 1.5, m.cell - 1, m.row - 3))
 
     def _glyph(self, text: str, tone: str, width: int) -> QPixmap:
-        """Two digits or a letter as a picture, drawn once: copying is six times faster than setting type."""
+        """Two digits or a letter as a picture, drawn once. Copying it is six times faster than drawing text."""
         ratio = self.p.device().devicePixelRatioF()
         key = (text, self.c[tone].rgba(), width, self.m.row, ratio)
-        found = _GLYPHS.get(key)
-        if found is None:
-            found = QPixmap(round(width * ratio), round(self.m.row * ratio))
-            found.setDevicePixelRatio(ratio)
-            found.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(found)
+        picture = _GLYPHS.get(key)
+        if picture is None:
+            picture = QPixmap(round(width * ratio), round(self.m.row * ratio))
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(picture)
             painter.setFont(self._fonts["bold" if tone == "accentText" else "byte"])
             painter.setPen(self.c[tone])
             painter.drawText(QRect(0, 0, width, self.m.row), Qt.AlignmentFlag.AlignCenter, text)
             painter.end()
             if len(_GLYPHS) >= MOST_GLYPHS:
                 _GLYPHS.clear()
-            _GLYPHS[key] = found
-        return found
+            _GLYPHS[key] = picture
+        return picture
 
     def _names(self, y: int, fields: list[HexField]) -> None:
         p, m, z = self.p, self.m, scale()
@@ -252,8 +256,8 @@ class HexPainter:
             on = self.s.is_chosen(field) and self.s.selection[1] <= self.s.selection[0]
             p.setFont(self._fonts["chosen" if on else "name"])
             metrics = QFontMetrics(p.font())
-            label, last = field.label, number == len(fields) - 1
-            room = m.right - (10 if last else 38) * z - x - 13 * z
+            label, is_last = field.label, number == len(fields) - 1
+            room = m.right - (10 if is_last else 38) * z - x - 13 * z
             if number == 0 and metrics.horizontalAdvance(label) > room:
                 label = metrics.elidedText(label, Qt.TextElideMode.ElideMiddle, int(room))
             width = metrics.horizontalAdvance(label)

@@ -1,7 +1,7 @@
-"""The hex view: bytes around a unit with its fields painted, paged and 64-bit.
+"""The hex view: bytes around a unit with its fields in colour, read in pages, with 64-bit offsets.
 
-Bytes come through a reader that may be slow; a row whose bytes are not here yet says so. A click on a byte chooses its
-field, a drag or Shift with the arrow keys selects bytes; both are told to screen readers.
+Bytes come from a reader that may be slow. A row whose bytes have not been read yet says so. A click on a byte
+chooses its field. A drag, or Shift with the arrow keys, selects bytes. Screen readers get both.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Reader = Callable[[int, int], bytes]
 LARGEST_COPY = 4 << 20
 BAR = 12
 FOUND = "live"
-"""Colour role of the frame around what was looked for."""
+"""Colour role of the frame around a search hit."""
 
 
 class HexView(QAbstractScrollArea):
-    """``fieldChosen(name)`` when a byte of a field is chosen; ``byteChosen(offset)`` as the cursor moves."""
+    """Emits ``fieldChosen(name)`` when a byte of a field is chosen, and ``byteChosen(offset)`` as the cursor moves."""
 
     fieldChosen = Signal(str)
     byteChosen = Signal(object)
@@ -58,7 +58,7 @@ class HexView(QAbstractScrollArea):
         self.runner = runner
         self._reader: Reader | None = None
         self.fill_menu: Callable[[QMenu, str], object] | None = None
-        """Adds to the menu what can be done with the field of that name."""
+        """Adds the commands of the field with that name to the menu."""
         self._pages = Pages(0, 0)
         self._asked: set[int] = set()
         self._turn = 0
@@ -74,7 +74,7 @@ class HexView(QAbstractScrollArea):
         follow(self, self._place_bar)
         follow(self, self.viewport().update)
 
-    # ---- what is shown -----------------------------------------------------------------------------------------------
+    # ---- content -----------------------------------------------------------------------------------------------------
 
     def show_bytes(
         self,
@@ -82,25 +82,25 @@ class HexView(QAbstractScrollArea):
         start: int,
         fields: Sequence[HexField],
         size: int | None = None,
-        low: int | None = None,
-        high: int | None = None,
+        start_limit: int | None = None,
+        end_limit: int | None = None,
         damage: Sequence[tuple[int, int]] = (),
         frames: Sequence[tuple[int, int, str]] = (),
     ) -> None:
-        """Show the ``size`` bytes from ``start`` on (default: as far as ``fields`` reach) with some bytes around them.
+        """Show ``size`` bytes from ``start`` on (default: up to the end of ``fields``) with some bytes around them.
 
-        ``reader(offset, size)`` gives bytes, fewer at the end of a file; it is called through the runner. ``low`` and
-        ``high`` bound what can be scrolled to, ``damage`` are spans and ``frames`` single marked bytes with a colour
-        role, all in absolute offsets.
+        ``reader(offset, size)`` returns bytes, fewer at the end of a file; the runner calls it. Scrolling stays
+        between ``start_limit`` and ``end_limit``. ``damage`` are spans, ``frames`` are single framed bytes with a
+        colour role. All offsets are absolute.
         """
         extent = size if size is not None else max((f.end for f in fields), default=0)
         end = start + extent
-        low = max(0, start - AROUND) if low is None else max(low, start - AROUND)
-        high = end + AROUND if high is None else min(high, end + AROUND)
+        start_limit = max(0, start - AROUND) if start_limit is None else max(start_limit, start - AROUND)
+        end_limit = end + AROUND if end_limit is None else min(end_limit, end + AROUND)
         self._turn += 1
         self._asked.clear()
         self._reader = reader
-        self._pages = Pages(low, max(high, low))
+        self._pages = Pages(start_limit, max(end_limit, start_limit))
         self._shown = Painted(start, end, FieldMap(fields), damage=tuple(damage), frames=tuple(frames))
         self._cursor, self._anchor = start, None
         self._scroll_to(max(self._first_row(), -1))
@@ -132,7 +132,7 @@ class HexView(QAbstractScrollArea):
         return self._cursor
 
     def selection(self) -> tuple[int, int]:
-        """Selected bytes [low, high): what was dragged over, else the chosen field, else the byte under the cursor."""
+        """The selected bytes [start, end): the dragged ones, else the chosen field, else the byte under the cursor."""
         if self._anchor is not None and self._anchor != self._cursor:
             return min(self._anchor, self._cursor), max(self._anchor, self._cursor) + 1
         field = self._shown.fields.named(self._shown.chosen)
@@ -141,7 +141,7 @@ class HexView(QAbstractScrollArea):
         return self._cursor, self._cursor + 1
 
     def choose_field(self, name: str) -> None:
-        """Paint the field ``name`` as chosen and bring it into view; "" for none. Emits nothing."""
+        """Mark the field ``name`` as chosen and bring it into view; "" for none. Emits nothing."""
         field = self._shown.fields.named(name)
         self._shown.chosen, self._shown.also = name if field is not None else "", frozenset()
         self._anchor = None
@@ -151,7 +151,7 @@ class HexView(QAbstractScrollArea):
         self._tell()
 
     def choose_fields(self, names: Collection[str]) -> tuple[int, int]:
-        """Paint these fields as chosen; how many of them there are, and their bytes. Emits nothing."""
+        """Mark these fields as chosen. Returns their number and bytes. Emits nothing."""
         fields = [field for field in self._shown.fields.fields if field.name in names]
         self._shown.chosen, self._shown.also = "", frozenset(names)
         self._anchor = None
@@ -161,61 +161,61 @@ class HexView(QAbstractScrollArea):
         self._tell()
         return len(fields), sum(field.length for field in fields)
 
-    def choose_span(self, low: int, high: int) -> None:
-        """Select the bytes [low, high), in absolute offsets, and no field. Emits nothing."""
+    def choose_span(self, start: int, end: int) -> None:
+        """Select the bytes [start, end), absolute offsets, and no field. Emits nothing."""
         self._shown.chosen, self._shown.also = "", frozenset()
-        self._anchor, self._cursor = low, max(low, high - 1)
-        self._show_offset(low)
+        self._anchor, self._cursor = start, max(start, end - 1)
+        self._show_offset(start)
         self._tell()
 
     def set_found(self, spans: Sequence[tuple[int, int]], role: str = FOUND) -> None:
-        """Frame these spans, [low, high) in absolute offsets, as what was looked for; frames of other roles stay."""
-        kept = tuple(frame for frame in self._shown.frames if frame[2] != role)
-        self._shown.frames = (*kept, *((low, high - low, role) for low, high in spans))
+        """Frame these spans, [start, end) in absolute offsets, as search hits. Frames of other roles stay."""
+        other_frames = tuple(frame for frame in self._shown.frames if frame[2] != role)
+        self._shown.frames = (*other_frames, *((start, end - start, role) for start, end in spans))
         self.viewport().update()
 
-    def show_span(self, low: int, high: int) -> None:
-        """Put the cursor on ``low`` and select up to ``high``; the field under it is chosen."""
-        self._anchor, self._cursor = None, low
+    def show_span(self, start: int, end: int) -> None:
+        """Put the cursor on ``start``, select up to ``end``, and choose the field under the cursor."""
+        self._anchor, self._cursor = None, start
         self._choose_here()
-        if high - low > 1:
-            self._anchor, self._cursor = low, high - 1
-        self._show_offset(low)
+        if end - start > 1:
+            self._anchor, self._cursor = start, end - 1
+        self._show_offset(start)
         self._moved()
 
     def set_hex_offsets(self, on: bool) -> None:
-        """Offsets in the left column as hex instead of decimal."""
+        """Show the offsets in hex instead of decimal."""
         self._shown.hex_offsets = on
         self.viewport().update()
 
     def copy(self, form: str = "hex") -> None:
-        """Copy the selected bytes as ``hex``, ``text``, ``c``, ``python`` or ``base64``; ``copied(text)`` follows."""
-        low, high = self.selection()
+        """Copy the selected bytes as ``hex``, ``text``, ``c``, ``python`` or ``base64``, then emit ``copied(text)``."""
+        start, end = self.selection()
         reader = self._reader
         if reader is None:
             return
-        high = min(high, low + LARGEST_COPY)
+        end = min(end, start + LARGEST_COPY)
 
         def done(data: bytes) -> None:
             text = COPIES[form](data)
             QGuiApplication.clipboard().setText(text)
             self.copied.emit(text)
 
-        self.runner(lambda: reader(low, high - low), done, lambda _error: None)
+        self.runner(lambda: reader(start, end - start), done, lambda _error: None)
 
     def read_here(self, count: int, done: Callable[[int, bytes, bytes], None]) -> None:
-        """``done(offset, bytes, selected)``: ``count`` bytes from the cursor on, and the selected ones."""
+        """Call ``done(offset, bytes, selected)`` with ``count`` bytes from the cursor on and the selected bytes."""
         reader, turn = self._reader, self._turn
         if reader is None:
             return
-        at, (low, high) = self._cursor, self.selection()
-        high = min(high, low + LARGEST_COPY)
+        offset, (start, end) = self._cursor, self.selection()
+        end = min(end, start + LARGEST_COPY)
 
-        def told(found: tuple[bytes, bytes]) -> None:
-            if turn == self._turn and at == self._cursor:
-                done(at, *found)
+        def on_read(data: tuple[bytes, bytes]) -> None:
+            if turn == self._turn and offset == self._cursor:
+                done(offset, *data)
 
-        self.runner(lambda: (reader(at, count), reader(low, high - low)), told, lambda _error: None)
+        self.runner(lambda: (reader(offset, count), reader(start, end - start)), on_read, lambda _error: None)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -229,17 +229,17 @@ class HexView(QAbstractScrollArea):
         return max(0, (self._pages.high - self.origin - 1) // ROW_BYTES)
 
     def height_of(self, rows: int) -> int:
-        """Px that ``rows`` whole rows and the head take."""
+        """Height in px of ``rows`` rows and the head."""
         m = self._metrics()
         return m.head + rows * m.row
 
     def rows_in(self, height: int) -> int:
-        """Whole rows that fit under the head into ``height`` px."""
+        """Number of complete rows that fit under the head into ``height`` px."""
         m = self._metrics()
         return max(0, (height - m.head) // m.row)
 
     def whole_width(self) -> int:
-        """Px at which offsets, bytes and their text stand whole side by side."""
+        """Width in px at which offsets, bytes and text fit side by side."""
         m = self._metrics()
         return round(m.text_x(ROW_BYTES)) + px(8) + BAR
 
@@ -256,12 +256,16 @@ class HexView(QAbstractScrollArea):
 
     def _place_bar(self) -> None:
         rows = self._rows_on_screen()
-        first, last = self._first_row(), self._last_row()
+        first_row, last_row = self._first_row(), self._last_row()
         m = self._metrics()
-        self.bar.setVisible(self._reader is not None and last - first + 1 > rows)
+        self.bar.setVisible(self._reader is not None and last_row - first_row + 1 > rows)
         self.bar.setGeometry(self.width() - BAR, m.head, BAR, self.height() - m.head)
         self.bar.show_place(
-            first * ROW_BYTES, (last + 1) * ROW_BYTES, self._top * ROW_BYTES, rows * ROW_BYTES, self._top + rows > last
+            first_row * ROW_BYTES,
+            (last_row + 1) * ROW_BYTES,
+            self._top * ROW_BYTES,
+            rows * ROW_BYTES,
+            self._top + rows > last_row,
         )
 
     def _show_offset(self, offset: int) -> None:
@@ -271,12 +275,12 @@ class HexView(QAbstractScrollArea):
             self._scroll_to(row - rows // 3)
 
     def _fetch(self) -> None:
-        """Ask for the pages of this screen that are not here, each once."""
+        """Request the missing pages of this screen, each once."""
         reader, pages, turn = self._reader, self._pages, self._turn
         if reader is None:
             return
-        low = self.origin + self._top * ROW_BYTES
-        for page in pages.missing(low, low + (self._rows_on_screen() + 1) * ROW_BYTES):
+        screen_start = self.origin + self._top * ROW_BYTES
+        for page in pages.missing(screen_start, screen_start + (self._rows_on_screen() + 1) * ROW_BYTES):
             if page in self._asked:
                 continue
             self._asked.add(page)
@@ -318,10 +322,10 @@ class HexView(QAbstractScrollArea):
         painter.head()
 
     def _visible(self, data: list[int | None], base: int) -> list[int | None]:
-        low, high = self._pages.low, self._pages.high
-        if low <= base and base + ROW_BYTES <= high:
+        start, end = self._pages.low, self._pages.high
+        if start <= base and base + ROW_BYTES <= end:
             return data
-        return [byte if low <= base + n < high else None for n, byte in enumerate(data)]
+        return [byte if start <= base + n < end else None for n, byte in enumerate(data)]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -332,10 +336,10 @@ class HexView(QAbstractScrollArea):
     def offset_at(self, point: QPointF) -> int | None:
         """Absolute offset of the byte under ``point``."""
         m = self._metrics()
-        found = m.column_at(point.x())
-        if found is None or point.y() < m.head:
+        column_hit = m.column_at(point.x())
+        if column_hit is None or point.y() < m.head:
             return None
-        offset = self.origin + (self._top + int((point.y() - m.head) // m.row)) * ROW_BYTES + found[0]
+        offset = self.origin + (self._top + int((point.y() - m.head) // m.row)) * ROW_BYTES + column_hit[0]
         return offset if self._pages.low <= offset < self._pages.high else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -407,7 +411,7 @@ class HexView(QAbstractScrollArea):
         self._moved()
 
     def _target(self, event: QKeyEvent) -> int | None:
-        """Where a key moves the cursor to."""
+        """The offset that a key moves the cursor to."""
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         column = (self._cursor - self.origin) % ROW_BYTES
         page = self._rows_on_screen() * ROW_BYTES
@@ -449,7 +453,7 @@ class HexView(QAbstractScrollArea):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self._open_menu(event.globalPos())
 
-    def _open_menu(self, at: QPoint) -> None:
+    def _open_menu(self, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Copy as hex"), lambda: self.copy("hex"))
@@ -465,17 +469,17 @@ class HexView(QAbstractScrollArea):
         if self.fill_menu is not None and field is not None:
             menu.addSeparator()
             self.fill_menu(menu, self._shown.chosen or field.name)
-        menu.popup(at)
+        menu.popup(position)
 
-    # ---- words -------------------------------------------------------------------------------------------------------
+    # ---- accessibility -----------------------------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        """Redraw, and say the byte under the cursor to screen readers."""
+        """Redraw, and describe the byte under the cursor for screen readers."""
         self.setAccessibleDescription(self.spoken())
         self.viewport().update()
 
     def spoken(self) -> str:
-        """``byte 4 of bodyCRC, 0x41, offset 81,604,377,373``, and the length of a selection."""
+        """Describe the cursor, ``byte 4 of bodyCRC, 0x41, offset 81,604,377,373``, and the length of a selection."""
         if self._reader is None:
             return ""
         byte = self._pages.get(self._cursor, 1)[0]
@@ -492,7 +496,7 @@ class HexView(QAbstractScrollArea):
             )
         else:
             text = tr("byte {value}, offset {offset:,}", value=value, offset=self._cursor)
-        low, high = self.selection()
+        start, end = self.selection()
         if self._anchor is not None and self._anchor != self._cursor:
-            text += ", " + tr("{count:,} bytes selected", count=high - low)
+            text += ", " + tr("{count:,} bytes selected", count=end - start)
         return text

@@ -1,6 +1,6 @@
-"""Where the words of marked lines in a plot stand, so that no two of them touch; what has no room is left out. No Qt.
+"""Place the words of marked lines in a plot so that no two touch; words without room are left out. No Qt.
 
-Every plot asks here: the words of lines of one place become one label, the others stand in the first free row.
+All plots use this. Lines at the same place share one label. The other labels go into the first free row.
 """
 
 from __future__ import annotations
@@ -14,49 +14,51 @@ GAP = 6.0
 
 @dataclass(frozen=True, slots=True)
 class LabelPlace:
-    """Where a label stands: ``begin`` of its extent across the lines (px), and the row that it stands in."""
+    """The place of a label: ``begin`` of its extent across the lines (px), and its row."""
 
     begin: float
     row: int
 
 
 def joined(words: Sequence[str], places: Sequence[float], roles: Sequence[str], apart: float = 1.0) -> list[str]:
-    """The words of each line; of lines of one role that are less than ``apart`` px from each other the first says all,
-    the others nothing.
+    """Merge the words of lines that share a place. Lines of one role that are less than ``apart`` px from each other
+    get one label, on the first of them; the others get "" as their label.
     """
-    said = list(words)
+    labels = list(words)
     for number, place in enumerate(places):
-        for other in range(number):
-            same = roles[other] == roles[number] and abs(places[other] - place) < apart
-            if same and said[other] and said[number]:
-                if said[number] not in said[other].split(" = "):
-                    said[other] += f" = {said[number]}"
-                said[number] = ""
-    return said
+        for earlier in range(number):
+            same = roles[earlier] == roles[number] and abs(places[earlier] - place) < apart
+            if same and labels[earlier] and labels[number]:
+                if labels[number] not in labels[earlier].split(" = "):
+                    labels[earlier] += f" = {labels[number]}"
+                labels[number] = ""
+    return labels
 
 
 def place_labels(
-    places: Sequence[float], extents: Sequence[float], low: float, high: float, rows: int
+    places: Sequence[float], extents: Sequence[float], start: float, end: float, rows: int
 ) -> list[LabelPlace | None]:
-    """Where the label of each line stands, whose extent across the lines is ``extents`` px: before its line, behind it
-    where it would begin in front of ``low``; None outside of ``low`` to ``high``, where there are no words, and where
-    every row is taken. What comes first has the first choice.
+    """Return the place of each line's label, which needs ``extents`` px across the lines. A label stands before its
+    line, or after it if it would begin before ``start``. It is None for lines outside ``start`` to ``end``,
+    without words, or if every row is occupied. Earlier lines choose first.
     """
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
-    found: list[LabelPlace | None] = []
+    occupied: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
+    label_places: list[LabelPlace | None] = []
     for place, extent in zip(places, extents, strict=True):
-        found.append(_free(place, extent, (low, high), taken) if extent > 0 and low <= place <= high else None)
-    return found
+        label_places.append(
+            _free(place, extent, (start, end), occupied) if extent > 0 and start <= place <= end else None
+        )
+    return label_places
 
 
 def _free(
-    place: float, extent: float, edges: tuple[float, float], taken: list[list[tuple[float, float]]]
+    place: float, extent: float, edges: tuple[float, float], occupied: list[list[tuple[float, float]]]
 ) -> LabelPlace | None:
-    for row, spans in enumerate(taken):
+    for row, spans in enumerate(occupied):
         for begin in (place - extent - 4, place + 4):
             end = begin + extent
             inside = begin >= edges[0] and end <= edges[1]
-            if inside and all(end + GAP <= low or begin >= high + GAP for low, high in spans):
+            if inside and all(end + GAP <= span_start or begin >= span_end + GAP for span_start, span_end in spans):
                 spans.append((begin, end))
                 return LabelPlace(begin, row)
     return None

@@ -1,7 +1,7 @@
-"""The Line over the log: every file a block, topics as they were sampled, findings as pins, the table's place as a
-frame.
+"""The Line: the whole log on one strip, with every file as a block, sampled topics, findings as pins, and a frame at
+the table's place.
 
-Old is left, new is right, as in every view. A click goes there.
+Old is left, new is right, as in every view. A click goes to that place.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ TOP = 17
 BAND = 24
 MOST_GAPS = 400
 MOST_MIXES = 512
-"""Samples that are kept; of more, neighbours are joined."""
+"""Samples that are kept. If there are more, neighbours are merged."""
 STILL = 0.5
 """Pixels by which a growing line may move without being drawn again."""
 
 
 class LineStrip(Canvas):
-    """``placed(offset)`` where the user clicks, drags or presses Enter; ``resized()`` where other labels have room."""
+    """Emits ``placed(offset)`` when the user clicks, drags or presses Enter, and ``resized()`` when other labels
+    have room.
+    """
 
     placed = Signal(object)
     resized = Signal()
@@ -52,7 +54,9 @@ class LineStrip(Canvas):
     def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
         super().__init__(name, tr("The log as a line"), HEIGHT, Qt.FocusPolicy.TabFocus, parent=parent)
         self._given = self._line = LogLine(0, 0, 0)
-        """The log as it is, and as far as it is drawn: to the end of what is missing behind its files."""
+        """The log as it is, and the line that is drawn: up to the end of the stretches that are missing after its
+        files.
+        """
         self._drawn = self._line
         self._mixes: list[Mix] = []
         self._times: dict[int, int] = {}
@@ -62,7 +66,7 @@ class LineStrip(Canvas):
         self._words = ""
         self._cached: tuple[tuple[int, int, float], ...] = ()
         self._order: tuple[str, ...] = ()
-        """The colours in which the ground is drawn."""
+        """The topic colours of the drawn background."""
         self._ground: QPixmap | None = None
         self._marks: QPixmap | None = None
         self._places: list[tuple[float, int]] | None = None
@@ -72,7 +76,7 @@ class LineStrip(Canvas):
         return QSize(120, px(HEIGHT))
 
     def set_line(self, line: LogLine) -> None:
-        """Another log, or the same one grown; samples of places that are still there stay."""
+        """Show another log, or the same one after it has grown. Samples of places that still exist stay."""
         if line.low != self._given.low or line.written < self._given.written:
             self._mixes = []
         if line.high <= line.low:
@@ -81,7 +85,7 @@ class LineStrip(Canvas):
         self._reach()
 
     def set_words(self, words: str) -> None:
-        """What is said in the place of a line that has no bytes."""
+        """Set the text that is shown while the log has no bytes."""
         if words != self._words:
             self._words = words
             self.setAccessibleDescription(words)
@@ -93,8 +97,8 @@ class LineStrip(Canvas):
             self._forget()
 
     def _as_drawn(self, old: LogLine) -> bool:
-        """Whether the line, ``old`` until now, still lies where it was drawn: a log that is written grows at each look,
-        but only now and then by as much as one can see.
+        """Return whether the line, which was ``old`` before, still lies where it was drawn. A growing log changes at
+        each look, but rarely by a visible amount.
         """
         line, drawn = self._line, self._drawn
         if drawn.high <= drawn.low or (line.low, len(line.files)) != (old.low, len(old.files)):
@@ -102,7 +106,7 @@ class LineStrip(Canvas):
         return abs(line.share(drawn.written) - drawn.share(drawn.written)) * self.width() < STILL
 
     def add_mixes(self, mixes: Sequence[Mix]) -> None:
-        """What was sampled."""
+        """Add samples and draw them."""
         self._mixes += mixes
         if len(self._mixes) > MOST_MIXES:
             self._mixes = joined(self._mixes, 2 * (self._line.written - self._line.low) // MOST_MIXES)
@@ -113,17 +117,17 @@ class LineStrip(Canvas):
         self.update()
 
     def set_times(self, times: dict[int, int]) -> None:
-        """Times (ms) of the first units of files, by start offset."""
+        """Set the times (ms) of the first units of files, by start offset."""
         self._times = dict(times)
         self.update()
 
     @property
     def broken(self) -> tuple[Broken, ...]:
-        """The stretches that are hatched."""
+        """The hatched stretches."""
         return self._broken
 
     def set_broken(self, broken: Sequence[Broken]) -> None:
-        """Hatch these stretches, which are missing or not whole."""
+        """Hatch these missing or damaged stretches."""
         if tuple(broken) != self._broken:
             self._broken = tuple(broken)
             self._marks = None
@@ -131,28 +135,32 @@ class LineStrip(Canvas):
             self.update()
 
     def set_pins(self, pins: Sequence[Pin]) -> None:
-        """Findings and other places."""
+        """Set the pins of findings, bookmarks and other places."""
         if tuple(pins) != self._pins:
             self._pins = tuple(pins)
             self._marks = None
             self.update()
 
     def set_cached(self, shares: Sequence[tuple[int, int, float]]) -> None:
-        """Stretches (start, end, share from 0 to 1) of the log and how much is in memory: a line under the band."""
+        """Set how much of the log is in memory, as (start, end, share from 0 to 1). It is drawn as a line under the
+        band.
+        """
         self._cached = tuple(shares)
         self._marks = None
         self.update()
 
-    def set_frame(self, low: int, high: int) -> None:
-        """The offsets on the table's screen, or of what is chosen; none where ``high`` is not behind ``low``."""
-        if (low, high) != self._frame:
-            self._frame = (low, high)
+    def set_frame(self, start: int, end: int) -> None:
+        """Frame the offsets on the table's screen, or the chosen ones. There is no frame if ``end`` is not above
+        ``start``.
+        """
+        if (start, end) != self._frame:
+            self._frame = (start, end)
             line = self._line
             self.setAccessibleDescription(
                 tr(
                     "showing {low:,} to {high:,} of {first:,} to {last:,}",
-                    low=low,
-                    high=high,
+                    low=start,
+                    high=end,
                     first=line.low,
                     last=line.high,
                 )
@@ -160,7 +168,7 @@ class LineStrip(Canvas):
             self.update()
 
     def label_files(self) -> list[int]:
-        """Start offsets of the files whose label has room: their times are worth reading."""
+        """Start offsets of the files whose label has room. Only their times need to be read."""
         return [start for _, start in self._labels()]
 
     # ---- geometry ----------------------------------------------------------------------------------------------------
@@ -172,14 +180,14 @@ class LineStrip(Canvas):
         return self._line.offset((x - px(SIDE)) / max(1, self.width() - 2 * px(SIDE)))
 
     def _labels(self) -> list[tuple[float, int]]:
-        """(left edge, start offset) of the labels below the band, none touching the next; worked out once."""
+        """(left edge, start offset) of the labels below the band, without overlaps; computed once."""
         if self._places is None:
             self._places = self._find_places()
         return self._places
 
     def _find_places(self) -> list[tuple[float, int]]:
         metrics = QFontMetrics(mono(11))
-        found: list[tuple[float, int]] = []
+        places: list[tuple[float, int]] = []
         next_free = 0.0
         for file in self._line.files:
             x = self._x(file.start)
@@ -187,9 +195,9 @@ class LineStrip(Canvas):
                 continue
             width = metrics.horizontalAdvance(number(file.start) + " 11-17 22:04") + 40 * scale()
             if x + width < self.width() - 150 * scale():
-                found.append((x, file.start))
+                places.append((x, file.start))
                 next_free = x + max(width, (self.width() - 24) / 4.6)
-        return found
+        return places
 
     # ---- painting ----------------------------------------------------------------------------------------------------
 
@@ -216,21 +224,21 @@ class LineStrip(Canvas):
             p.setBrush(Qt.BrushStyle.NoBrush)
             p.drawRect(self.rect().adjusted(1, 1, -1, -2))
 
-    def _layer(self, kept: QPixmap | None, paint: Callable[[QPainter], None]) -> QPixmap:
-        """What is drawn once, as a picture of the widget's size."""
+    def _layer(self, cached: QPixmap | None, paint: Callable[[QPainter], None]) -> QPixmap:
+        """Return ``cached``, or a new picture if the widget's size has changed."""
         ratio = self.devicePixelRatioF()
-        if kept is not None and kept.size() == self.size() * ratio:
-            return kept
-        made = QPixmap(self.size() * ratio)
-        made.setDevicePixelRatio(ratio)
-        made.fill(Qt.GlobalColor.transparent)
-        p = QPainter(made)
+        if cached is not None and cached.size() == self.size() * ratio:
+            return cached
+        picture = QPixmap(self.size() * ratio)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        p = QPainter(picture)
         paint(p)
         p.end()
-        return made
+        return picture
 
     def _paint_ground(self, p: QPainter) -> None:
-        """The band and what was sampled of it."""
+        """Paint the band and the samples."""
         self._drawn = self._line
         p.fillRect(self.rect(), C("pane"))
         p.fillRect(QRect(0, self.height() - 1, self.width(), 1), C("hair"))
@@ -246,13 +254,13 @@ class LineStrip(Canvas):
         self._paint_mixes(p, self._mixes)
 
     def _paint_marks(self, p: QPainter) -> None:
-        """What cannot be read, where files end, and findings."""
+        """Paint broken stretches, gaps between files, cached stretches and pins."""
         if self._line.high <= self._line.low:
             return
         top, height = px(TOP), px(BAND)
-        for one in self._broken:
-            left = self._x(one.start)
-            broken_box(p, QRectF(left, top, max(2.0, self._x(one.end) - left), height), one.kind)
+        for stretch in self._broken:
+            left_x = self._x(stretch.start)
+            broken_box(p, QRectF(left_x, top, max(2.0, self._x(stretch.end) - left_x), height), stretch.kind)
         self._paint_gaps(p, top, height)
         for start, end, share in self._cached:
             if share > 0:
@@ -267,8 +275,8 @@ class LineStrip(Canvas):
             mark(p, pin.kind, QPointF(x, top - px(9)), 3.6 * scale())
 
     def _paint_mixes(self, p: QPainter, mixes: Sequence[Mix]) -> None:
-        """All pieces of one colour in one call: a call a piece takes ten times as long. On whole pixels, or the ground
-        shows between neighbours.
+        """Paint all pieces of one colour in one call; one call for each piece takes ten times as long. Edges are on
+        whole pixels, or the background shows between neighbours.
         """
         top, height = px(TOP), px(BAND)
         colours = colours_of(self)
@@ -276,12 +284,12 @@ class LineStrip(Canvas):
         ground: dict[bool, list[QRectF]] = {True: [], False: []}
         pieces: dict[str, list[QRectF]] = {}
         for mix in mixes:
-            left = round(self._x(mix.start))
-            width = max(round(self._x(mix.end)) - left, 1)
-            ground[bool(mix.shares)].append(QRectF(left, top, width, height))
+            left_x = round(self._x(mix.start))
+            width = max(round(self._x(mix.end)) - left_x, 1)
+            ground[bool(mix.shares)].append(QRectF(left_x, top, width, height))
             y = float(top)
             for topic, part in sorted(mix.shares, key=lambda share: order.get(share[0], 99)):
-                pieces.setdefault(topic, []).append(QRectF(left, y, width, part * height))
+                pieces.setdefault(topic, []).append(QRectF(left_x, y, width, part * height))
                 y += part * height
         p.setPen(Qt.PenStyle.NoPen)
         for readable, boxes in ground.items():
@@ -310,24 +318,24 @@ class LineStrip(Canvas):
         p.setFont(mono(11))
         metrics = QFontMetrics(p.font())
         y = px(TOP + BAND) + px(3)
-        left, framed = self._frame_label()
-        right = left + QFontMetrics(mono(11, 600)).horizontalAdvance(framed)
+        frame_left, frame_text = self._frame_label()
+        frame_right = frame_left + QFontMetrics(mono(11, 600)).horizontalAdvance(frame_text)
         for x, start in self._labels():
             text = number(start)
             width = metrics.horizontalAdvance(text)
-            if x + width > left - 8 and x < right + 8:
+            if x + width > frame_left - 8 and x < frame_right + 8:
                 continue
             p.setPen(C("text2"))
             p.drawText(QRectF(x, y, width + 4, px(15)), Qt.AlignmentFlag.AlignVCenter, text)
             time = self._times.get(start)
             if time is not None:
                 when = moment(time)[5:16]
-                if x > right or x + width + px(8) + metrics.horizontalAdvance(when) < left - 8:
+                if x > frame_right or x + width + px(8) + metrics.horizontalAdvance(when) < frame_left - 8:
                     p.setPen(C("text3"))
                     p.drawText(QRectF(x + width + px(8), y, px(120), px(15)), Qt.AlignmentFlag.AlignVCenter, when)
 
     def _frame_label(self) -> tuple[float, str]:
-        """Left edge and text of the label under the frame; far outside where there is none."""
+        """Left edge and text of the label under the frame; far outside if there is no frame."""
         if self._frame[1] <= self._frame[0]:
             return -1e6, ""
         text = number(self._frame[0])
@@ -336,27 +344,26 @@ class LineStrip(Canvas):
         return min(max(float(px(SIDE)), x - width / 2), self.width() - px(SIDE) - width), text
 
     def _paint_frame(self, p: QPainter) -> None:
-        low, high = self._frame
-        if high <= low:
+        start, end = self._frame
+        if end <= start:
             return
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
-        x = self._x(low)
-        width = max(5.0 * scale(), self._x(min(high, self._line.high)) - x)
+        x = self._x(start)
+        width = max(5.0 * scale(), self._x(min(end, self._line.high)) - x)
         x = min(x, self.width() - px(SIDE) - width + 3)
         p.setPen(QPen(C("accent"), 2))
         p.setBrush(C("accent", 0.14))
         p.drawRoundedRect(QRectF(x - 1, px(TOP) - 3, width + 2, px(BAND) + 6), 2, 2)
-        left, text = self._frame_label()
+        label_x, text = self._frame_label()
         p.setFont(mono(11, 600))
         p.setPen(C("accent"))
-        p.drawText(QPointF(left, px(TOP + BAND + 3) + px(15) * 0.75), text)
+        p.drawText(QPointF(label_x, px(TOP + BAND + 3) + px(15) * 0.75), text)
 
     def _forget(self) -> None:
         self._ground = self._marks = self._places = None
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width, other places."""
         super().resizeEvent(event)
         self.resized.emit()
         self._places = None
@@ -388,7 +395,7 @@ class LineStrip(Canvas):
             super().keyPressEvent(event)
 
     def mark_at(self, point: QPointF | None) -> Found | None:
-        """The finding or bookmark, else the damage, else the file under the point; by key under the frame."""
+        """The pin under the point, else the damage, else the file. Without a point, the one at the frame."""
         line = self._line
         if line.high <= line.low:
             return None
@@ -398,18 +405,17 @@ class LineStrip(Canvas):
         near = [pin for pin in self._pins if abs(self._x(pin.offset) - x) < 5 * scale() and pin.text]
         if near:
             return pin_mark(min(near, key=lambda pin: (pin.finding is None, abs(self._x(pin.offset) - x)))), below
-        broken = next((one for one in self._broken if one.start <= offset < one.end), None)
+        broken = next((stretch for stretch in self._broken if stretch.start <= offset < stretch.end), None)
         if broken is not None:
             return broken_mark(broken), below
         file = line.file_at(offset)
         return (file_mark(file, offset), below) if file is not None else None
 
     def words_under(self, point: QPointF) -> str:
-        """What lies over and under the point."""
         return self.words_at(point.x())
 
     def words_at(self, x: float) -> str:
-        """What lies under ``x``: file, offset, time, topics."""
+        """Describe the place at ``x``: file, offset, time, topics."""
         line = self._line
         if line.high <= line.low:
             return ""
@@ -417,14 +423,14 @@ class LineStrip(Canvas):
         near = [pin for pin in self._pins if abs(self._x(pin.offset) - x) < 5 and pin.text]
         file = line.file_at(offset)
         words = [pin.text for pin in near[:3]] + [number(offset)]
-        words += [one.words for one in self._broken if one.start <= offset < one.end][:2]
+        words += [stretch.words for stretch in self._broken if stretch.start <= offset < stretch.end][:2]
         if file is not None:
             words.append(tr("file {name}, {size}", name=file.name, size=size(file.end - file.start)))
         if offset > line.written:
             words.append(tr("zero tail: nothing was written here"))
-        held = next((share for start, end, share in self._cached if start <= offset < end), None)
-        if held is not None:
-            words.append(tr("in memory {share:.0%}", share=held))
+        cached_share = next((share for start, end, share in self._cached if start <= offset < end), None)
+        if cached_share is not None:
+            words.append(tr("in memory {share:.0%}", share=cached_share))
         mix = next((m for m in self._mixes if m.start <= offset < m.end), None)
         if mix is not None:
             if mix.time is not None:

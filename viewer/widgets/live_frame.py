@@ -1,4 +1,4 @@
-"""What a live plot shows at one moment, as values: its curves, marked lines and times."""
+"""The content of a live plot at one moment: curves, marked lines and times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A marked value: ``upright`` at a place of the x axis, else across at a value of the y axis."""
+    """A marked value: a vertical line (``upright``) at a place of the x axis, or a horizontal one at a value of the
+    y axis.
+    """
 
     at: float
     role: str
@@ -23,8 +25,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """A curve of a live frame, its arrays not longer than the plot is wide: ``kind`` is line, dots or bars; dots from
-    ``late`` on are marked; ``value`` stands in the legend.
+    """A curve of a live frame. Its arrays are not longer than the plot is wide. ``kind`` is line, dots or bars. Dots
+    from ``late`` on are marked; ``value`` stands in the legend.
     """
 
     name: str
@@ -39,11 +41,12 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveFrame:
-    """All that a live plot shows at once: x is seconds from now (negative: before), y from ``bottom`` to ``top``.
+    """Everything that a live plot shows at one moment. x is seconds from now (negative: before), y from ``bottom``
+    to ``top``.
 
-    ``ticks`` are small triangles on the time axis, ``lines`` marked values, ``cursor`` the place that all plots share.
-    ``at`` is the time of the right edge in s since the epoch: what was drawn moves with it. ``breaks`` are the times
-    (from, to) in which nobody sampled.
+    ``ticks`` are small triangles on the time axis, ``lines`` marked values, ``cursor`` the place that all plots
+    share. ``at`` is the time of the right edge in seconds since the epoch; curves that are already drawn move
+    with it. ``breaks`` are the times (from, to) without samples.
     """
 
     traces: tuple[Trace, ...]

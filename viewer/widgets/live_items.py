@@ -1,12 +1,11 @@
-"""How a live plot is painted: ground and axes once, the curves of a frame by arrays, marks and cursor on top.
+"""Paint a live plot: background and axes once, the curves of a frame by arrays, then marks and the cursor.
 
-pyqtgraph takes ten times as long for the same picture. This module imports numpy; nobody but
+pyqtgraph takes ten times as long for the same picture. This module imports numpy. Only
 :mod:`viewer.widgets.live_plot` imports it, and only when a plot is on the screen.
 
-The curves of one live plot from frame to frame: what is drawn stays, and moves as time goes on.
-
-Ten frames a second differ in little: time has moved by a column or by none, and a few points came at the right edge.
-Where curves are dense they are a picture made by arrays: one byte a pixel says what stands there.
+Ten frames come in a second and differ little: time has moved by one column or none, and a few points are new at
+the right edge. So the old picture stays and moves to the left. Dense curves are painted into an array with one
+byte for each pixel.
 """
 
 from __future__ import annotations
@@ -42,51 +41,57 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 DENSE = 700
-"""Points from which on a curve is as thick as it turns."""
+"""Curves with more points are drawn with a thin line."""
 TRIANGLES = 90
-"""Ticks up to which each is a triangle; of more there are strokes, which are drawn here."""
+"""Up to this number each tick is a triangle. More ticks become strokes, which are drawn here."""
 ROUND = 240
-"""Dots up to which they are drawn round, and not here."""
+"""Up to this number dots are round and drawn elsewhere."""
 TICK, LOW_TICK = 7, 3
-"""Px that the stroke of a tick is high; where strokes make a band it is low, so that it covers no curve."""
+"""Height in px of a tick's stroke. It is low where the strokes form a band, so that they cover no curve."""
 REACH = 4
-"""Px that a bar or a dot is wide, at most."""
+"""Maximum width in px of a bar or a dot."""
 NEAR = 0.05
-"""Px by which a place may be off that has moved with the time."""
+"""Tolerance in px for a place that has moved with the time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Points:
-    """One trace in px of the sheet; ``dress`` is everything else that its picture hangs on."""
+    """One trace in px of the sheet. ``dress`` is everything else that its picture depends on."""
 
     dress: tuple[Any, ...]
     xs: Floats
     ys: Floats
 
-    def changed_from(self, before: _Points, moved: float) -> float:
-        """The first place, in px, where this is another picture than ``before``, moved to the left."""
-        was = before.xs - moved
-        old = int(np.searchsorted(was, 0.0))
-        if old == len(was):
+    def changed_from(self, previous: _Points, moved: float) -> float:
+        """The first x, in px, at which the picture differs from ``previous`` moved to the left."""
+        moved_xs = previous.xs - moved
+        old_start = int(np.searchsorted(moved_xs, 0.0))
+        if old_start == len(moved_xs):
             return 0.0
-        new = int(np.searchsorted(self.xs, was[old] - NEAR))
-        many = min(len(was) - old, len(self.xs) - new)
-        then, now = before.ys[old : old + many], self.ys[new : new + many]
-        same = (then == now) | (np.isnan(then) & np.isnan(now))
-        same &= np.abs(was[old : old + many] - self.xs[new : new + many]) < NEAR
-        first = many if same.all() else int(same.argmin())
-        if first <= 1:
+        new_start = int(np.searchsorted(self.xs, moved_xs[old_start] - NEAR))
+        common_count = min(len(moved_xs) - old_start, len(self.xs) - new_start)
+        old_ys, new_ys = (
+            previous.ys[old_start : old_start + common_count],
+            self.ys[new_start : new_start + common_count],
+        )
+        same = (old_ys == new_ys) | (np.isnan(old_ys) & np.isnan(new_ys))
+        same &= (
+            np.abs(moved_xs[old_start : old_start + common_count] - self.xs[new_start : new_start + common_count])
+            < NEAR
+        )
+        first_changed = common_count if same.all() else int(same.argmin())
+        if first_changed <= 1:
             return 0.0
-        return float(self.xs[new + first - 1])  # from there on the curve leads to something else
+        return float(self.xs[new_start + first_changed - 1])  # from this point on the curve differs
 
-    def behind(self, first: int) -> tuple[Floats, Floats]:
-        """The points whose picture reaches into column ``first``, and those behind it."""
-        at = max(0, int(np.searchsorted(self.xs, first - REACH)) - 1) if first else 0
-        return self.xs[at:], self.ys[at:]
+    def behind(self, column: int) -> tuple[Floats, Floats]:
+        """The points whose picture reaches into ``column`` or later columns."""
+        start = max(0, int(np.searchsorted(self.xs, column - REACH)) - 1) if column else 0
+        return self.xs[start:], self.ys[start:]
 
 
 class LiveCurves:
-    """The picture of one plot's curves, ``width`` × ``height`` px; thin lines are ``thin`` px."""
+    """The picture of one plot's curves, ``width`` × ``height`` px. Thin lines are ``thin`` px wide."""
 
     def __init__(self, width: int, height: int, thin: int) -> None:
         self.size = width, height
@@ -96,79 +101,86 @@ class LiveCurves:
         self._points: list[_Points] = []
         self._image: QImage | None = None
         self.drawn = 0
-        """Columns that the last frame drew."""
+        """Columns that were drawn for the last frame."""
 
     def image(self, frame: LiveFrame) -> QImage:
-        """The picture of ``frame``; it stands until the next is asked for."""
+        """Return the picture of ``frame``. It is valid until the next call."""
         if self._image is None or frame is not self._frame:
             points = self._points_of(frame)
-            first, moved = self._kept(frame, points)
+            first_column, moved = self._kept(frame, points)
             self._frame, self._points = frame, points
-            self._sheet.begin(first, moved)
-            self._draw(first)
+            self._sheet.begin(first_column, moved)
+            self._draw(first_column)
             self._image = self._sheet.image()
-            self.drawn = self._sheet.width - first
+            self.drawn = self._sheet.width - first_column
         return self._image
 
     def _points_of(self, frame: LiveFrame) -> list[_Points]:
-        across = self._sheet.width / (frame.end - frame.begin)
-        up = self._sheet.height / (frame.top - frame.bottom)
+        px_per_second = self._sheet.width / (frame.end - frame.begin)
+        px_per_value = self._sheet.height / (frame.top - frame.bottom)
         foot = self._sheet.height - 0.5
-        made = []
+        traces_in_px = []
         for trace in frame.traces:
-            xs = (np.asarray(trace.xs) - frame.begin) * across + 0.001  # a column begins with its first point
-            ys = foot - (np.asarray(trace.ys) - frame.bottom) * up
-            kind, many = trace.kind, len(xs)
+            xs = (np.asarray(trace.xs) - frame.begin) * px_per_second + 0.001  # a column begins with its first point
+            ys = foot - (np.asarray(trace.ys) - frame.bottom) * px_per_value
+            kind, point_count = trace.kind, len(xs)
             if kind == "dots":
                 early = np.isfinite(ys)
                 early[early] = ~late_of(trace)
-                xs, ys, many = xs[early], ys[early], int(np.isfinite(trace.ys).sum())
-                kind = "dots" if many > ROUND else "round"
-            made.append(_Points((kind, trace.role, trace.filled, many > DENSE), xs, ys))
+                xs, ys, point_count = xs[early], ys[early], int(np.isfinite(trace.ys).sum())
+                kind = "dots" if point_count > ROUND else "round"
+            traces_in_px.append(_Points((kind, trace.role, trace.filled, point_count > DENSE), xs, ys))
         if len(frame.ticks) > TRIANGLES:
-            xs = (np.asarray(frame.ticks) - frame.begin) * across
+            xs = (np.asarray(frame.ticks) - frame.begin) * px_per_second
             band = len(xs) > self._sheet.width // 4
-            tall = (LOW_TICK if band else TICK) * self._thin
-            made.append(_Points(("ticks", frame.tick_role, False, band), xs, np.full(len(xs), foot - tall)))
-        return made
+            tick_height = (LOW_TICK if band else TICK) * self._thin
+            traces_in_px.append(
+                _Points(("ticks", frame.tick_role, False, band), xs, np.full(len(xs), foot - tick_height))
+            )
+        return traces_in_px
 
     def _kept(self, frame: LiveFrame, points: list[_Points]) -> tuple[int, int]:
-        """From which column on the picture is another, once what is there has moved so many px to the left."""
-        before, old = self._frame, self._points
-        if before is None or [one.dress for one in points] != [one.dress for one in old]:
+        """Return the first column to draw again, and the px by which the old picture moves to the left."""
+        previous, old_points = self._frame, self._points
+        if previous is None or [curve.dress for curve in points] != [curve.dress for curve in old_points]:
             return 0, 0
         span = frame.end - frame.begin
-        if (frame.top, frame.bottom) != (before.top, before.bottom) or abs(span - before.end + before.begin) > 1e-6:
+        if (frame.top, frame.bottom) != (previous.top, previous.bottom) or abs(
+            span - previous.end + previous.begin
+        ) > 1e-6:
             return 0, 0
-        moved = (frame.at - before.at) * self._sheet.width / span
+        moved = (frame.at - previous.at) * self._sheet.width / span
         if not -NEAR <= moved < self._sheet.width or abs(moved - round(moved)) > NEAR:
             return 0, 0
-        first = min((now.changed_from(was, moved) for now, was in zip(points, old, strict=True)), default=0.0)
-        first = min(first, self._sheet.width - round(moved))
-        return max(0, int(first)), round(moved)
+        first_column = min(
+            (new_curve.changed_from(old_curve, moved) for new_curve, old_curve in zip(points, old_points, strict=True)),
+            default=0.0,
+        )
+        first_column = min(first_column, self._sheet.width - round(moved))
+        return max(0, int(first_column)), round(moved)
 
-    def _draw(self, first: int) -> None:
-        """The lines, grounds, bars, ticks and many dots from column ``first`` on."""
+    def _draw(self, first_column: int) -> None:
+        """Draw the lines, fills, bars, ticks and dense dots from ``first_column`` on."""
         sheet, thin = self._sheet, self._thin
         size = sheet.width, sheet.height
-        made = []
-        for one in self._points:
-            kind, role, filled, dense = one.dress
-            xs, ys = one.behind(first)
-            known = np.isfinite(ys)
+        curves = []
+        for points in self._points:
+            kind, role, filled, dense = points.dress
+            xs, ys = points.behind(first_column)
+            finite = np.isfinite(ys)
             parts = []
-            if kind == "bars" and known.any():
-                parts = [bars_of(xs[known], ys[known], *size, 2 * thin)]
+            if kind == "bars" and finite.any():
+                parts = [bars_of(xs[finite], ys[finite], *size, 2 * thin)]
             elif kind == "line":
-                thick = thin if dense else 2 * thin
-                parts = [strokes_of(xs[part], ys[part], *size, thick) for part in runs(known)]
-            elif kind == "ticks" and known.any():
-                left, tops, feet = bars_of(xs, ys, *size, thin)
-                parts = [(left, tops, feet - np.int16(thin))]
-            made.append((kind, C(role), parts, xs, ys))
+                thickness = thin if dense else 2 * thin
+                parts = [strokes_of(xs[part], ys[part], *size, thickness) for part in runs(finite)]
+            elif kind == "ticks" and finite.any():
+                start_column, tops, feet = bars_of(xs, ys, *size, thin)
+                parts = [(start_column, tops, feet - np.int16(thin))]
+            curves.append((kind, C(role), parts, xs, ys))
             for part in parts if filled else ():
                 sheet.ground(part, C(role, 0.09))
-        for kind, color, parts, xs, ys in made:
+        for kind, color, parts, xs, ys in curves:
             if kind == "dots":
                 sheet.squares(xs, ys, 2 * thin, color)
             else:
@@ -176,7 +188,7 @@ class LiveCurves:
 
 
 def late_of(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Which of the known dots are late."""
+    """Return which of the finite dots are late."""
     ys = np.asarray(trace.ys)
     ys = ys[np.isfinite(ys)]
     late: npt.NDArray[np.bool_] = ys >= trace.late if trace.late else np.zeros(len(ys), bool)
@@ -185,17 +197,17 @@ def late_of(trace: Trace) -> npt.NDArray[np.bool_]:
 
 Shorts = npt.NDArray[np.int16]
 Strokes = tuple[int, Shorts, Shorts]
-"""First column, and for each column from there on the first row and the row behind the last."""
+"""First column; for each column from there on, the first row and the row after the last."""
 _FILLS = 4
 _LINE = 1 << _FILLS
 _LINES = 255 // _LINE
 _FIRST = np.ones(1, bool)
 _FEW = 12
-"""Rows of a column, on the average, up to which single pixels are set."""
+"""Average number of rows in a column up to which single pixels are set."""
 
 
 class Sheet:
-    """A picture of ``width`` × ``height`` px; grounds go below lines, later lines above earlier ones."""
+    """A picture of ``width`` × ``height`` px. Fills lie below lines, later lines above earlier ones."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = max(1, width), max(1, height)
@@ -208,92 +220,92 @@ class Sheet:
         self._lines: list[QColor] = []
         self._from = 0
 
-    def begin(self, first: int = 0, moved: int = 0) -> None:
-        """An empty sheet from column ``first`` on, after what is there ``moved`` to the left."""
+    def begin(self, first_column: int = 0, moved: int = 0) -> None:
+        """Move the content ``moved`` px to the left, then clear it from ``first_column`` on."""
         if 0 < moved < self.width:
-            for held in (self._places, self._pixels):
-                held[:, :-moved] = held[:, moved:]
-        self._from = first
-        self._places[:, first:] = 0
+            for array in (self._places, self._pixels):
+                array[:, :-moved] = array[:, moved:]
+        self._from = first_column
+        self._places[:, first_column:] = 0
         self._fills, self._lines = [], []
 
     def ground(self, strokes: Strokes, color: QColor) -> None:
-        """Everything below a line down to the foot; where several lie over each other their colours mix."""
+        """Fill everything below a line. Where several fills overlap their colours mix."""
         bit = min(len(self._fills), _FILLS - 1)
         self._fills.append(color)
-        first, tops, _ = self._cut(strokes)
+        first_column, tops, _ = self._cut(strokes)
         top = int(tops.min(initial=self.height))
         if top >= self.height:
             return
-        part = slice(top, None), slice(first, first + len(tops))
+        part = slice(top, None), slice(first_column, first_column + len(tops))
         below = np.greater_equal(self._rows[top:], tops, out=self._one[part]).view(np.uint8)
         self._places[part] |= below << np.uint8(bit)
 
     def line(self, parts: Iterable[Strokes], color: QColor) -> None:
-        """Strokes of one colour."""
+        """Draw strokes of one colour."""
         value = _LINE * (min(len(self._lines), _LINES - 1) + 1)
         self._lines.append(color)
         for part in parts:
-            first, begins, ends = self._cut(part)
+            first_column, begins, ends = self._cut(part)
             if not len(begins):
                 continue
-            total = int((ends - begins).sum(dtype=np.int64))
-            if total <= _FEW * len(begins):
-                self._set(first, begins, ends, value)
+            pixel_count = int((ends - begins).sum(dtype=np.int64))
+            if pixel_count <= _FEW * len(begins):
+                self._set(first_column, begins, ends, value)
                 continue
             top, foot = int(begins.min()), int(ends.max())
-            area = slice(top, foot), slice(first, first + len(begins))
+            area = slice(top, foot), slice(first_column, first_column + len(begins))
             inside = np.greater_equal(self._rows[top:foot], begins, out=self._one[area])
             inside &= np.less(self._rows[top:foot], ends, out=self._two[area])
             places = self._places[area]
             np.maximum(places, inside.view(np.uint8) * np.uint8(value), out=places)
 
     def _cut(self, strokes: Strokes) -> Strokes:
-        """What of them lies in the columns that are drawn."""
-        first, begins, ends = strokes
-        cut = max(0, self._from - first)
-        return first + cut, begins[cut:], ends[cut:]
+        """Return the part of the strokes that lies in the columns to draw."""
+        first_column, begins, ends = strokes
+        cut = max(0, self._from - first_column)
+        return first_column + cut, begins[cut:], ends[cut:]
 
-    def _set(self, first: int, begins: Shorts, ends: Shorts, value: int) -> None:
-        """The same pixel by pixel."""
+    def _set(self, first_column: int, begins: Shorts, ends: Shorts, value: int) -> None:
+        """Draw strokes pixel by pixel, which is faster when they are short."""
         sizes = np.maximum(ends - begins, 0).astype(np.int64)
-        before = np.cumsum(sizes) - sizes
-        rows = np.arange(int(sizes.sum())) + np.repeat(begins - before, sizes)
-        at = rows * self.width + np.repeat(np.arange(first, first + len(begins)), sizes)
-        self._places.reshape(-1)[at] = value
+        run_starts = np.cumsum(sizes) - sizes
+        rows = np.arange(int(sizes.sum())) + np.repeat(begins - run_starts, sizes)
+        positions = rows * self.width + np.repeat(np.arange(first_column, first_column + len(begins)), sizes)
+        self._places.reshape(-1)[positions] = value
 
     def squares(self, xs: Floats, ys: Floats, side: int, color: QColor) -> None:
-        """A square around each point."""
+        """Draw a square at each point."""
         value = _LINE * (min(len(self._lines), _LINES - 1) + 1)
         self._lines.append(color)
         columns, rows = np.floor(xs).astype(np.int64), np.floor(ys).astype(np.int64)
         for right in range(side):
             for down in range(side):
                 x, y = columns + right, rows + down
-                known = (x >= 0) & (x < self.width) & (y >= 0) & (y < self.height)
-                self._places[y[known], x[known]] = value
+                inside = (x >= 0) & (x < self.width) & (y >= 0) & (y < self.height)
+                self._places[y[inside], x[inside]] = value
 
     def image(self) -> QImage:
-        """The picture; it stands until the sheet is drawn on again."""
-        table, first = self._table(), self._from
-        if first:
-            self._pixels[:, first:] = table[self._places[:, first:]]
+        """Return the picture. It is valid until the sheet is drawn on again."""
+        table, first_column = self._table(), self._from
+        if first_column:
+            self._pixels[:, first_column:] = table[self._places[:, first_column:]]
         else:
             np.take(table, self._places, out=self._pixels, mode="clip")
         size = self.width, self.height
         return QImage(self._pixels.data, *size, self.width * 4, QImage.Format.Format_ARGB32_Premultiplied)
 
     def _table(self) -> npt.NDArray[np.uint32]:
-        """What each value of a place looks like, alpha multiplied in."""
+        """The colour of each pixel value, premultiplied with alpha."""
         table = np.zeros(256, np.uint32)
         for mixed in range(1, _LINE):
             alpha, parts = 0.0, [0.0, 0.0, 0.0]
             for bit, color in enumerate(self._fills[:_FILLS]):
                 if mixed >> bit & 1:
-                    a, rest = color.alphaF(), 1 - color.alphaF()
-                    alpha = a + alpha * rest
-                    own = (color.redF(), color.greenF(), color.blueF())
-                    parts = [a * new + rest * old for new, old in zip(own, parts, strict=True)]
+                    opacity, transparency = color.alphaF(), 1 - color.alphaF()
+                    alpha = opacity + alpha * transparency
+                    channels = (color.redF(), color.greenF(), color.blueF())
+                    parts = [opacity * new + transparency * old for new, old in zip(channels, parts, strict=True)]
             table[mixed] = _packed(alpha, *parts)
         for number, color in enumerate(self._lines[:_LINES]):
             table[_LINE * (number + 1) : _LINE * (number + 2)] = color.rgba()
@@ -305,39 +317,39 @@ def _packed(alpha: float, red: float, green: float, blue: float) -> int:
     return a << 24 | r << 16 | g << 8 | b
 
 
-def strokes_of(xs: Floats, ys: Floats, width: int, height: int, thick: int) -> Strokes:
-    """A curve without gaps as one upright stroke a column: from the highest to the lowest place that it has there,
-    ``thick`` px more. ``xs`` do not fall.
+def strokes_of(xs: Floats, ys: Floats, width: int, height: int, thickness: int) -> Strokes:
+    """A curve without gaps as one vertical stroke in each column, from its highest to its lowest point there,
+    ``thickness`` px longer. ``xs`` must not decrease.
     """
     columns = _columns(xs, width)
-    first, last = int(columns[0]), int(columns[-1])
-    at_edges = np.interp(np.arange(first, last + 2), xs, ys)
-    low, high = np.minimum(at_edges[:-1], at_edges[1:]), np.maximum(at_edges[:-1], at_edges[1:])
+    first_column, last_column = int(columns[0]), int(columns[-1])
+    at_edges = np.interp(np.arange(first_column, last_column + 2), xs, ys)
+    tops, bottoms = np.minimum(at_edges[:-1], at_edges[1:]), np.maximum(at_edges[:-1], at_edges[1:])
     starts = _starts(columns)
-    held = columns[starts] - first
-    low[held] = np.minimum(low[held], np.minimum.reduceat(ys, starts))
-    high[held] = np.maximum(high[held], np.maximum.reduceat(ys, starts))
-    most = max(0, height - thick)
-    return first, _rows(low, most), _rows(high, most) + np.int16(min(thick, height))
+    with_points = columns[starts] - first_column
+    tops[with_points] = np.minimum(tops[with_points], np.minimum.reduceat(ys, starts))
+    bottoms[with_points] = np.maximum(bottoms[with_points], np.maximum.reduceat(ys, starts))
+    last_row = max(0, height - thickness)
+    return first_column, _rows(tops, last_row), _rows(bottoms, last_row) + np.int16(min(thickness, height))
 
 
-def bars_of(xs: Floats, ys: Floats, width: int, height: int, wide: int) -> Strokes:
-    """A bar from the foot up to each value, ``wide`` px wide; the highest of those that share a column."""
+def bars_of(xs: Floats, ys: Floats, width: int, height: int, bar_width: int) -> Strokes:
+    """Bars from the bottom up to each value, ``bar_width`` px wide. Bars in the same column become the highest one."""
     tops = np.full(width, height, np.int16)
     columns = _columns(xs, width)
     starts = _starts(columns)
     tops[columns[starts]] = _rows(np.minimum.reduceat(ys, starts), height)
     wider = tops.copy()
-    for right in range(1, min(wide, width)):
+    for right in range(1, min(bar_width, width)):
         wider[right:] = np.minimum(wider[right:], tops[:-right])
     return 0, wider, np.full(width, height, np.int16)
 
 
-def runs(known: npt.NDArray[np.bool_]) -> list[slice]:
-    """Stretches without a gap."""
-    if known.all():
-        return [slice(0, len(known))] if len(known) else []
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], known.view(np.int8), [0]))))
+def runs(finite: npt.NDArray[np.bool_]) -> list[slice]:
+    """Slices without a gap."""
+    if finite.all():
+        return [slice(0, len(finite))] if len(finite) else []
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], finite.view(np.int8), [0]))))
     return [slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
@@ -346,24 +358,24 @@ def _columns(xs: Floats, width: int) -> npt.NDArray[np.int64]:
 
 
 def _starts(columns: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Numbers of the first point of each column."""
+    """Index of the first point of each column."""
     return np.flatnonzero(np.concatenate((_FIRST, columns[1:] != columns[:-1])))
 
 
-def _rows(ys: Floats, most: int) -> Shorts:
-    rows: Shorts = np.minimum(np.maximum(ys, 0), most).astype(np.int16)
+def _rows(ys: Floats, last_row: int) -> Shorts:
+    rows: Shorts = np.minimum(np.maximum(ys, 0), last_row).astype(np.int16)
     return rows
 
 
 LATE = 40
-"""Late dots that are drawn at most as triangles of their own."""
+"""Maximum number of late dots that are drawn as triangles."""
 RADIUS = 2.6
 
 
 class LivePlotWidget(QWidget):
-    """A plot whose place in time its owner keeps: ``pointed(seconds or None)`` under the pointer, ``picked(seconds)``
-    on a click, ``zoomed(factor, seconds)`` by the wheel, ``dragged(seconds)`` by the hand, ``fitted()`` on a double
-    click.
+    """A live plot. Its owner decides which time it shows: ``pointed(seconds or None)`` under the pointer,
+    ``picked(seconds)`` on a click, ``zoomed(factor, seconds)`` by the wheel, ``dragged(seconds)`` by a drag,
+    ``fitted()`` on a double click.
     """
 
     pointed = Signal(object)
@@ -384,26 +396,25 @@ class LivePlotWidget(QWidget):
         self._moved = False
 
     def sizeHint(self) -> QSize:
-        """As much as others leave."""
         return QSize(256, 192)
 
     def minimumSizeHint(self) -> QSize:
-        """A few px: the plot's owner says how small it may get."""
+        """A few px. The plot's owner sets the real minimum."""
         return QSize(32, 32)
 
     def show_frame(self, frame: LiveFrame) -> None:
-        """Draw a frame."""
+        """Draw ``frame``."""
         self._frame = frame
         self.update()
 
     def retheme(self) -> None:
-        """Take the colours, the fonts and the zoom in force."""
+        """Apply the current colours, fonts and zoom."""
         self._ground, self._curves = None, None
         self._dots.clear()
         self.update()
 
     def area(self) -> QRect:
-        """Where the curves are, in px of the widget: two px for each of :func:`columns_of` its width."""
+        """The area of the curves in px of the widget: two px for each of the :func:`columns_of` its width."""
         below = QFontMetrics(mono(11)).height() + px(6)
         return QRect(px(LEFT) + 1, px(TOP), 2 * columns_of(self.width()), max(1, self.height() - px(TOP) - below))
 
@@ -413,10 +424,10 @@ class LivePlotWidget(QWidget):
             return 0.0
         return frame.begin + (x - area.left()) * (frame.end - frame.begin) / area.width()
 
-    # ---- hands -------------------------------------------------------------------------------------------------------
+    # ---- mouse -------------------------------------------------------------------------------------------------------
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """The wheel zooms around its place; with Ctrl it is the window's."""
+        """Zoom around the pointer. Ctrl and the wheel zoom the window instead."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             event.ignore()
             return
@@ -424,40 +435,37 @@ class LivePlotWidget(QWidget):
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Take hold."""
         self._held, self._moved = event.position(), False
         event.accept()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Drag what is held, else point."""
+        """Drag with the left button down, else report the time under the pointer."""
         if self._held is not None and event.buttons() & Qt.MouseButton.LeftButton:
-            by = self._seconds(self._held.x()) - self._seconds(event.position().x())
+            seconds = self._seconds(self._held.x()) - self._seconds(event.position().x())
             if self._moved or abs(event.position().x() - self._held.x()) > 3:
                 self._moved, self._held = True, event.position()
-                self.dragged.emit(by)
+                self.dragged.emit(seconds)
             return
         self.pointed.emit(self._seconds(event.position().x()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A press that did not move is a choice."""
+        """Emit ``picked`` if the mouse was not dragged."""
         if self._held is not None and not self._moved:
             self.picked.emit(self._seconds(event.position().x()))
         self._held = None
 
     def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
-        """All of it."""
         self._held = None
         self.fitted.emit()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Nothing is pointed at."""
         self.pointed.emit(None)
         super().leaveEvent(event)
 
     # ---- painting ----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Ground, curves, then what lies over them."""
+        """Paint the background, the curves, then what lies over them."""
         p, frame = QPainter(self), self._frame
         if frame is None:
             p.fillRect(self.rect(), C("pane"))
@@ -476,15 +484,15 @@ class LivePlotWidget(QWidget):
 
     def _ground_of(self, frame: LiveFrame, area: QRect) -> QPixmap:
         ratio, span = self.devicePixelRatioF(), frame.end - frame.begin
-        asked = (self.size().toTuple(), ratio, round(span, 6), frame.bottom, frame.top)
-        if self._ground is None or self._ground[0] != asked:
-            made = QPixmap(self.size() * ratio)
-            made.setDevicePixelRatio(ratio)
-            made.fill(C("pane"))
-            p = QPainter(made)
+        key = (self.size().toTuple(), ratio, round(span, 6), frame.bottom, frame.top)
+        if self._ground is None or self._ground[0] != key:
+            picture = QPixmap(self.size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(C("pane"))
+            p = QPainter(picture)
             paint_axes(p, area, span, (frame.bottom, frame.top))
             p.end()
-            self._ground = asked, made
+            self._ground = key, picture
         return self._ground[1]
 
     def _curves_of(self, frame: LiveFrame, area: QRect) -> QImage:
@@ -497,19 +505,19 @@ class LivePlotWidget(QWidget):
         return picture
 
     def _dot(self, role: str) -> QPixmap:
-        """A round dot, drawn once."""
+        """The picture of a round dot, drawn once."""
         if role not in self._dots:
             ratio, side = self.devicePixelRatioF(), 7
-            made = QPixmap(round(side * ratio), round(side * ratio))
-            made.setDevicePixelRatio(ratio)
-            made.fill(Qt.GlobalColor.transparent)
-            p = QPainter(made)
+            picture = QPixmap(round(side * ratio), round(side * ratio))
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(Qt.GlobalColor.transparent)
+            p = QPainter(picture)
             p.setRenderHint(QPainter.RenderHint.Antialiasing, True)
             p.setPen(Qt.PenStyle.NoPen)
             p.setBrush(C(role))
             p.drawEllipse(QPointF(side / 2, side / 2), RADIUS, RADIUS)
             p.end()
-            self._dots[role] = made
+            self._dots[role] = picture
         return self._dots[role]
 
 
@@ -518,12 +526,12 @@ LEFT, TOP, RIGHT = 48, 6, 10
 
 
 def columns_of(width: int) -> int:
-    """Columns of two px that a plot of ``width`` px has for its curves."""
+    """Number of columns of two px that a plot of ``width`` px has for its curves."""
     return max(64, (width - px(LEFT) - px(RIGHT) - 1) // 2)
 
 
 class _Over:
-    """What lies over the curves of one frame: round dots, ticks, marked values, the cursor."""
+    """Paints what lies over the curves of one frame: round dots, ticks, marked values, the cursor."""
 
     def __init__(self, p: QPainter, frame: LiveFrame, area: QRectF) -> None:
         self._p, self._frame, self._area = p, frame, area
@@ -537,9 +545,9 @@ class _Over:
         return self._area.bottom() - (value - self._frame.bottom) * self._up
 
     def dots(self, trace: Trace, dot: QPixmap) -> None:
-        """Round ones where there are few; late ones as triangles."""
-        known = np.isfinite(trace.ys)
-        xs, ys = self._x(np.asarray(trace.xs)[known]), self._y(np.asarray(trace.ys)[known])
+        """Paint the dots round if they are few, and late dots as triangles."""
+        finite = np.isfinite(trace.ys)
+        xs, ys = self._x(np.asarray(trace.xs)[finite]), self._y(np.asarray(trace.ys)[finite])
         late = late_of(trace)
         p = self._p
         if len(xs) <= ROUND:
@@ -552,33 +560,33 @@ class _Over:
             p.drawPolygon(QPolygonF([QPointF(x, y - 5), QPointF(x + 5, y + 4), QPointF(x - 5, y + 4)]))
 
     def breaks(self) -> None:
-        """Words where nobody sampled, where they fit."""
-        said = tr("not sampled")
+        """Write into the times without samples, if the words fit."""
+        text = tr("not sampled")
         self._p.setFont(ui(11))
         self._p.setPen(C("text3"))
-        wide = QFontMetrics(self._p.font()).horizontalAdvance(said)
+        text_width = QFontMetrics(self._p.font()).horizontalAdvance(text)
         for begin, end in self._frame.breaks:
-            left, right = max(self._x(begin), self._area.left()), min(self._x(end), self._area.right())
-            if right - left > wide + 8:
-                box = QRectF(left, self._area.top(), right - left, self._area.height())
-                self._p.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
+            left_x, right_x = max(self._x(begin), self._area.left()), min(self._x(end), self._area.right())
+            if right_x - left_x > text_width + 8:
+                box = QRectF(left_x, self._area.top(), right_x - left_x, self._area.height())
+                self._p.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def ticks(self) -> None:
-        """Small triangles on the time axis."""
+        """Paint small triangles on the time axis."""
         frame, area, p = self._frame, self._area, self._p
         if not 0 < len(frame.ticks) <= TRIANGLES:
-            return  # strokes, if any, are among the curves
+            return  # many ticks are strokes, drawn with the curves
         xs = self._x(np.asarray(frame.ticks))
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(C(frame.tick_role))
-        foot, last = area.bottom() - 2, -1e9
+        foot, last_x = area.bottom() - 2, -1e9
         for x in xs[(xs >= area.left()) & (xs <= area.right())].tolist():
-            if x - last >= 6:
+            if x - last_x >= 6:
                 p.drawPolygon(QPolygonF([QPointF(x, foot - 7), QPointF(x + 3.5, foot), QPointF(x - 3.5, foot)]))
-                last = x
+                last_x = x
 
     def lines(self) -> None:
-        """Marked values with their words, then the cursor."""
+        """Paint the marked values with their words, then the cursor."""
         frame, area = self._frame, self._area
         for upright in (True, False):
             lines = [line for line in frame.lines if line.upright == upright]
@@ -593,27 +601,27 @@ LABEL_ROWS = 3
 
 
 def _paint_lines(p: QPainter, lines: Sequence[Line], places: Sequence[float], area: QRectF) -> None:
-    """Lines of one direction, and their words as far as they have room, on the plot's ground."""
+    """Paint the lines of one direction, and the words that have room, on the plot's background."""
     p.setFont(ui(11, 600))
-    metrics, high = QFontMetrics(p.font()), px(15)
+    metrics, label_height = QFontMetrics(p.font()), px(15)
     words = joined([line.words for line in lines], places, [line.role for line in lines])
-    wide = [metrics.horizontalAdvance(said) for said in words]
+    text_widths = [metrics.horizontalAdvance(text) for text in words]
     upright = bool(lines) and lines[0].upright
-    extents = [float(width if upright else high) if width else 0.0 for width in wide]
-    low, end = (area.left(), area.right()) if upright else (area.top(), area.bottom())
-    labels = place_labels(places, extents, low, end, LABEL_ROWS)
+    extents = [float(width if upright else label_height) if width else 0.0 for width in text_widths]
+    start, end = (area.left(), area.right()) if upright else (area.top(), area.bottom())
+    labels = place_labels(places, extents, start, end, LABEL_ROWS)
     for line, place, label in zip(lines, places, labels, strict=True):
-        if low <= place <= end:
+        if start <= place <= end:
             pen = QPen(C(line.role), 1.4, Qt.PenStyle.DashLine if line.dashed else Qt.PenStyle.SolidLine)
             p.setPen(pen)
-            top = area.top() + (label.row if label is not None else 0) * high
+            top = area.top() + (label.row if label is not None else 0) * label_height
             foot = area.bottom() if line.dashed else min(area.bottom(), top + px(28))
             p.drawLine(QLineF(place, top, place, foot) if upright else QLineF(area.left(), place, area.right(), place))
-    for line, said, width, label in zip(lines, words, wide, labels, strict=True):
+    for line, text, width, label in zip(lines, words, text_widths, labels, strict=True):
         if label is not None:
-            left = label.begin if upright else area.left() + px(10) + label.row * area.width() / LABEL_ROWS
-            top = area.top() + label.row * high if upright else label.begin
-            box = QRectF(left - 2, top, width + 4, high)
+            left_x = label.begin if upright else area.left() + px(10) + label.row * area.width() / LABEL_ROWS
+            top = area.top() + label.row * label_height if upright else label.begin
+            box = QRectF(left_x - 2, top, width + 4, label_height)
             p.fillRect(box, C("pane", 0.85))
             p.setPen(C(line.role))
-            p.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
+            p.drawText(box, Qt.AlignmentFlag.AlignCenter, text)

@@ -25,7 +25,9 @@ from viewer.widgets.live_frame import Line, LiveFrame
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve of a role's colour; ``last`` is its newest value in words, for the legend. ``filled`` down to zero."""
+    """A curve in the colour of a role. ``last`` is its newest value in words, for the legend. ``filled`` fills it
+    down to zero.
+    """
 
     name: str
     role: str
@@ -38,7 +40,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar from the left edge, as long as its value; ``words`` stand behind it."""
+    """A bar from the left edge with the length of its value; ``words`` stand after it."""
 
     name: str
     role: str
@@ -47,10 +49,11 @@ class Bar:
 
 
 class LivePlot(Paper):
-    """One plot; nothing of pyqtgraph is loaded before it is on the screen.
+    """A plot with a head and a legend. pyqtgraph is imported when the plot is first on the screen.
 
-    A live plot's place in time is its owner's: ``pointed(seconds or None)``, ``picked(seconds)``, ``zoomed(factor,
-    seconds)``, ``dragged(seconds)`` and ``fitted()`` tell what the hand asks for.
+    The owner of a live plot decides which time it shows. The signals ``pointed(seconds or None)``,
+    ``picked(seconds)``, ``zoomed(factor, seconds)``, ``dragged(seconds)`` and ``fitted()`` tell the owner what
+    the user did.
     """
 
     pointed = Signal(object)
@@ -85,19 +88,19 @@ class LivePlot(Paper):
         self._live: Any = None
         self._keys: list[tuple[str, str]] = []
         self._values: list[Label] = []
-        self._plots: dict[bool, Any] = {}  # with a clock below it, without: a plot is never taken apart while it lives
+        self._plots: dict[bool, Any] = {}  # with a time axis, without: plots are reused, not rebuilt
         self._asked: tuple[Any, ...] | None = None
         self._drawn: tuple[Any, ...] | None = None
         self.setMinimumHeight(px(96))
         follow(self, self.retheme)
 
     def set_title(self, title: str, note: str = "") -> None:
-        """Another name and note."""
+        """Change the name and the note."""
         self._title.setText(title)
         self._note.setText(note)
 
     def show_nothing(self, words: str) -> None:
-        """Say why there is nothing to draw."""
+        """Show the reason why there is nothing to draw."""
         self._asked = self._drawn = None
         self._empty.setText(words)
         self._empty.show()
@@ -108,14 +111,14 @@ class LivePlot(Paper):
         self.setAccessibleDescription(words)
 
     def show_curves(self, curves: Sequence[Curve], lines: Sequence[Line] = (), *, times: bool = False) -> None:
-        """Draw curves, the last one on top; ``times``: x is seconds since the epoch, else plain numbers."""
+        """Draw curves, the last one on top. With ``times`` x is seconds since the epoch, else plain numbers."""
         self._fill_legend([(c.name, c.role, c.last) for c in curves if c.last])
         spoken = [f"{c.name} {c.last}" for c in curves] + [line.words for line in lines]
         self.setAccessibleDescription("; ".join(spoken))
         self._ask(("curves", tuple(curves), tuple(lines), times))
 
     def show_live(self, frame: LiveFrame) -> None:
-        """Draw a live frame; comes ten times a second."""
+        """Draw a live frame; called ten times a second."""
         self._fill_legend([(t.name, t.role, t.value) for t in frame.traces if t.value])
         self.setAccessibleDescription("; ".join(f"{t.name} {t.value}" for t in frame.traces if t.value))
         self._asked = ("live", frame)
@@ -125,13 +128,13 @@ class LivePlot(Paper):
             self._draw()
 
     def live_width(self) -> int:
-        """Columns that a live frame has for its curves: two px each, as wide as a line."""
+        """Number of columns that a live frame has for its curves, two px each."""
         from viewer.widgets.live_items import columns_of
 
         return columns_of(self.width())
 
     def show_bars(self, bars: Sequence[Bar]) -> None:
-        """Draw bars, the first on top."""
+        """Draw bars, the first one at the top."""
         self._fill_legend([])
         self.setAccessibleDescription("; ".join(f"{bar.name}: {bar.words}" for bar in bars))
         self._ask(("bars", tuple(bars)))
@@ -142,7 +145,7 @@ class LivePlot(Paper):
             self._draw()
 
     def retheme(self) -> None:
-        """Take the colours in force."""
+        """Apply the current colours."""
         self._drawn = None
         for plot in self._plots.values():
             _dress(plot)
@@ -151,8 +154,8 @@ class LivePlot(Paper):
         if self._asked is not None and self.isVisible():
             self._draw()
 
-    def _ask(self, asked: tuple[Any, ...]) -> None:
-        self._asked = asked
+    def _ask(self, content: tuple[Any, ...]) -> None:
+        self._asked = content
         self._empty.hide()
         if self.isVisible() and self._asked != self._drawn:
             self._draw()
@@ -173,8 +176,8 @@ class LivePlot(Paper):
             self._plots[times] = _make_plot(times=times)
             self._box.addWidget(self._plots[times], 1)
         self._plot = self._plots[times]
-        for other in self._plots.values():
-            other.setVisible(other is self._plot)
+        for plot in self._plots.values():
+            plot.setVisible(plot is self._plot)
         item = self._plot.getPlotItem()
         item.clear()
         if kind == "curves":
@@ -195,31 +198,33 @@ class LivePlot(Paper):
             _add_bars(item, self._asked[1])
 
     def _add_lines(self, item: Any, lines: Sequence[Line], values: Sequence[float]) -> None:
-        """Lines of one direction, their words as far as they have room, on an axis that shows ``values``, too. Upright
-        ones have theirs at the foot: curves of positions rise.
+        """Add the lines of one direction, and the words that have room, to an axis that also shows ``values``.
+        Vertical lines have their words at the bottom, because curves of positions rise.
         """
         if not lines:
             return
-        upright, metrics, high = lines[0].upright, QFontMetrics(ui(11, 600)), px(16)
-        across, along = (self.width() - px(66), self.height() - px(60))
+        upright, metrics, label_height = lines[0].upright, QFontMetrics(ui(11, 600)), px(16)
+        plot_width, plot_height = (self.width() - px(66), self.height() - px(60))
         shown = [*values, *(line.at for line in lines)]
-        low, end = min(shown), max(shown)
-        room = max(1, across if upright else along)
-        share = [(line.at - low) / max(end - low, 1e-9) for line in lines]
+        start, end = min(shown), max(shown)
+        room = max(1, plot_width if upright else plot_height)
+        share = [(line.at - start) / max(end - start, 1e-9) for line in lines]
         places = [part * room if upright else (1 - part) * room for part in share]
         words = joined([line.words for line in lines], places, [line.role for line in lines])
-        wide = [metrics.horizontalAdvance(said) + TEXT_MARGIN if said else 0 for said in words]
-        extents = [float(width if upright else high) if width else 0.0 for width in wide]
-        rows = max(1, along // (2 * high)) if upright else 3
+        text_widths = [metrics.horizontalAdvance(text) + TEXT_MARGIN if text else 0 for text in words]
+        extents = [float(width if upright else label_height) if width else 0.0 for width in text_widths]
+        rows = max(1, plot_height // (2 * label_height)) if upright else 3
         labels = place_labels(places, extents, 0.0, float(room), rows)
-        for line, said, place, label in zip(lines, words, places, labels, strict=True):
-            behind = label is not None and label.begin > place
+        for line, text, place, label in zip(lines, words, places, labels, strict=True):
+            after_line = label is not None and label.begin > place
             if upright:
-                position = min(0.95, 0.03 + (label.row if label is not None else 0) * high / max(1, along))
-                anchor = (0, 1) if behind else (1, 1)
+                position = min(
+                    0.95, 0.03 + (label.row if label is not None else 0) * label_height / max(1, plot_height)
+                )
+                anchor = (0, 1) if after_line else (1, 1)
             else:
-                position, anchor = 0.02 + (label.row if label is not None else 0) / 3, (0, 0) if behind else (0, 1)
-            _add_line(item, line, said if label is not None else "", position, anchor)
+                position, anchor = 0.02 + (label.row if label is not None else 0) / 3, (0, 0) if after_line else (0, 1)
+            _add_line(item, line, text if label is not None else "", position, anchor)
 
     def _draw_live(self, frame: LiveFrame) -> None:
         if self._live is None:
@@ -238,7 +243,7 @@ class LivePlot(Paper):
         self._live.show_frame(frame)
 
     def _fill_legend(self, entries: list[tuple[str, str, str]]) -> None:
-        """Values alone are put into the labels that are there: that comes ten times a second."""
+        """Show the legend. If only values differ, only their labels change: this runs ten times a second."""
         keys = [(name, role) for name, role, _ in entries]
         if keys == self._keys and len(self._values) == len(entries):
             for label, (_, _, value) in zip(self._values, entries, strict=True):
@@ -254,15 +259,15 @@ class LivePlot(Paper):
             line = QHBoxLayout(box)
             line.setContentsMargins(0, 0, 0, 0)
             line.setSpacing(px(6))
-            said = Label(value, 12, code=True)
-            for part in (swatch, Label(name, 12, "text2"), said):
+            value_label = Label(value, 12, code=True)
+            for part in (swatch, Label(name, 12, "text2"), value_label):
                 line.addWidget(part)
-            self._values.append(said)
+            self._values.append(value_label)
             self._legend.addWidget(box)
 
 
 TEXT_MARGIN = 10
-"""Px that pyqtgraph puts around words."""
+"""Margin in px that pyqtgraph puts around words."""
 
 
 def _make_plot(*, times: bool) -> Any:
@@ -283,7 +288,7 @@ def _make_plot(*, times: bool) -> Any:
 
 
 def _dress(plot: Any) -> None:
-    """Ground, axes and fonts in the colours and the zoom in force."""
+    """Apply background, axes and fonts in the current colours and zoom."""
     import pyqtgraph as pg
 
     plot.setBackground(C("pane"))
@@ -298,7 +303,7 @@ def _dress(plot: Any) -> None:
 
 
 def _number_axis() -> Any:
-    """An axis of values with separators, as every other number of the window."""
+    """An axis of values with digit separators, as in the rest of the window."""
     import pyqtgraph as pg
 
     class NumberAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
@@ -309,7 +314,7 @@ def _number_axis() -> Any:
 
 
 def _clock_axis() -> Any:
-    """An axis of seconds since the epoch that speaks as every other time of the window does."""
+    """An axis of seconds since the epoch, with times as in the rest of the window."""
     import pyqtgraph as pg
 
     class ClockAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
@@ -323,7 +328,7 @@ def _clock_axis() -> Any:
 
 
 def _add_curve(item: Any, curve: Curve) -> None:
-    """Empty first, then the settings, then the data: the other order fails under PySide6."""
+    """Add an empty curve, set its options, then its data: the other order fails under PySide6."""
     import pyqtgraph as pg
 
     extra: dict[str, Any] = {}
@@ -331,16 +336,18 @@ def _add_curve(item: Any, curve: Curve) -> None:
         extra = {"symbol": "o", "symbolSize": 5, "symbolBrush": pg.mkBrush(C(curve.role)), "symbolPen": None}
     if curve.filled:
         extra |= {"fillLevel": 0.0, "brush": pg.mkBrush(C(curve.role, 0.08))}
-    made = pg.PlotDataItem(pen=pg.mkPen(C(curve.role), width=2), **extra)
-    item.addItem(made)
+    plot_item = pg.PlotDataItem(pen=pg.mkPen(C(curve.role), width=2), **extra)
+    item.addItem(plot_item)
     if not curve.dots:
-        made.setDownsampling(auto=True, method="peak")
-        made.setClipToView(True)
-    made.setData(list(curve.xs), list(curve.ys))
+        plot_item.setDownsampling(auto=True, method="peak")
+        plot_item.setClipToView(True)
+    plot_item.setData(list(curve.xs), list(curve.ys))
 
 
 def _add_line(item: Any, line: Line, words: str, position: float, anchor: tuple[int, int]) -> None:
-    """A line with its words, on the plot's ground, at ``position`` of its length; without words only the line."""
+    """Add a line with its words, on the plot's background, at ``position`` of its length; without words only the
+    line.
+    """
     import pyqtgraph as pg
 
     pen = pg.mkPen(C(line.role), width=1.4, style=Qt.PenStyle.DashLine)
@@ -351,24 +358,24 @@ def _add_line(item: Any, line: Line, words: str, position: float, anchor: tuple[
         "fill": pg.mkBrush(C("pane", 0.85)),
     }
     angle = 90 if line.upright else 0
-    made = pg.InfiniteLine(line.at, angle=angle, pen=pen, label=words or None, labelOpts=label)
+    infinite_line = pg.InfiniteLine(line.at, angle=angle, pen=pen, label=words or None, labelOpts=label)
     if words:
-        made.label.setFont(ui(11, 600))
-    item.addItem(made)
+        infinite_line.label.setFont(ui(11, 600))
+    item.addItem(infinite_line)
 
 
 def _add_bars(item: Any, bars: Sequence[Bar]) -> None:
     import pyqtgraph as pg
 
     longest = max([bar.value for bar in bars], default=0.0)
-    for at, bar in enumerate(bars):
+    for index, bar in enumerate(bars):
         width, brush = max(bar.value, longest / 400), pg.mkBrush(C(bar.role))
-        item.addItem(pg.BarGraphItem(x0=[0.0], y=[at], height=0.56, width=[width], brush=brush, pen=pg.mkPen(None)))
+        item.addItem(pg.BarGraphItem(x0=[0.0], y=[index], height=0.56, width=[width], brush=brush, pen=pg.mkPen(None)))
         words = pg.TextItem(bar.words, color=C("text2"), anchor=(0, 0.5))
         words.setFont(mono(11))
-        words.setPos(bar.value + longest / 80, at)
+        words.setPos(bar.value + longest / 80, index)
         item.addItem(words)
-    item.getAxis("left").setTicks([[(at, bar.name) for at, bar in enumerate(bars)]])
+    item.getAxis("left").setTicks([[(index, bar.name) for index, bar in enumerate(bars)]])
     item.getAxis("left").setWidth(px(148))
     item.setXRange(0, max(longest * 1.18, 1e-9), padding=0)
     item.setYRange(-0.6, len(bars) - 0.4, padding=0)

@@ -1,7 +1,7 @@
-"""The log as one line of bytes: its files, what was sampled of them, marks, and where an offset lies; no Qt.
+"""The log as one line of bytes: files, samples, marks, and the place of each offset; no Qt.
 
-The line runs from the first byte to the end of the last valid unit; the zero tail behind it keeps a fixed share of the
-width, or a gibibyte of nothing would hide a small log.
+The line runs from the first byte to the end of the last valid unit. The zero tail after it has a fixed share of
+the width, or a gibibyte of zeros would hide a small log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNITS_A_SAMPLE = 32
 
 @dataclass(frozen=True, slots=True)
 class LineFile:
-    """One file of the log."""
+    """A file of the log."""
 
     name: str
     start: int
@@ -32,7 +32,7 @@ class LineFile:
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Which topics share the bytes around a place: ``shares`` sum to 1. Empty shares: nothing readable there."""
+    """The topics of the bytes around a place. ``shares`` sum to 1; they are empty if nothing there is readable."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class Mix:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A finding on the line, a bookmark, or another place; ``finding`` and ``link`` are for its menu."""
+    """A finding, a bookmark or another place on the line. ``finding`` and ``link`` are for its menu."""
 
     offset: int
     kind: str
@@ -53,7 +53,9 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """The extent: ``low`` first byte, ``written`` end of the last valid unit, ``high`` end of the files."""
+    """The extent of the log: ``low`` is its first byte, ``written`` the end of the last valid unit, ``high`` the end
+    of the files.
+    """
 
     low: int
     written: int
@@ -61,7 +63,7 @@ class LogLine:
     files: tuple[LineFile, ...] = ()
 
     def share(self, offset: int) -> float:
-        """Where ``offset`` lies on a line of length 1."""
+        """The place of ``offset`` on a line of length 1."""
         data, tail = max(1, self.written - self.low), self.high - self.written
         room = 1.0 - (TAIL_SHARE if tail > 0 else 0.0)
         if offset <= self.written:
@@ -77,40 +79,40 @@ class LogLine:
         return min(self.high, self.written + int(tail * (share - room) / TAIL_SHARE))
 
     def file_at(self, offset: int) -> LineFile | None:
-        """The file that holds ``offset``."""
-        low, high = 0, len(self.files)
-        while low < high:
-            middle = (low + high) // 2
+        """The file that holds ``offset``, or None."""
+        lower, upper = 0, len(self.files)
+        while lower < upper:
+            middle = (lower + upper) // 2
             if self.files[middle].start <= offset:
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        if low and offset < self.files[low - 1].end:
-            return self.files[low - 1]
+                upper = middle
+        if lower and offset < self.files[lower - 1].end:
+            return self.files[lower - 1]
         return None
 
 
 def reaching(line: LogLine, broken: Iterable[Broken]) -> LogLine:
-    """The line as far as something is missing behind its files."""
-    end = max((one.end for one in broken), default=0)
+    """Extend the line to the end of the stretches that are missing after its files."""
+    end = max((stretch.end for stretch in broken), default=0)
     return replace(line, written=end, high=end) if line.high > line.low and end > line.high else line
 
 
 def line_of(log: Any) -> LogLine:
-    """The line of a commit log; reads its end from the disk. Where that cannot be read the files' end stands for it:
-    the line says what cannot be read, not that nothing was written.
+    """The line of a commit log; reads the end of the log from the disk. If that fails the line ends with the files:
+    it shows what cannot be read, and does not claim that nothing was written.
     """
     files = tuple(LineFile(f"{f.start_offset:020d}", f.start_offset, f.end_offset) for f in log.files)
-    low = max(log.min_offset, 0)
+    start = max(log.min_offset, 0)
     try:
         end = min(log.max_offset, log.end_offset)
     except CannotRead:
         end = log.end_offset
-    return LogLine(low, max(low, end), max(low, log.end_offset), files)
+    return LogLine(start, max(start, end), max(start, log.end_offset), files)
 
 
 def sample_places(line: LogLine, count: int = SAMPLES) -> list[tuple[int, int]]:
-    """Spans of equal length that are looked at, coarse to fine, so that the whole line fills at once."""
+    """Spans of equal length to sample, coarse to fine, so that the whole line fills at once."""
     length = line.written - line.low
     if length <= 0:
         return []
@@ -122,28 +124,30 @@ def sample_places(line: LogLine, count: int = SAMPLES) -> list[tuple[int, int]]:
     while step:
         order += [n for n in range(0, count, step) if n not in set(order)] if step > 1 else []
         step //= 2
-    seen = set(order)
-    return [spans[n] for n in [*order, *(n for n in range(count) if n not in seen)]]
+    ordered = set(order)
+    return [spans[n] for n in [*order, *(n for n in range(count) if n not in ordered)]]
 
 
-def sample(log: Any, low: int, high: int) -> Mix:
-    """Look at a few units at the beginning of [low, high); reads the disk."""
+def sample(log: Any, start: int, end: int) -> Mix:
+    """Read a few units at the beginning of [start, end) from the disk."""
     sizes: Counter[str] = Counter()
     time: int | None = None
-    for item in _units_from(log, low, high):
+    for item in _units_from(log, start, end):
         sizes[item.topic] += item.size
         time = item.store_timestamp if time is None else time
     total = sum(sizes.values())
     shares = tuple((topic, part / total) for topic, part in sizes.most_common()) if total else ()
-    return Mix(low, high, shares, time)
+    return Mix(start, end, shares, time)
 
 
-def _units_from(log: Any, low: int, high: int) -> Iterator[Unit]:
-    count, start = 0, -1
-    if log.sequence.find(low) is not None:
-        start = log.next_unit(low)  # reads far less than the exact place does
-    for item in log.walk(start if low <= start < high else log.align(low), high, crc=False):
-        if isinstance(item, Stop) or item.offset >= high:
+def _units_from(log: Any, span_start: int, span_end: int) -> Iterator[Unit]:
+    count, unit_start = 0, -1
+    if log.sequence.find(span_start) is not None:
+        unit_start = log.next_unit(span_start)  # reads far less than align(), which is exact
+    for item in log.walk(
+        unit_start if span_start <= unit_start < span_end else log.align(span_start), span_end, crc=False
+    ):
+        if isinstance(item, Stop) or item.offset >= span_end:
             return
         if isinstance(item, Unit):
             yield item
@@ -153,34 +157,34 @@ def _units_from(log: Any, low: int, high: int) -> Iterator[Unit]:
 
 
 def joined(mixes: Sequence[Mix], least: int) -> list[Mix]:
-    """The samples in the order of the log; neighbours that touch and are together no longer than ``least`` bytes are
-    one, their shares weighed by their bytes: what is narrower than a line can show need not be kept apart.
+    """Merge samples, in the order of the log. Neighbours that touch and together have at most ``least`` bytes become
+    one, with shares weighted by bytes. A narrower sample could not be seen on the line.
     """
-    found: list[Mix] = []
-    for mix in sorted(mixes, key=lambda one: one.start):
-        last = found[-1] if found else None
-        if last is None or last.end != mix.start or mix.end - last.start > least:
-            found.append(mix)
+    merged: list[Mix] = []
+    for mix in sorted(mixes, key=lambda sampled: sampled.start):
+        previous = merged[-1] if merged else None
+        if previous is None or previous.end != mix.start or mix.end - previous.start > least:
+            merged.append(mix)
             continue
         weights: dict[str, float] = {}
-        for one in (last, mix):
-            for topic, share in one.shares:
-                weights[topic] = weights.get(topic, 0.0) + share * (one.end - one.start)
+        for sampled in (previous, mix):
+            for topic, share in sampled.shares:
+                weights[topic] = weights.get(topic, 0.0) + share * (sampled.end - sampled.start)
         total = sum(weights.values())
-        listed = sorted(weights.items(), key=lambda one: -one[1])
-        shares = tuple((topic, part / total) for topic, part in listed) if total else ()
-        found[-1] = Mix(last.start, mix.end, shares, mix.time if last.time is None else last.time)
-    return found
+        listed = sorted(weights.items(), key=lambda pair: -pair[1])
+        shares = tuple((topic, weight / total) for topic, weight in listed) if total else ()
+        merged[-1] = Mix(previous.start, mix.end, shares, mix.time if previous.time is None else previous.time)
+    return merged
 
 
 def worst_pins(pins: Sequence[Pin], places: Sequence[float], apart: float) -> list[tuple[float, Pin]]:
-    """Pins that can be drawn ``apart`` px from each other: the worst of those that would overlap."""
+    """Pins that can be drawn ``apart`` px from each other. Of pins that would overlap the worst stays."""
     rank = {"error": 0, "warn": 1, "note": 2}
-    found: list[tuple[float, Pin]] = []
+    shown: list[tuple[float, Pin]] = []
     for place, pin in sorted(zip(places, pins, strict=True), key=lambda pair: pair[0]):
-        if found and place - found[-1][0] < apart:
-            if rank.get(pin.kind, 3) < rank.get(found[-1][1].kind, 3):
-                found[-1] = (found[-1][0], pin)
+        if shown and place - shown[-1][0] < apart:
+            if rank.get(pin.kind, 3) < rank.get(shown[-1][1].kind, 3):
+                shown[-1] = (shown[-1][0], pin)
         else:
-            found.append((place, pin))
-    return found
+            shown.append((place, pin))
+    return shown

@@ -1,7 +1,7 @@
 """A scroll bar over a 64-bit ruler.
 
-Qt's scroll bars count in 32 bits. This one counts in shares of the whole, a hundred million of them, and translates:
-whoever uses it speaks in 64-bit positions only.
+Qt's scroll bars count in 32 bits. This one counts in shares of the whole, a hundred million of them, and
+converts: its callers use 64-bit positions only.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _STEP_ACTIONS = {
 
 
 class LongScrollBar(QScrollBar):
-    """Vertical bar from position ``start`` to ``end``; ``placed(position)`` when the user drags, ``stepped(kind,
-    sign)`` else.
+    """A vertical scroll bar from position ``start`` to ``end``. It emits ``placed(position)`` when the user drags
+    the handle, else ``stepped(kind, sign)``.
 
     ``kind`` is ``line``, ``page`` or ``end``. The owner moves and then calls :meth:`show_place`.
     """
@@ -42,7 +42,9 @@ class LongScrollBar(QScrollBar):
         self.actionTriggered.connect(self._acted)
 
     def show_place(self, start: int, end: int, position: int, page: int, at_end: bool = False) -> None:
-        """The screen shows ``page`` of the ruler ``start`` … ``end`` from ``position`` on; ``at_end`` its very end."""
+        """Show that the screen has ``page`` positions of the ruler ``start`` … ``end``, from ``position`` on; with
+        ``at_end`` up to the very end.
+        """
         self._start = start
         self._room = max(1, end - start - page)
         share = min(0.95, page / max(1, end - start))
@@ -54,7 +56,7 @@ class LongScrollBar(QScrollBar):
         self.blockSignals(blocked)
 
     def place(self) -> int:
-        """The position that the handle stands at."""
+        """The position of the handle."""
         return self._start + self.sliderPosition() * self._room // STEPS
 
     def _acted(self, action: int) -> None:

@@ -1,4 +1,4 @@
-"""Marks, hatches and flags: the shapes that say a state before its colour does. Painters only, no widgets."""
+"""Painters of marks, hatches and flags: shapes that show a status even without its colour. No widgets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWN_MARKS = {
     "rule.yellow": "warn",
     "rule.grey": "text3",
 }
-"""Marks that a person or his rules put on rows → colour role."""
+"""Mark that the user or a colouring rule put on a row → colour role."""
 CHIP_FILL = {
     "unread": "text2",
     "out": "sunken",
@@ -57,7 +57,7 @@ def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5, role: str = "") -> 
 
 
 def _own_mark(p: QPainter, kind: str, c: QPointF, r: float) -> None:
-    """What a person put on a row: marked, the time reference, and the shapes of colouring rules."""
+    """Draw a mark that the user put on a row: a bookmark, the time reference, or the shape of a colouring rule."""
     x, y = c.x(), c.y()
     if kind == "mark":
         flag = [QPointF(-r + 1, -r), QPointF(r, -r + 2.5), QPointF(-r + 1, 1)]
@@ -123,22 +123,24 @@ def _stroke_mark(p: QPainter, kind: str, c: QPointF, r: float, color: QColor) ->
 
 
 def hatch(p: QPainter, box: QRectF, role: str, alpha: float = 0.9, step: float = 5, *, back: bool = False) -> None:
-    """45° lines over ``box``: damage, and what would be dropped; ``back`` leans them the other way."""
+    """Draw 45° lines over ``box``, for damage and for bytes that would be dropped. ``back`` leans them the other
+    way.
+    """
     p.save()
     p.setClipRect(box, Qt.ClipOperation.IntersectClip)
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
     p.setPen(QPen(C(role, alpha), 1.2))
     x = box.left() - box.height()
     while x < box.right():
-        low, high = (box.top(), box.bottom()) if back else (box.bottom(), box.top())
-        p.drawLine(QPointF(x, low), QPointF(x + box.height(), high))
+        start_y, end_y = (box.top(), box.bottom()) if back else (box.bottom(), box.top())
+        p.drawLine(QPointF(x, start_y), QPointF(x + box.height(), end_y))
         x += step
     p.restore()
 
 
 def broken_box(p: QPainter, box: QRectF, kind: str) -> None:
-    """A stretch that is not whole: missing is dashed and hatched, damaged outlined and hatched, what cannot be read
-    cross-hatched in grey.
+    """Draw a stretch that is not intact: missing is dashed and hatched, damaged is outlined and hatched, unreadable
+    is cross-hatched in grey.
     """
     role = "text2" if kind == "unread" else "error"
     p.save()
@@ -155,12 +157,16 @@ def broken_box(p: QPainter, box: QRectF, kind: str) -> None:
 
 def free_part(box: QRectF, holes: Sequence[tuple[float, float]]) -> QRectF:
     """The widest part of ``box`` between the ``holes`` (left, right) in it."""
-    best, left = QRectF(box.left(), box.top(), 0, box.height()), box.left()
-    inside = [(low, high) for low, high in holes if high > box.left() and low < box.right()]
-    for low, high in sorted([*inside, (box.right(), box.right())]):
-        if low - left > best.width():
-            best = QRectF(left, box.top(), low - left, box.height())
-        left = max(left, high)
+    best, free_left = QRectF(box.left(), box.top(), 0, box.height()), box.left()
+    inside = [
+        (hole_left, hole_right)
+        for hole_left, hole_right in holes
+        if hole_right > box.left() and hole_left < box.right()
+    ]
+    for hole_left, hole_right in sorted([*inside, (box.right(), box.right())]):
+        if hole_left - free_left > best.width():
+            best = QRectF(free_left, box.top(), hole_left - free_left, box.height())
+        free_left = max(free_left, hole_right)
     return best
 
 
@@ -181,7 +187,7 @@ def draw_flag(
     note: str = "",
     ink: str = "text",
 ) -> None:
-    """A stem at ``x`` from ``top`` to ``bottom`` and a framed box with a name and, in mono, what holds there."""
+    """Draw a stem at ``x`` from ``top`` to ``bottom`` and a framed box with a name and, monospaced, a note."""
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
     p.setPen(QPen(color, 1.5))
@@ -194,15 +200,15 @@ def draw_flag(
     words = box.adjusted(px(6), 0, 0, 0)
     p.drawText(words, Qt.AlignmentFlag.AlignVCenter, name)
     if note:
-        left = QFontMetrics(p.font()).horizontalAdvance(name) + px(5)
+        note_x = QFontMetrics(p.font()).horizontalAdvance(name) + px(5)
         p.setFont(mono(11))
         p.setPen(C("text2"))
-        p.drawText(words.adjusted(left, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, note)
+        p.drawText(words.adjusted(note_x, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, note)
     p.restore()
 
 
 def draw_chip(p: QPainter, box: QRectF, kind: str, text: str) -> None:
-    """Mark and word on their fill."""
+    """Draw mark and word on their fill."""
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
     p.setPen(Qt.PenStyle.NoPen)

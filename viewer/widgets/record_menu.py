@@ -1,7 +1,7 @@
-"""The context menu of a table, made from the one table of row commands (:mod:`viewer.widgets.row_commands`).
+"""The context menus of tables, of drawn marks and of the tree's lines.
 
-The menus of what is drawn and of the tree's lines, by mouse, Menu key and Shift+F10; their commands are the one
-table's (:mod:`viewer.widgets.row_commands`).
+All their commands come from the table in :mod:`viewer.widgets.row_commands`. A menu opens by mouse, Menu key or
+Shift+F10.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from viewer.widgets.row_table import RowTable
 
 
 class MenuTable(RowTable):
-    """A table whose cells have a menu, and what its owner sets for that; ``termRequested(how, term)`` where the rows
-    are filtered by a condition of a cell.
+    """A table whose cells have a menu, and what its owner sets for that. ``termRequested(how, term)`` is emitted to
+    filter the rows by a condition of a cell.
     """
 
     termRequested = Signal(str, str)
@@ -62,48 +62,50 @@ class MenuTable(RowTable):
         super().__init__(name, kind, parent)
         self.copier: Callable[[str, Record], str | None] | None = None
         self.filters = False
-        """Whether the rows are those of a filter line; else a cell's condition leads to ``filter_place``."""
+        """A filter line filters these rows. Without one a cell's condition leads to ``filter_place``."""
         self.filter_place: Callable[[str, str], object] | None = None
         self.doer: Doer | None = None
-        """The view of a store that does what the menu offers; None in a dialog."""
-        self.menuRequested.connect(lambda row, section, at: open_menu(self, row, section, at))
+        """The view of a store that runs the menu's commands; None in a dialog."""
+        self.menuRequested.connect(lambda row, section, position: open_menu(self, row, section, position))
 
 
-def text_of(view: MenuTable, what: str, row: Record, section: int) -> str | None:
-    """What a copy of ``cell``, ``row``, ``json`` or ``cli`` gives; None where there is none, or the pane fetches it."""
+def text_of(view: MenuTable, form: str, row: Record, section: int) -> str | None:
+    """The text that a copy as ``cell``, ``row``, ``json`` or ``cli`` gives; None if there is none, or if the pane
+    fetches it.
+    """
     kind = view.kind
-    if view.copier is not None and what in ("json", "cli"):
-        text = view.copier(what, row)
-        if text is not None or what == "cli":
+    if view.copier is not None and form in ("json", "cli"):
+        text = view.copier(form, row)
+        if text is not None or form == "cli":
             return text
-    if what == "cell":
+    if form == "cell":
         return kind.columns[section].text(row) if 0 <= section < len(kind.columns) else None
-    if what == "row":
+    if form == "row":
         return kind.as_text(row)
-    if what == "json":
+    if form == "json":
         return json.dumps(kind.as_record(row), ensure_ascii=False, default=_plain)
-    if what == "cli" and kind.command is not None:
+    if form == "cli" and kind.command is not None:
         return shlex.join(kind.command(row))
     return None
 
 
-def copy_text(view: MenuTable, what: str, row: Record, section: int) -> str | None:
-    """Put what :func:`text_of` gives on the clipboard."""
-    text = text_of(view, what, row, section)
+def copy_text(view: MenuTable, form: str, row: Record, section: int) -> str | None:
+    """Copy the text of :func:`text_of` to the clipboard."""
+    text = text_of(view, form, row, section)
     if text is not None:
         QGuiApplication.clipboard().setText(text)
     return text
 
 
-def open_menu(view: MenuTable, row: Record, section: int, at: QPoint) -> None:
-    """Show the menu of a cell at ``at`` (global); it deletes itself when it closes."""
+def open_menu(view: MenuTable, row: Record, section: int, position: QPoint) -> None:
+    """Show the menu of a cell at ``position`` (global). It deletes itself when it closes."""
     menu = build_menu(view, row, section)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    menu.popup(at)
+    menu.popup(position)
 
 
 class Doer(Protocol):
-    """What a view of a store does for the rows of its tables; nothing is made for it until a menu is opened."""
+    """The actions that the view of a store offers to its tables. It is asked only when a menu opens."""
 
     def able(self) -> frozenset[str]: ...
     def do(self, command: str, facts: Facts) -> None: ...
@@ -115,7 +117,7 @@ Run = Callable[[str, Facts], object]
 
 
 def build_menu(view: MenuTable, row: Record, section: int) -> QMenu:
-    """The menu of a cell."""
+    """Build the menu of a cell."""
     column = view.kind.columns[section] if 0 <= section < len(view.kind.columns) else None
     able = view.doer.able() if view.doer is not None else frozenset()
     facts = facts_of(view.kind, row, column, able, text_of(view, "cli", row, section))
@@ -143,7 +145,9 @@ COPIES = {"copy.cell": "cell", "copy.row": "row", "copy.json": "json", "copy.cli
 
 
 def do(parent: QWidget, doer: Doer | None, command: str, facts: Facts) -> None:
-    """Do what needs no table: copy, explain a field; the rest, the page of a finding too, is the view's."""
+    """Run a command that needs no table: copy, or explain a field. All others, also the page of a finding, go to the
+    view.
+    """
     if command == "copy.mqadmin":
         QGuiApplication.clipboard().setText(mqadmin(facts))
     elif command == "copy.step":
@@ -157,8 +161,8 @@ def do(parent: QWidget, doer: Doer | None, command: str, facts: Facts) -> None:
 def add_row_commands(
     menu: QMenu, facts: Facts, run: Run, doer: Doer | None, filters: Callable[[QMenu], object] | None
 ) -> None:
-    """Every command of this kind of row in the order of the parts; what cannot be done is grey, its reason in the tip
-    and, while it is highlighted, in the status bar.
+    """Add every command of this kind of row in the order of the parts. A command that is not available is grey. Its
+    reason is in the tool tip and, while it is highlighted, in the status bar.
 
     ``doer`` is None without a store to act on; ``filters`` adds the conditions of the cell.
     """
@@ -190,7 +194,7 @@ def _add(menu: QMenu, name: str, text: str, reason: str) -> QAction:
 
 
 class MenuStyle(QProxyStyle):
-    """Grey entries are highlighted as others are: how else could somebody ask why."""
+    """A style in which grey entries can be highlighted, so that their reason can be shown."""
 
     def styleHint(
         self,
@@ -199,33 +203,34 @@ class MenuStyle(QProxyStyle):
         widget: QWidget | None = None,
         returnData: QStyleHintReturn | None = None,
     ) -> int:
-        """Qt's question."""
         if hint == QStyle.StyleHint.SH_Menu_AllowActiveAndDisabled:
             return 1
         return super().styleHint(hint, option, widget, returnData)
 
 
 def _menu_style() -> MenuStyle:
-    """One for all menus; it lives as long as the application."""
+    """Return the style that all menus share. It lives as long as the application."""
     app = QApplication.instance()
-    found = app.findChild(MenuStyle) if app is not None else None
-    if not isinstance(found, MenuStyle):
-        found = MenuStyle("Fusion")
-        found.setParent(app)
-    return found
+    style = app.findChild(MenuStyle) if app is not None else None
+    if not isinstance(style, MenuStyle):
+        style = MenuStyle("Fusion")
+        style.setParent(app)
+    return style
 
 
 def _tell_reasons(menu: QMenu, doer: Doer | None) -> None:
-    """The reason of a grey entry is said while it is highlighted; the status bar's own sentence comes back."""
+    """Show the reason of a grey entry in the status bar while it is highlighted, then restore the status bar's
+    sentence.
+    """
     menu.setStyle(_menu_style())
     if doer is None:
         return
-    told = [False]
+    reason_shown = [False]
 
     def say(action: QAction | None) -> None:
         reason = action.toolTip() if action is not None and not action.isEnabled() else ""
-        if reason or told[0]:
-            told[0] = bool(reason)
+        if reason or reason_shown[0]:
+            reason_shown[0] = bool(reason)
             doer.say(reason)
 
     menu.hovered.connect(say)
@@ -233,25 +238,25 @@ def _tell_reasons(menu: QMenu, doer: Doer | None) -> None:
 
 
 def _add_filters(view: MenuTable, menu: QMenu, facts: Facts) -> None:
-    """What can be done with the condition that a cell makes: here where the rows are filtered, else in the log."""
+    """Add the filter actions for a cell's condition: on this table if it is filtered, else on the log."""
     if not view.filters:
         menu = menu.addMenu(tr("In the log"))
     add_terms(menu, facts.term or "", lambda how, term: use_term(view, how, term))
 
 
 def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object]) -> None:
-    """Every way to use a condition as an action; ``use(how, term)`` does it."""
+    """Add every way to use a condition as an action that calls ``use(how, term)``."""
     shown = (term if len(term) <= 60 else term[:59] + "…").replace("&", "&&")
-    more = None
+    submenu = None
     for how, text in HOWS:
         if how in {"and", "prepare"}:
-            more = menu.addMenu(tr("Add to the filter")) if how == "and" else None
-        action = (more or menu).addAction(tr(text, term=shown), partial(use, how, term))
+            submenu = menu.addMenu(tr("Add to the filter")) if how == "and" else None
+        action = (submenu or menu).addAction(tr(text, term=shown), partial(use, how, term))
         action.setObjectName(f"filter.{how}")
 
 
 def use_term(view: MenuTable, how: str, term: str) -> None:
-    """Filter by ``term``: in the table itself, or through a place of the log."""
+    """Filter by ``term``: in the table itself, or through a place in the log."""
     if how == "copy":
         QGuiApplication.clipboard().setText(term)
     elif view.filters:
@@ -265,7 +270,7 @@ def _plain(value: object) -> object:
 
 
 class ExplainBox(QDialog):
-    """Name, meaning, and where more is written."""
+    """A dialog with a field's name, its meaning, and where the help says more."""
 
     def __init__(self, facts: Facts, parent: QWidget) -> None:
         super().__init__(parent)
@@ -290,30 +295,30 @@ class ExplainBox(QDialog):
 
 def words_of(facts: Facts) -> tuple[str, str, str]:
     """Return title, text, and where the help says more."""
-    found = explained(facts.kind, facts.field)
-    if found is None:
+    explanation = explained(facts.kind, facts.field)
+    if explanation is None:
         return facts.field, "", ""
-    return facts.field, tr(found[0]), tr("More in the help: {page}", page=reference_title(found[1]))
+    return facts.field, tr(explanation[0]), tr("More in the help: {page}", page=reference_title(explanation[1]))
 
 
 Found = tuple[Mark, QPointF]
-"""A mark, and where its menu opens for the keys."""
+"""A mark, and the place where its menu opens by key."""
 
 
 class MenuDoor(QObject):
-    """Opens the menu of a widget's part: ``make(point)`` gives it and where it opens; ``point`` is None for the part
-    that has the focus, and None comes back where nothing is there.
+    """Opens the menu of a part of a widget. ``make(point)`` returns the menu and where it opens, or None if nothing
+    is there. ``point`` is None for the part that has the focus.
     """
 
     def __init__(self, widget: QWidget, make: Callable[[QPointF | None], tuple[QMenu, QPointF] | None]) -> None:
         super().__init__(widget)
         self._make = make
         self._widget = widget.viewport() if isinstance(widget, QAbstractItemView) else widget
-        for one in {widget, self._widget}:
-            one.installEventFilter(self)
+        for target in {widget, self._widget}:
+            target.installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """The right button, the Menu key, Shift+F10."""
+        """Open the menu on the right button, the Menu key and Shift+F10."""
         if event.type() == QEvent.Type.ContextMenu and isinstance(event, QContextMenuEvent):
             by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
             self._open(QPointF(event.pos()) if by_mouse else None, event.globalPos())
@@ -325,16 +330,16 @@ class MenuDoor(QObject):
                 return True
         return False
 
-    def _open(self, point: QPointF | None, at: QPoint) -> None:
-        found = self._make(point)
-        if found is not None:
-            menu, below = found
+    def _open(self, point: QPointF | None, position: QPoint) -> None:
+        menu_and_place = self._make(point)
+        if menu_and_place is not None:
+            menu, below = menu_and_place
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.popup(at if point is not None else self._widget.mapToGlobal(below.toPoint()))
+            menu.popup(position if point is not None else self._widget.mapToGlobal(below.toPoint()))
 
 
 class MarkMenu(MenuDoor):
-    """The menu of what ``find`` gives; ``doer`` is the view's, None without a store."""
+    """The menu of the mark that ``find`` returns. ``doer`` is the view's, None without a store."""
 
     def __init__(self, widget: QWidget, find: Callable[[QPointF | None], Found | None]) -> None:
         super().__init__(widget, self._menu)
@@ -342,11 +347,11 @@ class MarkMenu(MenuDoor):
         self.doer: Doer | None = None
 
     def _menu(self, point: QPointF | None) -> tuple[QMenu, QPointF] | None:
-        found = self._find(point)
-        return (self.menu_of(found[0]), found[1]) if found is not None else None
+        mark_and_place = self._find(point)
+        return (self.menu_of(mark_and_place[0]), mark_and_place[1]) if mark_and_place is not None else None
 
     def menu_of(self, mark: Mark) -> QMenu:
-        """The menu of a mark."""
+        """Build the menu of a mark."""
         menu = QMenu(self._parent)
         menu.setObjectName(f"{self._parent.objectName()}.menu")
         facts = replace(mark.facts, able=self.doer.able() if self.doer is not None else frozenset())

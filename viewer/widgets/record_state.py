@@ -1,4 +1,4 @@
-"""What a table says about itself: loading, empty, error, cut off, out of date, live.
+"""The states of a table: loading, empty, error, cut off, out of date, live.
 
 The header stays; a state never hides what could be read. Empty and error stand in the table, the others are its last
 line.
@@ -31,16 +31,18 @@ IN_TABLE = ("empty", "error")
 UNREAD = "unread"
 """Property of a window: how much of its store could not be read."""
 INDENT = 34
-"""Px beside the words: the mark at the left, room at the right."""
+"""Px beside the words, for the mark at the left and a margin at the right."""
 
 
 def unread_of(widget: QWidget) -> str:
-    """How much of the store in the widget's window could not be read, in two words: nothing may be concluded there."""
+    """Return in two words how much of the store in the widget's window could not be read. Then nothing may be
+    concluded from missing rows.
+    """
     part: QWidget | None = widget
     while part is not None:
-        said = part.property(UNREAD)
-        if said:
-            return str(said)
+        unread_words = part.property(UNREAD)
+        if unread_words:
+            return str(unread_words)
         part = part.parentWidget()
     return ""
 
@@ -59,7 +61,7 @@ class State:
 
 
 class StateLine(QWidget):
-    """A state as one line with its next steps; ``show_state(None)`` hides it."""
+    """A state on one line, with its next steps. ``show_state(None)`` hides it."""
 
     def __init__(self, parent: QWidget | None = None, strip: bool = True) -> None:
         super().__init__(parent)
@@ -91,12 +93,11 @@ class StateLine(QWidget):
         follow(self, self._retheme)
 
     def _retheme(self) -> None:
-        """The words in the colours in force."""
         if self.state is not None:
             self.show_state(self.state)
 
     def show_state(self, state: State | None) -> None:
-        """Say ``state``, or nothing."""
+        """Show ``state``, or hide the line."""
         steps_stay = (
             state is not None
             and self.state is not None
@@ -121,11 +122,11 @@ class StateLine(QWidget):
             self._text.setFixedWidth(round(min(words, 460 * scale(), self._room)))
         if not steps_stay:
             self._fill_steps()
-        self.setVisible(self.parentWidget() is not None)  # without one it would be a window of its own
+        self.setVisible(self.parentWidget() is not None)  # without a parent it would become a window
         self.update()
 
     def fit(self, room: int) -> None:
-        """Have the words go on in the next line where there are only ``room`` px."""
+        """Wrap the text to ``room`` px."""
         if not self._strip and room - INDENT != self._room:
             self._room = room - INDENT
             self.show_state(self.state)
@@ -133,7 +134,7 @@ class StateLine(QWidget):
         self.adjustSize()
 
     def step(self, number: int = 0) -> None:
-        """Do next step ``number``."""
+        """Run next step ``number``."""
         if self.state is not None and number < len(self.state.steps):
             self.state.steps[number][1]()
 
@@ -167,7 +168,7 @@ class StateLine(QWidget):
             mark(p, MARKS[self.state.kind], QPointF(x, y), 4.5 * z)
 
     def _paint_bar(self, p: QPainter, z: float) -> None:
-        """Work going on: a thin bar over the line's upper edge, no spinner."""
+        """Paint a thin progress bar at the line's upper edge; no spinner."""
         bar = QRectF(0, 0, self.width(), 3 * z)
         p.fillRect(bar, C("hair"))
         done = self.state.done if self.state is not None else None

@@ -29,12 +29,12 @@ _CENTER = int(Qt.AlignmentFlag.AlignCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 FOLDED_HEAD = "⋮"
 SORT_ARROWS = {Qt.SortOrder.DescendingOrder: " ▾", Qt.SortOrder.AscendingOrder: " ▴"}
-"""Behind the name of the column by which the rows are sorted: a style would draw them over its last letter."""
+"""After the title of the sorted column. The style would draw its own arrow over the last letter."""
 AnyIndex = QModelIndex | QPersistentModelIndex
 
 
 class RecordTable(QAbstractTableModel):
-    """Rows of one kind. What a cell shows is worked out once per row and kept until the rows change."""
+    """A table model of rows of one kind. The texts of a row are computed once and kept until the rows change."""
 
     def __init__(self, kind: RecordKind, rows: Sequence[Record] = (), parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,23 +42,23 @@ class RecordTable(QAbstractTableModel):
         self.rows: list[Record] = list(rows)
         self._texts: dict[int, tuple[Record, list[str]]] = {}
         self._looks: dict[int, tuple[Record, RowLook | None]] = {}
-        """By the row's id, with the row itself: as long as it is held no other row can have this id."""
+        """By the row's id, with the row itself: while it is held no other row can have this id."""
         self.sorted_by, self.order = -1, Qt.SortOrder.AscendingOrder
         """The column by which the rows are sorted, −1 for none."""
         self.folded: frozenset[int] = frozenset()
-        """Columns without a value in sight: their heads are a mark, the name is in the tool tip."""
+        """Columns without a visible value. Their head is only a mark; the title is in the tool tip."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.kind.columns
 
     def set_rows(self, rows: Sequence[Record]) -> None:
-        """Replace all rows; texts of rows that stay are kept."""
+        """Replace all rows. The texts of rows that stay are kept."""
         self.beginResetModel()
         self.rows = list(rows)
-        kept = {id(row) for row in self.rows}
-        self._texts = {key: texts for key, texts in self._texts.items() if key in kept}
-        self._looks = {key: look for key, look in self._looks.items() if key in kept}
+        row_ids = {id(row) for row in self.rows}
+        self._texts = {key: texts for key, texts in self._texts.items() if key in row_ids}
+        self._looks = {key: look for key, look in self._looks.items() if key in row_ids}
         self.endResetModel()
 
     def set_kind(self, kind: RecordKind) -> None:
@@ -70,13 +70,13 @@ class RecordTable(QAbstractTableModel):
         self.endResetModel()
 
     def set_order(self, section: int, order: Qt.SortOrder) -> None:
-        """Say by which column the rows are sorted; −1 for none."""
+        """Set the column that the rows are sorted by; −1 for none."""
         if (section, order) != (self.sorted_by, self.order):
             self.sorted_by, self.order = section, order
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
 
     def replace_row(self, number: int, row: Record) -> None:
-        """Another record in the place of row ``number``."""
+        """Replace row ``number`` with another record."""
         self._forget(self.rows[number])
         self.rows[number] = row
         self.row_changed(number)
@@ -91,7 +91,7 @@ class RecordTable(QAbstractTableModel):
         self.dataChanged.emit(self.index(number, 0), self.index(number, len(self.columns) - 1))
 
     def retranslate(self) -> None:
-        """Work out all texts again: language, zone or theme changed."""
+        """Compute all texts again after language, zone or theme has changed."""
         self._texts.clear()
         self._looks.clear()
         if self.rows:
@@ -99,20 +99,20 @@ class RecordTable(QAbstractTableModel):
         self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
 
     def texts(self, number: int) -> list[str]:
-        """What the cells of row ``number`` show."""
+        """The displayed texts of the cells of row ``number``."""
         row = self.rows[number]
-        kept = self._texts.get(id(row))
-        if kept is None:
-            kept = self._texts[id(row)] = (row, [column.text(row) for column in self.kind.columns])
-        return kept[1]
+        cached = self._texts.get(id(row))
+        if cached is None:
+            cached = self._texts[id(row)] = (row, [column.text(row) for column in self.kind.columns])
+        return cached[1]
 
     def look(self, number: int) -> RowLook | None:
-        """How row ``number`` differs as a whole."""
+        """The look of row ``number`` if it differs from the others, else None."""
         row = self.rows[number]
-        kept = self._looks.get(id(row))
-        if kept is None:
-            kept = self._looks[id(row)] = (row, self.kind.look(row))
-        return kept[1]
+        cached = self._looks.get(id(row))
+        if cached is None:
+            cached = self._looks[id(row)] = (row, self.kind.look(row))
+        return cached[1]
 
     def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.rows)
@@ -156,7 +156,7 @@ class RecordTable(QAbstractTableModel):
         return None
 
     def head(self, section: int) -> str:
-        """The name of a column in words, folded or not."""
+        """The title of a column, folded or not."""
         title = self.kind.columns[section].title
         return tr(title) if title else ""
 
@@ -170,11 +170,13 @@ class RecordTable(QAbstractTableModel):
         column = self.kind.columns[section]
         if column.tip is not None:
             return column.tip(self.rows[number]) or None
-        said = self._display(number, section)
-        return column.in_words(self.rows[number]) if said and column.paint == "topic" else said or None
+        text = self._display(number, section)
+        return column.in_words(self.rows[number]) if text and column.paint == "topic" else text or None
 
     def _spoken(self, number: int, section: int) -> str:
-        """The row's verdict first, then all of it, on the first cell; on the others the cell with its head."""
+        """The text for screen readers: on the first cell the verdict and the whole row, on the others the cell with
+        its title.
+        """
         if section == 0:
             return self.kind.speak(self.rows[number])
         text = (

@@ -19,14 +19,16 @@ from viewer.widgets.row_window import JUMPS, Bounds, ListSource, Page, RowSource
 from viewer.widgets.stepwise import Runner, run_here
 
 WHOLE = 20_000
-"""Rows up to which a list is held completely."""
+"""Up to this number of rows a list is held completely."""
 Then = Callable[[], None] | None
 
 
 class RecordView(MenuTable):
-    """Rows of a :class:`RowSource` under a :class:`RecordKind`: ``rowChosen(record or None)``, ``placeRequested`` of a
-    link, ``moved(first, last)`` positions on the screen, ``termRequested(how, term)``, ``failed(error)``, ``filled()``
-    as rows have come, ``rowsDrawn()`` as the first ones of a source were painted.
+    """A table of the rows of a :class:`RowSource` under a :class:`RecordKind`.
+
+    Emits ``rowChosen(record or None)``, ``placeRequested`` for a link, ``moved(first, last)`` with the positions
+    on the screen, ``termRequested(how, term)``, ``failed(error)``, ``filled()`` when rows have come, and
+    ``rowsDrawn()`` when the first rows of a source have been painted.
     """
 
     rowChosen = Signal(object)
@@ -46,7 +48,7 @@ class RecordView(MenuTable):
         self._settling = False
         self._section = 0
         self.drawn = False
-        """Whether rows of this source have been painted, or that there are none."""
+        """Rows of this source have been painted, or the sentence that there are none."""
         self._held_back = False
         self._finder = RowFinder(self._look_up, self.go_to, self.failed.emit)
         self._sort = (-1, False)
@@ -56,7 +58,7 @@ class RecordView(MenuTable):
         self.verticalScrollBar().valueChanged.connect(self._scrolled)
         self.horizontalHeader().sectionClicked.connect(self._head_clicked)
 
-    # ---- what a pane calls -------------------------------------------------------------------------------------------
+    # ---- public calls ------------------------------------------------------------------------------------------------
 
     @property
     def source(self) -> RowSource[Record]:
@@ -64,7 +66,7 @@ class RecordView(MenuTable):
 
     @property
     def loading(self) -> bool:
-        """Rows that were asked for have not come yet."""
+        """Return whether a read is under way."""
         return self._asked is not None
 
     def set_kind(self, kind: RecordKind) -> None:
@@ -75,10 +77,12 @@ class RecordView(MenuTable):
         self.fit_columns()
         self._settle(self.verticalScrollBar().value())
 
-    def set_source(self, source: RowSource[Record], at: int | None = None, choose: bool = False) -> None:
-        """Show other rows, from position ``at`` on (default: the first); ``choose`` its row, else nothing is chosen."""
-        before, self._turn = self._window.source, self._turn + 1
-        if not _refreshed(before, source):
+    def set_source(self, source: RowSource[Record], start_position: int | None = None, choose: bool = False) -> None:
+        """Show the rows of another source, from ``start_position`` on (default: the first). ``choose`` chooses that
+        row, else nothing is chosen.
+        """
+        previous, self._turn = self._window.source, self._turn + 1
+        if not _refreshed(previous, source):
             self.fitting.forget()
         self.drawn = False
         self._asked = self._next = None
@@ -89,7 +93,7 @@ class RecordView(MenuTable):
         self._sort = (-1, False)
         self.table.set_order(-1, Qt.SortOrder.AscendingOrder)
         self.horizontalHeader().setSectionsClickable(isinstance(source, ListSource))
-        position = source.start if at is None else at
+        position = source.start if start_position is None else start_position
         self._ask(self._window.jump(position, self.visible_rows()), self._chooser(position, choose))
 
     def set_rows(self, rows: list[Record]) -> None:
@@ -97,8 +101,9 @@ class RecordView(MenuTable):
         self.set_source(ListSource(rows))
 
     def reload(self, anew: bool = False) -> None:
-        """Read again: files have changed, or a source has grown. What is on the screen and the choice stay. Rows in the
-        middle of what is counted are not asked for again, unless ``anew``: something else is told of them now.
+        """Read again after files have changed or a source has grown. What is on the screen and the choice stay. Rows
+        in the middle of a counted source are not read again, unless ``anew``, because other facts about them are
+        known now.
         """
         if self._asked is not None and self._asked[0].kind == "jump":
             return
@@ -111,7 +116,7 @@ class RecordView(MenuTable):
         self._ask(window.jump(position, max(self.visible_rows(), above)), None)
 
     def replace_row(self, number: int, row: Record) -> None:
-        """Another record in the place of a row of a list in memory; choice and scroll place stay."""
+        """Replace a row of a list in memory. The choice and the scroll position stay."""
         self._window.replace(number, row)
         self.table.replace_row(number, row)
         self.fitting.row_changed(number)
@@ -124,20 +129,20 @@ class RecordView(MenuTable):
         return self.span.bounds(self._current)
 
     def tail(self, *, alone: bool = False) -> None:
-        """Read the end of a source that has grown and keep it in view; the choice stays. ``alone``: no rows above what
-        the screen shows until somebody scrolls.
+        """Read the end of a source that has grown and keep it in view. The choice stays. ``alone`` reads no rows
+        above the screen until the user scrolls.
         """
         visible = self.visible_rows()
         want = self._window.tail(visible) if alone else self._window.jump(self.source.end, visible)
         self._ask(want, self.scrollToBottom)
 
     def total_rows(self) -> int:
-        """Number of rows of the source; while nobody has counted them, of those known so far."""
+        """Number of rows of the source; while it is unknown, the number of rows held."""
         total = self._window.source.total
         return len(self._window.rows) if total is None else total
 
     def go_to_row(self, number: int) -> bool:
-        """Choose row ``number`` (from 0); False while row numbers are not known."""
+        """Choose row ``number`` (from 0). Returns False while row numbers are unknown."""
         window = self._window
         if window.complete and 0 <= number < len(window.rows):
             self.go_to(window.source.position(window.rows[number]))
@@ -148,27 +153,29 @@ class RecordView(MenuTable):
         self._finder.ask(number)
         return True
 
-    def _look_up(self, number: int, found: Callable[[int | None], None], failed: Callable[[Exception], None]) -> None:
+    def _look_up(
+        self, number: int, on_position: Callable[[int | None], None], on_error: Callable[[Exception], None]
+    ) -> None:
         source = self._window.source
-        self.runner(lambda: source.position_of(number), found, failed)
+        self.runner(lambda: source.position_of(number), on_position, on_error)
 
     def go_to(self, position: int, choose: bool = True) -> None:
         """Bring the row that holds ``position`` into view, a third from the top, and choose it."""
-        at = self._number_holding(position)
-        if at is None:
+        number = self._number_holding(position)
+        if number is None:
             self._ask(self._window.jump(position, self.visible_rows()), self._chooser(position, choose))
             return
-        self._show_row(at)
+        self._show_row(number)
         if choose:
-            self._choose_number(at)
+            self._choose_number(number)
 
     def current_row(self) -> Record | None:
-        """The chosen record; None where nothing is chosen or the chosen row is not held any more."""
-        at = self._current_number()
-        return None if at is None else self._window.rows[at]
+        """The chosen record; None if nothing is chosen or the chosen row is no longer held."""
+        number = self._current_number()
+        return None if number is None else self._window.rows[number]
 
     def let_lost_choice_go(self) -> None:
-        """Choose nothing where the chosen row is not held any more."""
+        """Clear the choice if the chosen row is no longer held."""
         if self._current is not None and self._current_number() is None:
             self._current = None
             self.span.end()
@@ -177,13 +184,13 @@ class RecordView(MenuTable):
 
     def choose_next(self, step: int = 1) -> None:
         """Move the choice by ``step`` rows, from wherever the focus is."""
-        at = self._current_number()
-        if at is None and self._current is not None:
+        number = self._current_number()
+        if number is None and self._current is not None:
             self.go_to(self._current)
-        elif at is None:
+        elif number is None:
             self._choose_number(min(self.verticalScrollBar().value(), len(self._window.rows) - 1))
         else:
-            self._choose_number(max(0, min(len(self._window.rows) - 1, at + step)))
+            self._choose_number(max(0, min(len(self._window.rows) - 1, number + step)))
 
     def first_row(self) -> None:
         """Choose the very first row."""
@@ -193,24 +200,26 @@ class RecordView(MenuTable):
         """Choose the very last row."""
         self._go_to_end(self._window.last, self._window.source.end, -1)
 
-    def follow(self, own: bool = False) -> bool:
-        """Follow the link of the current cell, or else the row's first link; ``own``: into a window of its own."""
-        at = self._current_number()
-        if at is None:
+    def follow(self, in_own_window: bool = False) -> bool:
+        """Follow the link of the current cell, or else the row's first link. ``in_own_window`` opens it in its own
+        window.
+        """
+        number = self._current_number()
+        if number is None:
             return False
         section = self.currentIndex().column()
         columns = [self.kind.columns[section]] if 0 <= section < len(self.kind.columns) else []
         for column in [*columns, *self.kind.columns]:
-            place = self.place_at(at, column)
+            place = self.place_at(number, column)
             if place is not None:
-                self.placeRequested.emit(elsewhere(place) if own else place)
+                self.placeRequested.emit(elsewhere(place) if in_own_window else place)
                 return True
         return False
 
-    def copy_current(self, what: str) -> str | None:
-        """Copy ``cell``, ``row``, ``json`` or ``cli`` of the chosen row; gives the text, None where there is none."""
+    def copy_current(self, form: str) -> str | None:
+        """Copy ``cell``, ``row``, ``json`` or ``cli`` of the chosen row. Returns the text, or None if there is none."""
         row = self.current_row()
-        return None if row is None else copy_text(self, what, row, self.currentIndex().column())
+        return None if row is None else copy_text(self, form, row, self.currentIndex().column())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -221,7 +230,7 @@ class RecordView(MenuTable):
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def _ask(self, want: Want, then: Then) -> None:
-        """Have ``want`` read; while one read is under way only the newest jump waits behind it."""
+        """Start the read of ``want``. While another read is under way only the newest jump waits."""
         if self._asked is not None:
             if want.kind in JUMPS:
                 self._next = (want, then)
@@ -262,7 +271,7 @@ class RecordView(MenuTable):
                 self._ask(want, None)
 
     def _settle(self, top: int) -> None:
-        """Put the window's rows into the model, with row ``top`` at the top and the choice where it was."""
+        """Put the window's rows into the model, scroll row ``top`` to the top, and keep the choice."""
         self._settling = True
         try:
             section = self._column()
@@ -271,9 +280,9 @@ class RecordView(MenuTable):
             self.executeDelayedItemsLayout()
             self.verticalScrollBar().setValue(top)
             self.fitting.rows_came(top)
-            at = self._current_number()
-            if at is not None:
-                self._mark_current(at, section)
+            number = self._current_number()
+            if number is not None:
+                self._mark_current(number, section)
         finally:
             self._settling = False
         self.show_extent()
@@ -284,11 +293,11 @@ class RecordView(MenuTable):
 
     def _chooser(self, position: int, choose: bool = True) -> Callable[[], None]:
         def show() -> None:
-            at = self._number_holding(position)
-            if at is not None:
-                self.verticalScrollBar().setValue(max(0, at - self.visible_rows() // 3))
+            number = self._number_holding(position)
+            if number is not None:
+                self.verticalScrollBar().setValue(max(0, number - self.visible_rows() // 3))
                 if choose:
-                    self._choose_number(at)
+                    self._choose_number(number)
 
         return show
 
@@ -299,42 +308,42 @@ class RecordView(MenuTable):
             return None
         if (exact := window.find(position)) is not None:
             return exact
-        low, high = 0, len(window.rows)
-        while low < high:
-            middle = (low + high) // 2
+        lower, upper = 0, len(window.rows)
+        while lower < upper:
+            middle = (lower + upper) // 2
             if window.source.position(window.rows[middle]) <= position:
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        return max(0, low - 1)
+                upper = middle
+        return max(0, lower - 1)
 
     def _current_number(self) -> int | None:
         return None if self._current is None else self._window.find(self._current)
 
-    def _choose_number(self, at: int) -> None:
-        if 0 <= at < len(self._window.rows):
-            self._mark_current(at, self._column())
+    def _choose_number(self, number: int) -> None:
+        if 0 <= number < len(self._window.rows):
+            self._mark_current(number, self._column())
 
     def _column(self) -> int:
         """The column of the choice; it stays while rows come and go."""
         section = self.currentIndex().column()
         return section if section >= 0 else self._section
 
-    def _mark_current(self, at: int, section: int) -> None:
-        index = self.table.index(at, min(section, self.table.columnCount() - 1))
+    def _mark_current(self, number: int, section: int) -> None:
+        index = self.table.index(number, min(section, self.table.columnCount() - 1))
         flags = QItemSelectionModel.SelectionFlag
         with self._choosing():
             self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
 
     @contextmanager
     def _choosing(self) -> Iterator[None]:
-        """Qt scrolls to the new choice before it tells of it: rows that are then due must not come in between."""
-        before, self._held_back = self._held_back, True
+        """Hold back reads while Qt scrolls to a new choice: Qt scrolls before it reports the choice."""
+        was_held_back, self._held_back = self._held_back, True
         try:
             yield
         finally:
-            self._held_back = before
-        if not before and not self._settling:
+            self._held_back = was_held_back
+        if not was_held_back and not self._settling:
             self._ask_if_wanted()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -345,13 +354,13 @@ class RecordView(MenuTable):
         self._section = current.column() if current.column() >= 0 else self._section
         if self._settling:
             return
-        at = current.row()
-        if not 0 <= at < len(self._window.rows):
+        number = current.row()
+        if not 0 <= number < len(self._window.rows):
             if not self._window.rows:
                 self._current = None
                 self.rowChosen.emit(None)
             return
-        row = self._window.rows[at]
+        row = self._window.rows[number]
         position = self._window.source.position(row)
         self.viewport().update()
         if position != self._current:
@@ -359,14 +368,14 @@ class RecordView(MenuTable):
             self._current = position
             self.rowChosen.emit(row)
 
-    def _go_to_end(self, held: bool, position: int, at: int) -> None:
+    def _go_to_end(self, is_held: bool, position: int, index: int) -> None:
         def choose() -> None:
             if self._window.rows:
-                number = at % len(self._window.rows)
+                number = index % len(self._window.rows)
                 self._choose_number(number)
                 self.scrollTo(self.table.index(number, 0))
 
-        if held:
+        if is_held:
             choose()
         else:
             self._ask(self._window.jump(position, self.visible_rows()), choose)
@@ -378,10 +387,10 @@ class RecordView(MenuTable):
         top = self.verticalScrollBar().value()
         return self._window.source.position(rows[min(top, len(rows) - 1)]) if rows else self._window.source.start
 
-    def _show_row(self, at: int) -> None:
+    def _show_row(self, number: int) -> None:
         top, visible = self.verticalScrollBar().value(), self.visible_rows()
-        if not top <= at < top + visible:
-            self.verticalScrollBar().setValue(max(0, at - visible // 3))
+        if not top <= number < top + visible:
+            self.verticalScrollBar().setValue(max(0, number - visible // 3))
 
     def _scrolled(self, _: int) -> None:
         if not self._settling:
@@ -396,8 +405,8 @@ class RecordView(MenuTable):
             return
 
         def show() -> None:
-            at = self._number_holding(position)
-            self.verticalScrollBar().setValue(at if at is not None else len(self._window.rows))
+            number = self._number_holding(position)
+            self.verticalScrollBar().setValue(number if number is not None else len(self._window.rows))
 
         if self._number_holding(position) is not None:
             show()
@@ -412,7 +421,7 @@ class RecordView(MenuTable):
             native.setValue(native.value() + sign * (self.visible_rows() - 1 if kind == "page" else 3))
 
     def show_extent(self) -> None:
-        """Tell the long bar, and whoever draws the place, what is on the screen."""
+        """Tell the long scroll bar, and every view that draws the place, what is on the screen."""
         window, source = self._window, self._window.source
         count = len(window.rows)
         if not count:
@@ -420,24 +429,24 @@ class RecordView(MenuTable):
             return
         visible = self.visible_rows()
         top = min(self.verticalScrollBar().value(), count - 1)
-        last = min(count, top + visible) - 1
-        first_position, last_position = source.position(window.rows[top]), source.behind(window.rows[last])
-        wanted = not (window.complete and count <= visible)
-        if wanted == self.bar.isHidden():
-            self.bar.setVisible(wanted)
+        bottom = min(count, top + visible) - 1
+        first_position, last_position = source.position(window.rows[top]), source.behind(window.rows[bottom])
+        needs_bar = not (window.complete and count <= visible)
+        if needs_bar == self.bar.isHidden():
+            self.bar.setVisible(needs_bar)
             self.fit_columns()
             self._forget_slots()
         if window.complete:
-            self.bar.show_place(0, count, top, visible, last == count - 1)
+            self.bar.show_place(0, count, top, visible, bottom == count - 1)
         else:
-            page, at_end = max(1, min(last_position, source.end) - first_position), window.last and last == count - 1
+            page, at_end = max(1, min(last_position, source.end) - first_position), window.last and bottom == count - 1
             self.bar.show_place(source.start, max(source.end, first_position), first_position, page, at_end)
         self.moved.emit(first_position, last_position)
 
     # ---- order -------------------------------------------------------------------------------------------------------
 
     def _head_clicked(self, section: int) -> None:
-        """Sort a list in memory; a log and a queue have their own order and keep it."""
+        """Sort a list in memory. A log and a queue keep their own order."""
         source = self._window.source
         if not isinstance(source, ListSource) or not self.kind.columns[section].key:
             return
@@ -454,17 +463,17 @@ class RecordView(MenuTable):
         self._ask(self._window.jump(0, self.visible_rows()), None)
 
 
-def _refreshed(before: RowSource[Record], source: RowSource[Record]) -> bool:
-    """Whether the rows are those of before with newer figures: a list that is as long."""
-    return isinstance(before, ListSource) and isinstance(source, ListSource) and before.total == source.total
+def _refreshed(previous: RowSource[Record], source: RowSource[Record]) -> bool:
+    """Return whether ``source`` has the same rows with newer values: a list of the same length."""
+    return isinstance(previous, ListSource) and isinstance(source, ListSource) and previous.total == source.total
 
 
 Look = Callable[[int, Callable[[int | None], None], Callable[[Exception], None]], object]
-"""``look(number, found, failed)``: has the position of a row looked up; None where it is not known."""
+"""``look(number, on_position, on_error)`` looks up the position of a row; None if it is unknown."""
 
 
 class RowFinder:
-    """Asks ``look`` for one number at a time, and calls ``go(position)``."""
+    """Looks up one row number at a time with ``look``, then calls ``go(position)``."""
 
     def __init__(self, look: Look, go: Callable[[int], object], failed: Callable[[Exception], object]) -> None:
         self._look, self._go, self._told_failed = look, go, failed
@@ -472,7 +481,7 @@ class RowFinder:
         self._turn = 0
 
     def forget(self) -> None:
-        """Other rows have come: what is under way counts no more."""
+        """Drop the lookup under way, because the rows have changed."""
         self._turn += 1
         self._wanted = None
 
@@ -485,19 +494,19 @@ class RowFinder:
     def _look_up(self, number: int) -> None:
         turn = self._turn
 
-        def found(position: int | None) -> None:
+        def on_position(position: int | None) -> None:
             if turn != self._turn:
                 return
-            wanted, self._wanted = self._wanted, None
-            if wanted is not None and wanted != number:
-                self._wanted = wanted
-                self._look_up(wanted)
+            newest, self._wanted = self._wanted, None
+            if newest is not None and newest != number:
+                self._wanted = newest
+                self._look_up(newest)
             elif position is not None:
                 self._go(position)
 
-        def failed(error: Exception) -> None:
+        def on_error(error: Exception) -> None:
             if turn == self._turn:
                 self._wanted = None
                 self._told_failed(error)
 
-        self._look(number, found, failed)
+        self._look(number, on_position, on_error)

@@ -1,4 +1,4 @@
-"""A line cut into named parts: what stays, what is read again, what goes. Recovery and retention speak with it."""
+"""A line cut into named parts: what stays, what is read again, what goes. Recovery and retention use it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class LineFlag:
 
 
 def shares(lengths: Sequence[int]) -> list[float]:
-    """Shares of the line for stretches of these many bytes: none that is there becomes too thin to see, so the line is
-    not to scale where one had to be widened.
+    """Return the shares of the line for stretches of these lengths in bytes. A stretch that would be too thin to see
+    is widened; then the line is not to scale.
     """
     total = sum(lengths)
     if total <= 0:
@@ -60,13 +60,13 @@ def shares(lengths: Sequence[int]) -> list[float]:
 
 
 def share_at(place: int, lengths: Sequence[int], widths: Sequence[float]) -> float:
-    """Where the byte ``place`` of these stretches lies on a line that gives them these ``widths``."""
-    at = 0.0
+    """Return where byte ``place`` of stretches of these ``lengths`` lies on a line that gives them these ``widths``."""
+    share = 0.0
     for length, width in zip(lengths, widths, strict=True):
         if length > 0 and place > 0:
-            at += width * min(place, length) / length
+            share += width * min(place, length) / length
         place -= max(0, length)
-    return at
+    return share
 
 
 class RecoveryLine(MarkCanvas):
@@ -89,8 +89,8 @@ class RecoveryLine(MarkCanvas):
         ticks: Sequence[tuple[float, str]] = (),
         broken: Sequence[tuple[float, float, str]] = (),
     ) -> None:
-        """Draw these instead; parts of share 0 are not drawn. ``broken``: (from, to, kind) of what is hatched over the
-        parts, missing, damaged or unread.
+        """Draw these parts; parts of share 0 are not drawn. ``broken``: (from, to, kind) of the missing, damaged or
+        unread stretches that are hatched over the parts.
         """
         self._broken = tuple(broken)
         self._parts = tuple(part for part in parts if part.share > 0)
@@ -110,47 +110,46 @@ class RecoveryLine(MarkCanvas):
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width: flags that touch there stand one above the other."""
+        """Place the flags again: on a narrower line more of them touch."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit()
 
     def _boxes(self) -> list[tuple[Part, QRectF]]:
-        """The parts, each with its box."""
         top = (23 + LEVEL * (self._levels - 1) if self._flags else 2) * scale()
-        x, width, found = 1.0, self.width() - 2.0, []
+        x, width, boxes = 1.0, self.width() - 2.0, []
         for part in self._parts:
-            found.append((part, QRectF(x, top, max(1.0, width * part.share - 1.5), self._lane * scale())))
+            boxes.append((part, QRectF(x, top, max(1.0, width * part.share - 1.5), self._lane * scale())))
             x += width * part.share
-        return found
+        return boxes
 
     def marks(self) -> Boxes:
-        """The parts, then the flags, which lie above them."""
-        found = [
+        """The boxes of the parts, then those of the flags, which lie above them."""
+        boxes = [
             (box, stretch_mark(part.kind, part.start, part.end, part.start, part.words)) for part, box in self._boxes()
         ]
         for flag, (box, _) in zip(self._flags, self._flag_boxes(), strict=True):
             if flag.offset is not None:
-                found.append((box, place_mark("lineMark", flag.words, flag.offset, flag.words, "position")))
-        return found
+                boxes.append((box, place_mark("lineMark", flag.words, flag.offset, flag.words, "position")))
+        return boxes
 
     def mark_at(self, point: QPointF | None) -> Found | None:
-        """A part under the pointer is meant at that offset, by key at its beginning."""
-        found = super().mark_at(point)
+        """The mark under the point. A part is clicked at that offset, by key at its beginning."""
+        mark_and_place = super().mark_at(point)
         hit = [(part, box) for part, box in self._boxes() if point is not None and box.contains(point)]
-        if found is None or point is None or not hit:
-            return found
+        if mark_and_place is None or point is None or not hit:
+            return mark_and_place
         part, box = hit[-1]
         if part.start is None or part.end is None:
-            return found
+            return mark_and_place
         share = (point.x() - box.left()) / max(box.width(), 1.0)
-        at = part.start + min(int(share * (part.end - part.start)), max(part.end - part.start - 1, 0))
-        return stretch_mark(part.kind, part.start, part.end, at, part.words), found[1]
+        offset = part.start + min(int(share * (part.end - part.start)), max(part.end - part.start - 1, 0))
+        return stretch_mark(part.kind, part.start, part.end, offset, part.words), mark_and_place[1]
 
     def words_under(self, point: QPointF) -> str:
-        """What did not fit into the part or the flag."""
-        found = self.mark_at(point)
-        return found[0].words if found is not None else ""
+        """The words of the part or flag, which may not have fitted."""
+        mark_and_place = self.mark_at(point)
+        return mark_and_place[0].words if mark_and_place is not None else ""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         p = QPainter(self)
@@ -160,8 +159,10 @@ class RecoveryLine(MarkCanvas):
         lane, width = self._lane * scale(), self.width() - 2.0
         for part, box in self._boxes():
             self._paint_part(p, part, box)
-        for low, high, kind in self._broken:
-            broken_box(p, QRectF(1 + width * low, top, max(2.0, width * (high - low) - 1.5), lane), kind)
+        for start_share, end_share, kind in self._broken:
+            broken_box(
+                p, QRectF(1 + width * start_share, top, max(2.0, width * (end_share - start_share) - 1.5), lane), kind
+            )
         self._paint_ticks(p, top + lane, width)
         self._paint_flags(p, top + lane)
         self.paint_framed(p)
@@ -178,11 +179,11 @@ class RecoveryLine(MarkCanvas):
             "unread": C("posLog2", 0.42),
             "pool": C("posLog2", 0.42),
         }[part.kind]
-        going = part.kind in ("drop", "gone")
+        is_dropped = part.kind in ("drop", "gone")
         p.fillRect(box, fill)
         if part.kind == "pool":
             hatch(p, box, "pane", 0.5, 7)
-        if going:
+        if is_dropped:
             hatch(p, box, "error")
             p.setPen(QPen(C("error"), 1, Qt.PenStyle.DashLine if part.kind == "gone" else Qt.PenStyle.SolidLine))
             p.setBrush(Qt.BrushStyle.NoBrush)
@@ -190,31 +191,33 @@ class RecoveryLine(MarkCanvas):
         p.setFont(ui(11, 600))
         words = QFontMetrics(p.font()).horizontalAdvance(part.words)
         lane = self.width() - 2.0
-        box = free_part(box, [(1 + lane * low, 1 + lane * high) for low, high, _ in self._broken])
+        box = free_part(
+            box, [(1 + lane * start_share, 1 + lane * end_share) for start_share, end_share, _ in self._broken]
+        )
         if not part.words or words >= box.width() - 8:
             return
-        if going:
+        if is_dropped:
             p.fillRect(QRectF(box.center().x() - words / 2 - 5, box.top() + 2, words + 10, box.height() - 4), C("pane"))
-        p.setPen(C("error") if going else C("text2") if part.kind == "zero" else ink(over(fill, C("pane"))))
+        p.setPen(C("error") if is_dropped else C("text2") if part.kind == "zero" else ink(over(fill, C("pane"))))
         p.drawText(box, Qt.AlignmentFlag.AlignCenter, part.words)
 
     def _paint_ticks(self, p: QPainter, bottom: float, width: float) -> None:
         p.setFont(mono(11))
         end = -100.0
-        for at, words in self._ticks:
-            x = 1 + width * at
-            wide = QFontMetrics(p.font()).horizontalAdvance(words)
-            left = min(max(0.0, x - wide / 2), width - wide)
-            if left < end + 8:
+        for share, words in self._ticks:
+            x = 1 + width * share
+            text_width = QFontMetrics(p.font()).horizontalAdvance(words)
+            label_x = min(max(0.0, x - text_width / 2), width - text_width)
+            if label_x < end + 8:
                 continue
-            end = left + wide
+            end = label_x + text_width
             p.setPen(QPen(C("line"), 1))
             p.drawLine(int(x), int(bottom), int(x), int(bottom + 4))
             p.setPen(C("text3"))
-            p.drawText(QRectF(left, bottom + 4, wide + 2, 15 * scale()), Qt.AlignmentFlag.AlignCenter, words)
+            p.drawText(QRectF(label_x, bottom + 4, text_width + 2, 15 * scale()), Qt.AlignmentFlag.AlignCenter, words)
 
     def _placed(self) -> list[tuple[FlagWish, FlagPlace]]:
-        """Where the flags stand: on one level where none touches another, else on two."""
+        """Place the flags, on one level if none touch, else on two."""
         width = self.width() - 2.0
         wishes = [
             FlagWish(
@@ -227,7 +230,7 @@ class RecoveryLine(MarkCanvas):
         return list(zip(wishes, place_flags(wishes, 0, width + 2, 2), strict=True))
 
     def _flag_boxes(self) -> list[tuple[QRectF, float]]:
-        """The box of every flag, and where its stem stands."""
+        """The box of every flag, and the place of its stem."""
         return [
             (
                 QRectF(place.left, 2 + LEVEL * (self._levels - 1 - place.level) * scale(), wish.width, 17 * scale()),

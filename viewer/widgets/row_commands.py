@@ -1,4 +1,4 @@
-"""What can be done with a row, a field or a finding: one table of commands from which every menu is made; no Qt.
+"""The commands for a row, a field or a finding: one table from which every menu is made; no Qt.
 
 A command stands in every menu of its kind of row, in this order: go there, follow it, filter by it, keep it, copy it,
 export its bytes, explain it. What cannot be done there has a reason.
@@ -25,12 +25,12 @@ GO, FOLLOW, FILTER, KEEP, COPY, BYTES, EXPLAIN = PARTS = (
     "bytes",
     "explain",
 )
-"""The parts of a menu from top to bottom, a line between them."""
+"""The parts of a menu from top to bottom, with separators between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a row speaks of, and the cell or field under the pointer; empty where it does not.
+    """The facts that a menu needs about a row and the cell or field under the pointer. Unknown fields are empty.
 
     ``link`` is where the cell leads, ``offset`` a place in the log, ``size`` the bytes there (None: those of the unit).
     ``able`` are the commands of the view in front, ``term`` the condition that the cell makes.
@@ -49,19 +49,19 @@ class Facts:
     term: str | None = None
     finding: Any = None
     command: str | None = None
-    """The equal command of ours; None where there is none."""
+    """The storescope command that shows the same; None if there is none."""
     able: frozenset[str] = frozenset()
     column: str = ""
-    """The field of which a column can be made; "" where there is one or can be none."""
+    """The field that can become a column; "" if it has one already or cannot have one."""
 
 
 Reason = Callable[[Facts], str]
-"""Why a command cannot be done, in English and marked for translation; "" where it can."""
+"""Returns why a command is not available, in English and marked for translation; "" if it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCommand:
-    """One entry of a menu."""
+    """An entry of a menu."""
 
     id: str
     text: str
@@ -74,8 +74,8 @@ def _needs(test: Callable[[Facts], object], reason: str) -> Reason:
 
 
 def _in_view(command: str, test: Callable[[Facts], object], reason: str) -> Reason:
-    """A command of the log: the row must have what it is about, and the view the command, or the row the place in the
-    log where it is done.
+    """A command of the log. The row must have what the command is about. Besides, the view must offer the command or
+    the row must have a place in the log.
     """
 
     def why(facts: Facts) -> str:
@@ -87,7 +87,7 @@ def _in_view(command: str, test: Callable[[Facts], object], reason: str) -> Reas
 
 
 def sought(facts: Facts) -> str:
-    """What a search for the message asks: its key, its queue entry, or its place; "" for nothing."""
+    """The text that finds this message: its key, its queue entry, or its offset; "" if there is none."""
     if facts.key:
         return facts.key
     if facts.topic and facts.queue_id is not None and facts.queue_offset is not None:
@@ -96,21 +96,21 @@ def sought(facts: Facts) -> str:
 
 
 def mqadmin(facts: Facts) -> str:
-    """The command of a broker's own tool that shows the same; "" for none. What a store does not know stands in
+    """The mqadmin command that shows the same, or "" if there is none. Values that a store does not contain are in
     capitals.
     """
     if facts.group:
-        asked = ["consumerProgress", "-g", facts.group]
+        arguments = ["consumerProgress", "-g", facts.group]
     elif facts.topic and facts.queue_id is not None and facts.queue_offset is not None:
-        asked = ["queryMsgByOffset", "-b", "BROKER", "-t", facts.topic, "-i", str(facts.queue_id)]
-        asked += ["-o", str(facts.queue_offset)]
+        arguments = ["queryMsgByOffset", "-b", "BROKER", "-t", facts.topic, "-i", str(facts.queue_id)]
+        arguments += ["-o", str(facts.queue_offset)]
     elif facts.topic and facts.key:
-        asked = ["queryMsgByKey", "-t", facts.topic, "-k", facts.key]
+        arguments = ["queryMsgByKey", "-t", facts.topic, "-k", facts.key]
     elif facts.topic:
-        asked = ["topicStatus", "-t", facts.topic]
+        arguments = ["topicStatus", "-t", facts.topic]
     else:
         return ""
-    return shlex.join(["mqadmin", asked[0], "-n", "NAMESRV:9876", *asked[1:]])
+    return shlex.join(["mqadmin", arguments[0], "-n", "NAMESRV:9876", *arguments[1:]])
 
 
 NO_LINK = words("This value leads nowhere.")
@@ -201,7 +201,7 @@ ONLY_IN = {
     "keep.column": frozenset({"field"}),
     "copy.out": frozenset({"whereResult"}),
 }
-"""Commands that stand in the menus of few kinds."""
+"""Commands that only the menus of few kinds have."""
 NEEDS_STORE = frozenset(
     (
         "go.log",
@@ -216,7 +216,7 @@ NEEDS_STORE = frozenset(
         "copy.markdown",
     )
 )
-"""Commands that only a view of a store can do."""
+"""Commands that only a view of a store can run."""
 MESSAGES = frozenset(
     (
         "unit",
@@ -234,7 +234,7 @@ MESSAGES = frozenset(
         "route",
     )
 )
-"""Kinds of rows that speak of messages: their menus have all parts."""
+"""Kinds of rows that are about messages. Their menus have all parts."""
 PLACES = frozenset(
     (
         "indexFile",
@@ -257,7 +257,7 @@ PLACES = frozenset(
         "dispatched",
     )
 )
-"""Kinds that speak of parts of a store: nothing to follow."""
+"""Kinds that are about parts of a store. They have nothing to follow."""
 MARKS = frozenset(
     (
         "treeNode",
@@ -271,9 +271,9 @@ MARKS = frozenset(
         "clusterMark",
     )
 )
-"""What is no row: lines of the store tree, marks on the Lines, boxes of pictures."""
+"""Kinds that are no rows: lines of the store tree, marks on the Lines, boxes of pictures."""
 COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says")}
-"""How commands are called where there is no cell and no row."""
+"""Names of the commands where there is no cell and no row."""
 VALUES = frozenset(
     (
         "config",
@@ -297,7 +297,7 @@ VALUES = frozenset(
         "servedClient",
     )
 )
-"""Kinds that speak of figures and settings: they are copied and explained."""
+"""Kinds that are about figures and settings. They can be copied and explained."""
 PARTS_OF = {
     **dict.fromkeys(MESSAGES | MARKS, PARTS),
     **dict.fromkeys(PLACES, (GO, FILTER, KEEP, COPY, BYTES, EXPLAIN)),
@@ -306,17 +306,17 @@ PARTS_OF = {
 
 
 def name_of(command: RowCommand, kind: str) -> str:
-    """What the command is called in the menus of a kind, in English."""
+    """The English name of the command in the menus of a kind."""
     return COPIED.get(command.id, command.text) if kind in MARKS else command.text
 
 
 def parts_of(kind: str) -> tuple[str, ...]:
-    """The parts of the menu of a kind of row; all of them where nobody has said."""
+    """The parts of the menu of a kind of row; by default all of them."""
     return PARTS_OF.get(kind, PARTS)
 
 
 def row_commands_of(kind: str) -> list[RowCommand]:
-    """The menu of a kind of row, whole: the filter's own entries stand where ``FILTER`` is."""
+    """The complete menu of a kind of row. The filter's own entries belong where ``FILTER`` is."""
     parts = parts_of(kind)
     return [command for command in ROW_COMMANDS if command.part in parts and kind in ONLY_IN.get(command.id, {kind})]
 
@@ -324,18 +324,23 @@ def row_commands_of(kind: str) -> list[RowCommand]:
 def facts_of(
     kind: RecordKind, row: Record, column: Column | None, able: frozenset[str] = frozenset(), command: str | None = None
 ) -> Facts:
-    """What the row speaks of, from its fields and from where its cells lead."""
+    """Collect the facts of a row from its fields and from the links of its cells."""
     look = kind.look(row)
     bare = look is not None and bool(look.words)
     link = column.jump(row) if column is not None and column.jump is not None and not bare else None
-    places = [link, *(one.jump(row) for one in kind.columns if one.jump is not None and not bare)]
+    places = [
+        link,
+        *(other_column.jump(row) for other_column in kind.columns if other_column.jump is not None and not bare),
+    ]
     finding = getattr(row, "finding", None)
     offset = _number(row, "physicalOffset", "phyOffset")
     if offset is None:
         offset = next((p.offset for p in places if _is(p, "log") and p.offset is not None), None)  # type: ignore[attr-defined]
     topic, queue_id, queue_offset = _entry(row, places)
     keys = field_of("keys")(row) or field_of("key")(row)
-    first = keys[0] if isinstance(keys, list) and keys else keys.split()[0] if isinstance(keys, str) and keys else ""
+    first_key = (
+        keys[0] if isinstance(keys, list) and keys else keys.split()[0] if isinstance(keys, str) and keys else ""
+    )
     size = field_of("size")(row) if kind.name == "unit" else None
     return Facts(
         kind.name,
@@ -346,7 +351,7 @@ def facts_of(
         topic,
         queue_id,
         queue_offset,
-        first,
+        first_key,
         str(field_of("group")(row) or "") if kind.name == "groupProgress" else "",
         cell_term(kind.name, column, row) if column is not None and not bare else None,
         finding,
@@ -371,5 +376,5 @@ def _is(place: object, kind: str) -> bool:
 
 
 def _number(row: Record, *names: str) -> int | None:
-    found = (field_of(name)(row) for name in names)
-    return next((n for n in found if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)
+    values = (field_of(name)(row) for name in names)
+    return next((n for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)

@@ -1,4 +1,4 @@
-"""Painting the rows of a table: ground, marks, topic bars, chips, links and text.
+"""Paint the rows of a table: background, marks, topic bars, chips, links and text.
 
 One painter draws all cells of the screen in one pass over texts that are already cut to their columns: that is what
 keeps a frame at a few milliseconds. It knows colours and fonts only through the theme.
@@ -35,9 +35,9 @@ from viewer.widgets.topic_lead import ROOM, draw_lead
 PAD = 8
 TEXTS = 8192
 PICTURES = 160
-"""Rows whose pictures are kept: some screens' worth, 20 MB at most on a wide window."""
+"""Number of rows whose pictures are kept: a few screens, at most 20 MB in a wide window."""
 WORDS, WORDS_ONCE = 400, 8192
-"""Texts whose pictures are kept, and texts that are remembered until they come a second time."""
+"""Number of texts whose pictures are kept, and of texts that wait for their second use."""
 PRINTABLE = "".join(map(chr, range(32, 127)))
 ELIDES = {
     "right": Qt.TextElideMode.ElideRight,
@@ -51,7 +51,7 @@ ROW = 24
 BREAK = "\u200b"
 WRAPPED = int(Qt.AlignmentFlag.AlignVCenter) | int(Qt.TextFlag.TextWordWrap)
 EDGE, END = 2, 6
-"""Px in front of a text and behind it that its letters may reach into: less than the room between two columns."""
+"""Px before and after a text that its letters may reach into: less than the gap between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RowState:
-    """What the view knows of a row: chosen, the view has the focus, the pointer is over the link in ``hot``; ``lit``
-    are its glowing sections (−1: all of it) and how strongly.
+    """The state of a row in its view: chosen, view focused, ``hot`` the section whose link is under the pointer.
+    ``lit`` are the glowing sections (−1: the whole row) and how strongly they glow.
     """
 
     chosen: bool = False
@@ -79,12 +79,12 @@ class RowState:
 
 
 def breakable(text: str, metrics: QFontMetrics, room: int) -> str:
-    """``text`` with places to break in words that are wider than ``room`` px by themselves."""
+    """Add places to break to the words of ``text`` that are wider than ``room`` px."""
     return " ".join(word if metrics.horizontalAdvance(word) <= room else BREAK.join(word) for word in text.split(" "))
 
 
 class _Pen:
-    """Sets fonts and colours of a painter only where they change: most cells beside each other share them.
+    """Sets the painter's font and colour only where they change: most neighbouring cells share them.
 
     ``plain`` is the pixel ratio where the row's ground is the pane's own, else 0.
     """
@@ -96,12 +96,12 @@ class _Pen:
         self.font = self.tone = ""
 
     def forget(self) -> None:
-        """Somebody else has used the painter."""
+        """Forget font and colour after other code has used the painter."""
         self.font = self.tone = ""
 
 
 class RowPainter:
-    """Draws rows of a :class:`RecordTable`; holds fonts, cut texts and mark pictures until :meth:`forget`."""
+    """Paints rows of a :class:`RecordTable`. Fonts, cut texts and pictures are kept until :meth:`forget`."""
 
     def __init__(self) -> None:
         self.colours = TopicColours()
@@ -109,14 +109,14 @@ class RowPainter:
         self.forget()
 
     def use(self, colours: TopicColours) -> None:
-        """The topics' colours of the store whose rows are drawn."""
+        """Use the topic colours of the store whose rows are painted."""
         self.colours = colours
         if colours.order != self._order:
             self._order = colours.order
             self._rows.clear()
 
     def forget(self) -> None:
-        """Theme, zoom or language changed."""
+        """Drop everything that is kept, after theme, zoom or language has changed."""
         self._zoom = scale()
         self._fonts: dict[str, QFont] = {
             "ui": ui(13),
@@ -142,7 +142,7 @@ class RowPainter:
         self.forget_texts()
 
     def forget_texts(self) -> None:
-        """Columns moved: texts are cut anew."""
+        """Drop the cut texts, after columns have moved."""
         self._cut: dict[tuple[str, str, int, str], tuple[str, int, str]] = {}
         self._words: dict[tuple[str, str, str, float], QPixmap] = {}
         self._once: set[tuple[str, str, str, float]] = set()
@@ -163,9 +163,10 @@ class RowPainter:
     def draw(
         self, p: QPainter, model: RecordTable, number: int, slots: list[Slot], rect: QRect, state: RowState
     ) -> None:
-        """Row ``number``, from its picture where it has one: of the rows of a scrolled screen only a few are new.
+        """Paint row ``number``, from its picture if it has one. On a scrolled screen only a few rows are new.
 
-        A row gets its picture when it is painted for the second time: who leafs by pages sees most rows once.
+        A row gets its picture when it is painted for the second time. A user who pages through a table sees most
+        rows once.
         """
         key, ratio = id(model.rows[number]), p.device().devicePixelRatioF()
         if state.chosen or state.hovered or state.lit or key not in self._seen:
@@ -189,7 +190,9 @@ class RowPainter:
         p.drawPixmap(rect.topLeft(), picture)
 
     def finish(self, p: QPainter) -> None:
-        """Draw the figures of all rows painted since the last time: one call a colour, where each cell took one."""
+        """Paint the figures of all rows painted since the last call, with one call for each colour instead of one
+        for each cell.
+        """
         for tone, (glyphs, points) in self._figures.items():
             run = QGlyphRun()
             run.setRawFont(self._raw)
@@ -200,7 +203,9 @@ class RowPainter:
         self._figures.clear()
 
     def _add_figures(self, text: str, tone: str, x: int, base: int) -> bool:
-        """Keep a text of one width a letter for :meth:`finish`; False where it has letters of other fonts."""
+        """Keep a text whose letters have one width for :meth:`finish`. Returns False if it has letters of other
+        fonts.
+        """
         try:
             glyphs = [self._glyphs[letter] for letter in text]
         except KeyError:
@@ -210,25 +215,25 @@ class RowPainter:
             if len(self._points) >= TEXTS:
                 self._points.clear()
             points = self._points[x, base] = [QPointF(x + n * self._step, base) for n in range(len(text))]
-        found = self._figures.get(tone)
-        if found is None:
+        pending = self._figures.get(tone)
+        if pending is None:
             self._figures[tone] = (glyphs, points[: len(text)])
         else:
-            found[0].extend(glyphs)
-            found[1].extend(points[: len(text)])
+            pending[0].extend(glyphs)
+            pending[1].extend(points[: len(text)])
         return True
 
     def color(self, role: str) -> QColor:
         """A colour of the theme, looked up once."""
-        found = self._colors.get(role)
-        if found is None:
-            found = self._colors[role] = C(role)
-        return found
+        color = self._colors.get(role)
+        if color is None:
+            color = self._colors[role] = C(role)
+        return color
 
     def paint_row(
         self, p: QPainter, model: RecordTable, number: int, slots: list[Slot], rect: QRect, state: RowState
     ) -> None:
-        """Row ``number`` of ``model`` into ``rect``."""
+        """Paint row ``number`` of ``model`` into ``rect``."""
         look = model.look(number)
         self._paint_ground(p, rect, look, state)
         for section, strength in state.lit:
@@ -271,7 +276,7 @@ class RowPainter:
             p.fillRect(rect, self.color("hover"))
 
     def _paint_glow(self, p: QPainter, rect: QRect, slot: Slot | None, section: int, strength: float) -> None:
-        """The ground of a cell (section −1: of the row) that has just changed."""
+        """Paint the background of a cell (section −1: of the row) that has just changed."""
         if section >= 0 and slot is None:
             return
         fill = QColor(self.color("glow"))
@@ -290,19 +295,19 @@ class RowPainter:
         self, pen: _Pen, rect: QRect, slot: Slot, row: object, text: str, look: RowLook | None, state: RowState
     ) -> None:
         column, p = slot.column, pen.painter
-        left, room = slot.x + PAD, slot.width - 2 * PAD
+        text_x, room = slot.x + PAD, slot.width - 2 * PAD
         if column.paint == "topic":
-            self._paint_topic_bar(p, text, left, rect)
+            self._paint_topic_bar(p, text, text_x, rect)
             pen.tone = ""
-            left, room = left + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
+            text_x, room = text_x + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
         name = "mono" if column.mono else "ui"
         if column.wrap and rect.height() >= self.lines_height(2):
-            self._paint_lines(pen, QRect(left, rect.top(), room, rect.height()), column, row, text, look, state)
+            self._paint_lines(pen, QRect(text_x, rect.top(), room, rect.height()), column, row, text, look, state)
             return
         shown, width, font = self._fit(slot, text, name, room)
         link = column.jump is not None and (look is None or not look.tone) and column.jump(row) is not None
         tone = "accent" if link else self._tone(column, row, look, state)
-        x = left + room - width if column.right else left
+        x = text_x + room - width if column.right else text_x
         base = rect.top() + (rect.height() + self._above[name]) // 2
         if pen.plain and font == "figures" and self._add_figures(shown, tone, x, base):
             if link and state.hot == slot.section:
@@ -323,11 +328,11 @@ class RowPainter:
             p.fillRect(QRect(x, base + 2, width, 1), self.color("accent"))
 
     def lines_height(self, lines: int) -> int:
-        """Px of a row whose texts run over so many lines."""
+        """Height in px of a row with this many lines of text."""
         return round(ROW * self._zoom) + (lines - 1) * self._metrics["ui"].lineSpacing()
 
     def lines_of(self, column: Column, text: str, width: int) -> int:
-        """Lines that ``text`` takes in a column of ``width`` px."""
+        """Number of lines that ``text`` takes in a column of ``width`` px."""
         metrics = self._metrics["mono" if column.mono else "ui"]
         room = QRect(0, 0, max(1, width - 2 * PAD), 1 << 16)
         height = metrics.boundingRect(room, WRAPPED, breakable(text, metrics, room.width())).height()
@@ -336,7 +341,6 @@ class RowPainter:
     def _paint_lines(
         self, pen: _Pen, box: QRect, column: Column, row: object, text: str, look: RowLook | None, state: RowState
     ) -> None:
-        """A text in as many lines as it takes."""
         link = column.jump is not None and column.jump(row) is not None
         p, name = pen.painter, "mono" if column.mono else "ui"
         p.setFont(self._fonts[name])
@@ -345,13 +349,13 @@ class RowPainter:
         pen.forget()
 
     def _picture_of(self, text: str, font: str, tone: str, ratio: float, size: QSize) -> QPixmap | None:
-        """A text on the pane's ground as a picture, from the second time on: names, numbers and tags come again and
-        again, and a copy costs a tenth of laying the text out.
+        """The picture of a text on the pane's background, from its second use on. Names, numbers and tags come
+        often, and copying a picture costs a tenth of the text layout.
         """
         key = (text, font, tone, ratio)
-        found = self._words.get(key)
-        if found is not None:
-            return found
+        picture = self._words.get(key)
+        if picture is not None:
+            return picture
         if key not in self._once:
             if len(self._once) >= WORDS_ONCE:
                 self._once.clear()
@@ -359,31 +363,31 @@ class RowPainter:
             return None
         if len(self._words) >= WORDS:
             self._words.clear()
-        found = QPixmap(QSize(size.width() + EDGE + END, size.height()) * ratio)
-        found.setDevicePixelRatio(ratio)
-        found.fill(self.color("pane"))
-        p = QPainter(found)
+        picture = QPixmap(QSize(size.width() + EDGE + END, size.height()) * ratio)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(self.color("pane"))
+        p = QPainter(picture)
         p.setFont(self._fonts[font])
         p.setPen(self.color(tone))
         above = self._above["mono" if font == "figures" else font]
         p.drawText(EDGE, (size.height() + above) // 2, text)
         p.end()
-        self._words[key] = found
-        return found
+        self._words[key] = picture
+        return picture
 
     def text_span(self, model: RecordTable, number: int, slot: Slot) -> tuple[int, int]:
-        """Left edge and width in px of a cell's text as it is shown."""
+        """Left edge and width in px of a cell's displayed text."""
         text = model.texts(number)[slot.section]
         if not text:
             return slot.x, 0
-        left, room = slot.x + PAD, slot.width - 2 * PAD
+        text_x, room = slot.x + PAD, slot.width - 2 * PAD
         if slot.column.paint == "topic":
-            left, room = left + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
+            text_x, room = text_x + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
         _, width, _ = self._fit(slot, text, "mono" if slot.column.mono else "ui", room)
-        return (left + room - width if slot.column.right else left), width
+        return (text_x + room - width if slot.column.right else text_x), width
 
     def cell_width(self, column: Column, row: object, text: str) -> int:
-        """Px that a cell with ``text`` needs to be shown whole."""
+        """Width in px that a cell needs to show ``text`` completely."""
         z = self._zoom
         if column.paint == "chip":
             chip = column.chip(row) if column.chip is not None else None
@@ -398,25 +402,25 @@ class RowPainter:
         return 2 * PAD + inset + self._metrics["mono" if column.mono else "ui"].horizontalAdvance(text) + 1
 
     def words_width(self, look: RowLook) -> int:
-        """Px that the sentence of a whole row needs."""
+        """Width in px that the sentence of a whole row needs."""
         return 3 * PAD + self._metrics["strong" if look.strong else "ui"].horizontalAdvance(look.words)
 
     def shortened(self, column: Column, text: str, width: int) -> str:
-        """What a column of ``width`` px shows of a name."""
+        """The text that a column of ``width`` px shows of a name."""
         inset = round(ROOM * self._zoom) if column.paint == "topic" else 0
         return self._fitted(text, "mono" if column.mono else "ui", width - 2 * PAD - inset, column.elide)[0]
 
     def _fit(self, slot: Slot, text: str, name: str, room: int) -> tuple[str, int, str]:
-        """``text`` cut to ``room`` px as its column wants, the width of what is left, and its font."""
+        """Cut ``text`` to ``room`` px in the column's way. Returns the text, its width and its font."""
         mode = slot.column.elide
         key = (text, name, room, mode)
-        found = self._cut.get(key)
-        if found is None:
+        fitted = self._cut.get(key)
+        if fitted is None:
             if len(self._cut) >= TEXTS:
                 self._cut.clear()
             shown, width = self._fitted(text, name, room, mode)
-            found = self._cut[key] = (shown, width, "figures" if name == "mono" and shown.isascii() else name)
-        return found
+            fitted = self._cut[key] = (shown, width, "figures" if name == "mono" and shown.isascii() else name)
+        return fitted
 
     def _fitted(self, text: str, name: str, room: int, mode: str) -> tuple[str, int]:
         metrics = self._metrics[name]
@@ -447,7 +451,7 @@ class RowPainter:
         draw_lead(p, topic, self.colours.color(topic), x, rect.center().y() + 1, self._zoom)
 
     def _paint_letters(self, p: QPainter, rect: QRect, slot: Slot, text: str) -> None:
-        """Letters in boxes, copied from pictures: there are a dozen of them."""
+        """Paint letters in boxes from pictures; there are only a dozen of them."""
         x, ratio = slot.x + PAD, p.device().devicePixelRatioF()
         for letter in text:
             box = self._letters.get((letter, ratio))
@@ -476,7 +480,7 @@ class RowPainter:
         return picture
 
     def paint_chip(self, p: QPainter, rect: QRect, slot: Slot, chip: Chip) -> None:
-        """A state: the mark alone, or mark and word on their fill."""
+        """Paint a status: the mark alone, or mark and word on their fill."""
         z = self._zoom
         if not chip.word:
             self._paint_mark(p, chip.kind, slot.x + PAD + 6 * z, rect)
@@ -496,7 +500,7 @@ class RowPainter:
         p.drawText(box.adjusted(21 * z, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, shown)
 
     def _paint_mark(self, p: QPainter, kind: str, x: float, rect: QRect, role: str = "") -> None:
-        """Marks are drawn once and copied: a tick in every row would cost more than all texts."""
+        """Paint a mark from its picture. Drawing a tick in every row would cost more than all texts."""
         ratio = p.device().devicePixelRatioF()
         picture = self._pictures.get((kind + role, ratio))
         side = round(16 * self._zoom)
@@ -512,8 +516,8 @@ class RowPainter:
 
 
 class BarPainter(RowPainter):
-    """``bar(row)`` gives (topic, share from 0 to 1), None for rows that are no topic's; ``key`` names the column.
-    ``role`` is the colour of bars of no topic.
+    """Paints a bar in the column ``key``. ``bar(row)`` returns (topic, share from 0 to 1), or None for rows without
+    a topic. ``role`` is the colour of bars without a topic.
     """
 
     def __init__(self, key: str, bar: Callable[[Record], tuple[str, float] | None], *, role: str = "text3") -> None:
@@ -524,13 +528,12 @@ class BarPainter(RowPainter):
     def paint_row(
         self, p: QPainter, model: RecordTable, number: int, slots: list[Slot], rect: QRect, state: RowState
     ) -> None:
-        """The row, and the bar."""
-        found = self._bar(model.rows[number])
-        self._bare = found is None
+        topic_and_share = self._bar(model.rows[number])
+        self._bare = topic_and_share is None
         super().paint_row(p, model, number, slots, rect, state)
-        if found is None:
+        if topic_and_share is None:
             return
-        topic, share = found
+        topic, share = topic_and_share
         for slot in slots:
             if slot.column.key == self._key:
                 color = self.colours.color(topic) if topic else None

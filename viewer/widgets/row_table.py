@@ -1,12 +1,11 @@
 """The look and the keys of a table: rows painted in one pass, columns that fit, links, hover and the context menu.
 
-A QTableView, so that selection, focus and screen readers work as everywhere. Which rows there are is the business of
+It is a QTableView, so selection, focus and screen readers work as everywhere. The rows come from the subclass
 :class:`viewer.widgets.record_view.RecordView`.
 
-Cells and rows that have just changed: they glow at once, for 0.4 s, and fade over 0.8 s; no row slides.
-
-Where motion is to be reduced they glow for a second and then stop. Keys are positions of rows, which stay the same
-when rows are read anew.
+Cells and rows that have just changed glow for 0.4 s and fade over 0.8 s; no row slides. With reduced motion they
+glow for a second and then stop. The keys of glowing cells are positions of rows, which stay the same when rows
+are read again.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ HELD, FADING, STILL = 0.4, 0.8, 1.0
 FRAME_MS = 80
 MOST = 512
 WHOLE = -1
-"""The section of a glow that takes the whole row."""
+"""The section number of a glow over the whole row."""
 
 
 class Glow:
-    """What glows in one table; ``widget`` is painted again until all of it has faded."""
+    """The glowing cells of one table. ``widget`` is repainted until all of them have faded."""
 
     def __init__(self, widget: QWidget, clock: Callable[[], float] = time.monotonic) -> None:
         self._widget, self._clock = widget, clock
@@ -59,7 +58,7 @@ class Glow:
         return bool(self._begun)
 
     def add(self, key: object, sections: Iterable[int] = (WHOLE,)) -> None:
-        """Have cells of the row ``key`` glow from now on; without sections the whole row."""
+        """Let cells of the row ``key`` glow from now on; without sections the whole row."""
         now = self._clock()
         for section in sections:
             self._begun.pop((key, section), None)
@@ -70,19 +69,21 @@ class Glow:
             self._timer.start()
 
     def clear(self) -> None:
-        """Nothing glows any more."""
+        """Stop all glow."""
         self._begun.clear()
         self._timer.stop()
 
     def of(self, key: object, count: int) -> tuple[tuple[int, float], ...]:
-        """(section, strength from 0 to 1) of what glows in the row ``key`` of ``count`` columns."""
+        """(section, strength from 0 to 1) of the glowing cells in row ``key`` of ``count`` columns."""
         if not self._begun:
             return ()
         now = self._clock()
-        found = (
-            (n, self._strength(now - at)) for n in range(WHOLE, count) if (at := self._begun.get((key, n))) is not None
+        strengths = (
+            (n, self._strength(now - begun))
+            for n in range(WHOLE, count)
+            if (begun := self._begun.get((key, n))) is not None
         )
-        return tuple((section, strength) for section, strength in found if strength > 0)
+        return tuple((section, strength) for section, strength in strengths if strength > 0)
 
     @staticmethod
     def _strength(age: float) -> float:
@@ -92,18 +93,18 @@ class Glow:
 
     def _tick(self) -> None:
         now = self._clock()
-        self._begun = {key: at for key, at in self._begun.items() if self._strength(now - at) > 0}
+        self._begun = {key: begun for key, begun in self._begun.items() if self._strength(now - begun) > 0}
         if not self._begun:
             self._timer.stop()
         self._widget.update()
 
 
-def changed_cells(kind: RecordKind, before: Record, after: Record, columns: Sequence[str]) -> list[int]:
+def changed_cells(kind: RecordKind, old: Record, new: Record, columns: Sequence[str]) -> list[int]:
     """Sections of ``columns`` (by key) whose value differs between two records of the same row."""
     return [
         number
         for number, column in enumerate(kind.columns)
-        if column.key in columns and column.value(before) != column.value(after)
+        if column.key in columns and column.value(old) != column.value(new)
     ]
 
 
@@ -112,18 +113,20 @@ BAR = 12
 
 
 class _Head(QHeaderView):
-    """The head of a table; its line runs on to the right edge behind the last column."""
+    """The head of a table. Its line continues to the right edge after the last column."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        left = self.length() - self.offset()
+        columns_end = self.length() - self.offset()
         p = QPainter(self.viewport())
-        p.fillRect(QRect(left, self.viewport().height() - 1, self.viewport().width() - left, 1), C("hair"))
+        p.fillRect(
+            QRect(columns_end, self.viewport().height() - 1, self.viewport().width() - columns_end, 1), C("hair")
+        )
         p.end()
 
 
 class RowTable(SizedTable):
-    """Paints the rows of a :class:`RecordTable` and turns keys and clicks into calls of its subclass."""
+    """Paints the rows of a :class:`RecordTable`. Its keys and clicks call methods of the subclass."""
 
     placeRequested = Signal(object)
     menuRequested = Signal(object, int, object)
@@ -177,15 +180,15 @@ class RowTable(SizedTable):
         self.horizontalScrollBar().valueChanged.connect(self._forget_slots)
 
     def row_key(self, number: int) -> object:
-        """What names the row ``number`` of the window for as long as it is there."""
+        """A key that identifies row ``number`` of the window while it is there."""
         return self.position_at(number)
 
     def position_at(self, number: int) -> int | None:
-        """Position of the row ``number`` of the window; None where there is no such row."""
+        """Position of row ``number`` of the window; None if there is no such row."""
         return number if 0 <= number < len(self.table.rows) else None
 
     def chosen_span(self) -> Bounds | None:
-        """Positions of the first and the last chosen row; None where there is at most one."""
+        """Positions of the first and the last chosen row; None if at most one is chosen."""
         return self.span.bounds(self.position_at(self.currentIndex().row()))
 
     def row_height(self) -> int:
@@ -193,7 +196,7 @@ class RowTable(SizedTable):
         return round(ROW * scale()) + self.painter.lines_height(self.lines) - self.painter.lines_height(1)
 
     def set_lines(self, lines: int) -> None:
-        """Rows of so many lines from now on."""
+        """Set the number of text lines of each row."""
         if lines != self.lines:
             self.lines = lines
             self.apply_sizes()
@@ -204,7 +207,7 @@ class RowTable(SizedTable):
         return max(1, self.viewport().height() // self.row_height())
 
     def apply_sizes(self) -> None:
-        """Heights and fonts after the zoom."""
+        """Set heights and fonts for the current zoom."""
         self.verticalHeader().setMinimumSectionSize(8)
         self.verticalHeader().setDefaultSectionSize(self.row_height())
         self.horizontalHeader().setFixedHeight(round(HEAD * scale()))
@@ -212,7 +215,7 @@ class RowTable(SizedTable):
         self._place_children()
 
     def refresh_look(self) -> None:
-        """Theme, zoom or language changed: everything is worked out and drawn anew."""
+        """Compute and paint everything again after theme, zoom or language has changed."""
         self.painter.forget()
         self.table.retranslate()
         self.apply_sizes()
@@ -224,7 +227,7 @@ class RowTable(SizedTable):
         self.viewport().update()
 
     def set_state(self, state: State | None) -> None:
-        """Say that rows are loading, why there are none, or that there are more than are shown."""
+        """Show that rows are loading, why there are none, or that there are more than are shown."""
         inside = state is not None and state.kind in IN_TABLE
         self.note.show_state(state if inside else None)
         self.strip.show_state(None if inside else state)
@@ -235,24 +238,24 @@ class RowTable(SizedTable):
     # ---- columns -----------------------------------------------------------------------------------------------------
 
     def fit_columns(self) -> None:
-        """Give every column its width; where there is too little room names give way, offsets never do."""
+        """Give every column its width. If there is too little room names are shortened, offsets never."""
         self.fitting.fit()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Seen for the first time, in a view or in a dialog: columns come as they were left."""
+        """Restore the remembered columns when the table is first shown, in a view or in a dialog."""
         self.fitting.ask_keeper()
         super().showEvent(event)
 
     def bar_width(self) -> int:
-        """Px of the right edge that the long bar covers."""
+        """Width in px that the long scroll bar covers at the right edge."""
         return BAR if not self.bar.isHidden() else 0
 
     def columns_moved(self) -> None:
-        """Columns have other places or widths."""
+        """Forget the places of columns, which have moved or changed their width."""
         self._forget_slots()
 
     def sizeHintForColumn(self, column: int) -> int:
-        """What a double click on an edge makes of the column."""
+        """The width that a double click on an edge gives the column."""
         return self.fitting.whole_width(column)
 
     def _forget_slots(self, *_: object) -> None:
@@ -266,13 +269,13 @@ class RowTable(SizedTable):
             head = self.horizontalHeader()
             count = min(head.count(), len(self.kind.columns))
             order = sorted((head.visualIndex(n), n) for n in range(count) if not head.isSectionHidden(n))
-            last = order[-1][1] if order else -1
+            last_section = order[-1][1] if order else -1
             inset = self.bar_width()
             self._slots = [
                 Slot(
                     n,
                     head.sectionViewportPosition(n),
-                    head.sectionSize(n) - (inset if n == last else 0),
+                    head.sectionSize(n) - (inset if n == last_section else 0),
                     self.kind.columns[n],
                 )
                 for _, n in order
@@ -289,11 +292,11 @@ class RowTable(SizedTable):
         chosen, current = self.currentIndex().row(), self.currentIndex().column()
         focused = self.window().focusWidget() in {None, self}
         slots = self.slots_on_screen()
-        first = top + max(0, event.rect().top() // height)
-        last = min(len(self.table.rows), top + event.rect().bottom() // height + 1)
+        start_row = top + max(0, event.rect().top() // height)
+        end_row = min(len(self.table.rows), top + event.rect().bottom() // height + 1)
         width = self.viewport().width()
         span = self.chosen_span()
-        for number in range(first, last):
+        for number in range(start_row, end_row):
             rect = QRect(0, (number - top) * height, width, height)
             hot = self._hot[1] if self._hot[0] == number else -1
             lit = self.glow.of(self.row_key(number), len(self.kind.columns)) if self.glow else ()
@@ -326,7 +329,7 @@ class RowTable(SizedTable):
             self.fit_columns()
 
     def _place_children(self) -> None:
-        """The long bar lies over the right edge of the rows; the note in their middle."""
+        """Put the long scroll bar over the right edge of the rows and the note into their middle."""
         area = self.viewport().geometry()
         width = round(BAR * max(1.0, scale() ** 0.5))
         self.bar.setGeometry(area.right() + 1 - width, area.top(), width, area.height())
@@ -341,20 +344,20 @@ class RowTable(SizedTable):
 
     # ---- pointer -----------------------------------------------------------------------------------------------------
 
-    def link_at(self, at: QPoint) -> tuple[int, int]:
-        """(row, column) of the link whose text lies under ``at``, or (−1, −1)."""
-        number = self.verticalScrollBar().value() + at.y() // self.row_height()
-        if not 0 <= number < len(self.table.rows) or at.y() < 0:
+    def link_at(self, point: QPoint) -> tuple[int, int]:
+        """(row, column) of the link whose text lies under ``point``, or (−1, −1)."""
+        number = self.verticalScrollBar().value() + point.y() // self.row_height()
+        if not 0 <= number < len(self.table.rows) or point.y() < 0:
             return -1, -1
         for slot in self.slots_on_screen():
-            if slot.x <= at.x() < slot.x + slot.width and slot.column.jump is not None:
-                left, width = self.painter.text_span(self.table, number, slot)
-                if left - 2 <= at.x() <= left + width + 2 and self.place_at(number, slot.column) is not None:
+            if slot.x <= point.x() < slot.x + slot.width and slot.column.jump is not None:
+                text_x, width = self.painter.text_span(self.table, number, slot)
+                if text_x - 2 <= point.x() <= text_x + width + 2 and self.place_at(number, slot.column) is not None:
                     return number, slot.section
         return -1, -1
 
     def place_at(self, number: int, column: Column) -> object | None:
-        """Where the cell leads; None for no place."""
+        """The place that the cell leads to, or None."""
         look = self.table.look(number)
         if column.jump is None or (look is not None and look.words):
             return None
@@ -397,11 +400,13 @@ class RowTable(SizedTable):
         if not index.isValid():
             index = self.currentIndex()
         if index.isValid():
-            at = event.globalPos() if event.reason() == QContextMenuEvent.Reason.Mouse else self._below(index.row())
-            self.menuRequested.emit(self.table.rows[index.row()], index.column(), at)
+            position = (
+                event.globalPos() if event.reason() == QContextMenuEvent.Reason.Mouse else self._below(index.row())
+            )
+            self.menuRequested.emit(self.table.rows[index.row()], index.column(), position)
 
     def open_menu_here(self) -> None:
-        """The menu of the current cell, by key."""
+        """Open the menu of the current cell."""
         index = self.currentIndex()
         if index.isValid():
             self.menuRequested.emit(self.table.rows[index.row()], index.column(), self._below(index.row()))
@@ -434,7 +439,7 @@ class RowTable(SizedTable):
         page = max(1, self.visible_rows() - 1)
         steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: page, Qt.Key.Key_PageUp: -page}
         moves: dict[Qt.Key, Callable[[], object]] = {Qt.Key.Key_Home: self.first_row, Qt.Key.Key_End: self.last_row}
-        moves |= {one: partial(self.choose_next, step) for one, step in steps.items()}
+        moves |= {step_key: partial(self.choose_next, step) for step_key, step in steps.items()}
         if (plain or shift) and key in moves:
             self.span.press(self.position_at(self.currentIndex().row()), shift=shift)
             moves[Qt.Key(key)]()

@@ -18,7 +18,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """What one read gave: ``rows`` in order; ``at`` counts the rows in front of the position that was asked for.
+    """The result of one read: ``rows`` in order. ``at`` counts the rows before the requested position.
 
     ``first`` and ``last`` say that nothing lies in front of ``rows[0]`` or behind ``rows[-1]``.
     """
@@ -30,7 +30,7 @@ class Page(Generic[Row]):
 
 
 class RowSource(Protocol[Row]):
-    """Rows along a ruler. ``read`` may block; everything else answers at once from what is known."""
+    """Rows along a ruler. ``read`` may block. Everything else answers at once from what is known."""
 
     @property
     def start(self) -> int:
@@ -38,26 +38,28 @@ class RowSource(Protocol[Row]):
 
     @property
     def end(self) -> int:
-        """Position behind the last row."""
+        """Position after the last row."""
 
     @property
     def total(self) -> int | None:
-        """Number of rows; None while nobody has counted them."""
+        """Number of rows; None while it is unknown."""
 
-    def read(self, position: int, before: int, after: int) -> Page[Row]:
-        """Up to ``before`` rows that lie in front of ``position`` and up to ``after`` that begin at or behind it."""
+    def read(self, position: int, rows_before: int, rows_after: int) -> Page[Row]:
+        """Read up to ``rows_before`` rows before ``position`` and up to ``rows_after`` rows that begin at or after
+        it.
+        """
 
     def position(self, row: Row) -> int:
-        """Where ``row`` begins on the ruler."""
+        """The position at which ``row`` begins."""
 
     def behind(self, row: Row) -> int:
-        """Where the row after ``row`` begins at the earliest."""
+        """The earliest position at which the next row can begin."""
 
     def number(self, row: Row) -> int | None:
-        """Number of ``row`` from 0; None while it is not known."""
+        """Number of ``row`` from 0; None while it is unknown."""
 
     def position_of(self, number: int) -> int | None:
-        """Where row ``number`` begins; None while it is not known. May read the disk."""
+        """The position at which row ``number`` begins; None while it is unknown. May read the disk."""
 
 
 class ListSource(Generic[Row]):
@@ -78,19 +80,19 @@ class ListSource(Generic[Row]):
         return len(self.rows)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """More rows at the end."""
+        """Add rows at the end."""
         for row in rows:
             self._numbers[id(row)] = len(self.rows)
             self.rows.append(row)
 
     def replace(self, number: int, row: Row) -> None:
-        """Another row in the place of row ``number``."""
+        """Replace row ``number``."""
         self._numbers.pop(id(self.rows[number]), None)
         self.rows[number] = row
         self._numbers[id(row)] = number
 
     def sort(self, key: Callable[[Row], object], descending: bool = False) -> None:
-        """Another order, by ``key``; rows without a value come last, values of mixed kinds by their text."""
+        """Sort by ``key``. Rows without a value come last; values of mixed types are compared as text."""
 
         def rank(row: Row) -> tuple[bool, str, object]:
             value = key(row)
@@ -104,10 +106,10 @@ class ListSource(Generic[Row]):
         self.rows = present + absent
         self._numbers = {id(row): n for n, row in enumerate(self.rows)}
 
-    def read(self, position: int, before: int, after: int) -> Page[Row]:
+    def read(self, position: int, rows_before: int, rows_after: int) -> Page[Row]:
         """A slice; see :class:`RowSource`."""
-        low, high = max(0, position - before), min(len(self.rows), position + after)
-        return Page(self.rows[low:high], max(0, position - low), low == 0, high == len(self.rows))
+        start, end = max(0, position - rows_before), min(len(self.rows), position + rows_after)
+        return Page(self.rows[start:end], max(0, position - start), start == 0, end == len(self.rows))
 
     def position(self, row: Row) -> int:
         return self._numbers.get(id(row), 0)
@@ -128,8 +130,8 @@ JUMPS = ("jump", "tail")
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One read that the window asks for: ``kind`` is ``jump`` (a new window), ``tail`` (one of the last rows alone),
-    ``more`` or ``less`` (rows behind, in front).
+    """A read that the window needs: ``kind`` is ``jump`` (a new window), ``tail`` (only the last rows), ``more``
+    (rows after the window) or ``less`` (rows before it).
     """
 
     kind: str
@@ -156,7 +158,7 @@ class Window(Generic[Row]):
 
     @property
     def complete(self) -> bool:
-        """Every row of the source is in the window."""
+        """Return whether every row of the source is in the window."""
         return self.first and self.last
 
     def jump(self, position: int, visible: int) -> Want:
@@ -169,13 +171,11 @@ class Window(Generic[Row]):
         return Want("jump", position, 2 * visible + edge, 2 * visible + edge)
 
     def tail(self, visible: int) -> Want:
-        """The read of the last rows alone: for an end that moves faster than anybody scrolls."""
+        """The read of only the last rows, for an end that moves faster than the user scrolls."""
         return Want("tail", self.source.end, visible + 2, visible)
 
     def wanted(self, top: int, visible: int) -> Want | None:
-        """The read that is due when row ``top`` is the first of ``visible`` rows on the screen; None when all is
-        well.
-        """
+        """The read that is due when row ``top`` is the first of ``visible`` rows on the screen, or None."""
         if not self.rows:
             return None
         if not self.last and top + 2 * visible + self.chunk // 4 >= len(self.rows):
@@ -185,8 +185,8 @@ class Window(Generic[Row]):
         return None
 
     def apply(self, want: Want, page: Page[Row], top: int, visible: int) -> int:
-        """Take what a read gave; gives the new number of the row that was at ``top`` (for a jump: of the wanted
-        place).
+        """Store the result of a read. Returns the new number of the row that was at ``top`` (for a jump: of the
+        requested position).
         """
         if want.kind in JUMPS:
             self.rows, self.first, self.last = list(page.rows), page.first, page.last
@@ -209,24 +209,24 @@ class Window(Generic[Row]):
         return top
 
     def replace(self, number: int, row: Row) -> None:
-        """Another row in the place of row ``number`` of a list in memory."""
+        """Replace row ``number`` of a list in memory."""
         if isinstance(self.source, ListSource):
             self.source.replace(self.source.position(self.rows[number]), row)
         self.rows[number] = row
 
     def find(self, position: int) -> int | None:
-        """Number in the window of the row at exactly ``position``; None where no such row is held."""
-        at = bisect_left(self.rows, position, key=self.source.position)
-        if at < len(self.rows) and self.source.position(self.rows[at]) == position:
-            return at
+        """Number in the window of the row at exactly ``position``; None if no such row is held."""
+        number = bisect_left(self.rows, position, key=self.source.position)
+        if number < len(self.rows) and self.source.position(self.rows[number]) == position:
+            return number
         return None
 
     def covers(self, position: int) -> bool:
-        """Whether the row at or behind ``position`` is held, with nothing unread in between."""
+        """Return whether the row at or after ``position`` is held, with nothing unread in between."""
         if not self.rows:
             return False
-        low, high = self.source.position(self.rows[0]), self.source.behind(self.rows[-1])
-        return (self.first or position >= low) and (self.last or position < high)
+        start, end = self.source.position(self.rows[0]), self.source.behind(self.rows[-1])
+        return (self.first or position >= start) and (self.last or position < end)
 
 
 Bounds = tuple[int, int]
@@ -234,20 +234,24 @@ Bounds = tuple[int, int]
 
 
 class RowSpan:
-    """The span of one table. A move of the choice with Shift widens it, any other ends it, unless it is held."""
+    """The span of chosen rows of one table. Moving the choice with Shift widens it. Any other move ends it, unless
+    it is held.
+    """
 
     def __init__(self) -> None:
         self._anchor: int | None = None
         self._widening = False
         self._held: Bounds | None = None
 
-    def press(self, here: int | None, *, shift: bool) -> None:
-        """A key or click that moves the choice from ``here``: with Shift it widens the span, else it ends it."""
+    def press(self, position: int | None, *, shift: bool) -> None:
+        """Note a key or click that moves the choice from ``position``: with Shift it widens the span, else it ends
+        it.
+        """
         if not shift:
             self._anchor = None
         elif self._anchor is None:
-            self._anchor = here
-        self._widening = shift and here is not None
+            self._anchor = position
+        self._widening = shift and position is not None
 
     def moved(self) -> None:
         """The choice has moved."""
@@ -256,17 +260,17 @@ class RowSpan:
         self._widening = False
 
     def hold(self, bounds: Bounds | None) -> None:
-        """Keep ``bounds`` whatever the choice does; None: no more."""
+        """Keep ``bounds`` while the choice moves; None ends that."""
         self._held = bounds
         if bounds is None:
             self._anchor = None
 
     def end(self) -> None:
-        """One row again, held or not: other rows have come."""
+        """End the span, held or not, because the rows have changed."""
         self._anchor, self._widening, self._held = None, False, None
 
     def bounds(self, current: int | None) -> Bounds | None:
-        """First and last position; None where it is the one row at ``current``."""
+        """First and last position; None if only the row at ``current`` is chosen."""
         if self._held is not None:
             return self._held
         if self._anchor is None or current is None or self._anchor == current:

@@ -1,8 +1,8 @@
-"""The ruler: every position of a store on one line, at two scales. Above the line what the log itself does, below it
-what is built from the log and what only the clock knows.
+"""The ruler: every position of a store on one line, at two scales.
 
-An overview of all files on top; below it a lens on the tail, joined to it by a wedge. Words on the band say what is
-known of a stretch, and a stretch of which nothing is known says that.
+Above the line are the positions of the log itself, below it those that are built from the log or known only by
+time. An overview of all files is on top. Below it a lens shows the tail; a wedge joins both. Words on the band
+say what is known of a stretch, also when nothing is known.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class RulerBand:
 
 @dataclass(frozen=True, slots=True)
 class RulerGap:
-    """The way between two positions, with its words; ``above`` or below the band. ``short`` is its size alone, for a
-    gap that is too small for an arrow.
+    """The distance between two positions, with its words; ``above`` or below the band. ``short`` is only its size,
+    for a gap that is too small for an arrow.
     """
 
     start: int
@@ -89,7 +89,7 @@ class RulerGap:
 
 @dataclass(frozen=True, slots=True)
 class RulerView:
-    """All that the ruler shows: ``files`` as (start, end, name), offsets in bytes of the log."""
+    """Everything that the ruler shows. ``files`` are (start, end, name), with offsets in the log."""
 
     files: tuple[tuple[int, int, str], ...] = ()
     minimum: int = 0
@@ -101,20 +101,19 @@ class RulerView:
     broken: tuple[Broken, ...] = ()
 
     def lens(self) -> tuple[int, int]:
-        """From 1 MiB in front of the lowest position of interest to a tenth beyond what was written."""
+        """The stretch from 1 MiB before the lowest position of interest to a tenth beyond the written end."""
         interest = [flag.offset for flag in self.flags] or [self.minimum]
-        low = max(self.minimum, min(interest) - MIB)
-        tail = max(self.wrote, *interest) - low
+        start = max(self.minimum, min(interest) - MIB)
+        tail = max(self.wrote, *interest) - start
         if tail < 64:
-            low = max(self.minimum, low - MIB)
-            tail = max(64, self.wrote - low)
-        return low, low + tail + max(1, tail // 10)
+            start = max(self.minimum, start - MIB)
+            tail = max(64, self.wrote - start)
+        return start, start + tail + max(1, tail // 10)
 
 
 class Ruler(QWidget):
-    """``offset_chosen(offset)`` on a double click or Enter on a flag.
-
-    The wheel zooms, F fits, arrows walk the flags.
+    """Emits ``offset_chosen(offset)`` on a double click or Enter on a flag. The wheel zooms, F fits, arrows go
+    through the flags.
     """
 
     offset_chosen = Signal(object)
@@ -135,7 +134,7 @@ class Ruler(QWidget):
         follow(self, self._fit)
 
     def _fit(self) -> None:
-        """As high as the lowest flag asks for: a third level below the band needs more room."""
+        """Set the height that the lowest flag needs: a third level below the band takes more room."""
         levels = max([place.level for _, _, place in self._placed(above=False)], default=0)
         self.setFixedHeight(px(max(248, 240 + 20 * levels)))
         self.update()
@@ -145,7 +144,7 @@ class Ruler(QWidget):
         self._fit()
 
     def show_view(self, view: RulerView | None) -> None:
-        """Draw these positions; a zoom by hand stays as long as it still shows the end."""
+        """Show these positions. A zoom by the user stays while it still shows the end."""
         self._view = view
         if view is None:
             self._lens = None
@@ -160,27 +159,27 @@ class Ruler(QWidget):
         return self._view.lens() if self._view else (0, 1)
 
     def fit(self) -> None:
-        """Back to the stretch that shows every position."""
+        """Show the stretch with every position again."""
         self._lens = None
         self._fit()
 
     def sizeHint(self) -> QSize:
         return QSize(900, self.minimumHeight())
 
-    # ---- hands ---------------------------------------------------------------------------------------------------
+    # ---- mouse and keys ------------------------------------------------------------------------------------------
     def wheelEvent(self, event: QWheelEvent) -> None:
         view = self._view
         if view is None or event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             event.ignore()
             return
-        low, high = self.lens()
-        at = self._to_x().offset(event.position().x())
+        lens_start, lens_end = self.lens()
+        offset = self._to_x().offset(event.position().x())
         factor = 0.8 if event.angleDelta().y() > 0 else 1.25
-        first, last = self._whole()
-        left = max(first, int(at - (at - low) * factor))
-        right = min(last, int(at + (high - at) * factor))
-        if right - left >= 64:
-            self._lens = (left, right)
+        log_start, log_end = self._whole()
+        start = max(log_start, int(offset - (offset - lens_start) * factor))
+        end = min(log_end, int(offset + (lens_end - offset) * factor))
+        if end - start >= 64:
+            self._lens = (start, end)
         self._fit()
         event.accept()
 
@@ -193,9 +192,9 @@ class Ruler(QWidget):
             self.fit()
         elif key in (Qt.Key.Key_Right, Qt.Key.Key_Left) and view.flags:
             order = sorted(range(len(view.flags)), key=lambda n: view.flags[n].offset)
-            at = order.index(self._flag) if self._flag in order else -1
-            at = at + (1 if key == Qt.Key.Key_Right else -1)
-            self._flag = order[min(max(at, 0), len(order) - 1)]
+            index = order.index(self._flag) if self._flag in order else -1
+            index = index + (1 if key == Qt.Key.Key_Right else -1)
+            self._flag = order[min(max(index, 0), len(order) - 1)]
             flag = view.flags[self._flag]
             self.setAccessibleDescription(f"{flag.name} {flag.offset:,} {flag.note}".strip())
             self.update()
@@ -223,7 +222,9 @@ class Ruler(QWidget):
         return self._to_x().offset(point.x())
 
     def mark_at(self, point: QPointF | None) -> Found | None:
-        """The position whose flag or tip is under the point, or the chosen one; else damage, else the bare place."""
+        """The position whose flag is under the point, else the damage, else the offset. Without a point, the chosen
+        flag.
+        """
         view = self._view
         if view is None:
             return None
@@ -236,18 +237,18 @@ class Ruler(QWidget):
         if hit is not None:
             return self._flag_mark(hit), point
         offset = max(0, self._offset_at(point))
-        broken = next((one for one in view.broken if one.start <= offset < one.end), None)
+        broken = next((stretch for stretch in view.broken if stretch.start <= offset < stretch.end), None)
         return (broken_mark(broken) if broken is not None else place_mark("rulerMark", "", offset, "")), point
 
     def _flag_mark(self, flag: RulerFlag) -> Mark:
         return place_mark("rulerMark", flag.name, flag.offset, f"{flag.name} {_figures(flag)}", "position")
 
     def _flag_at(self, point: QPointF) -> RulerFlag | None:
-        y, z, high = 138 * scale(), scale(), BAND * scale()
+        y, z, band_height = 138 * scale(), scale(), BAND * scale()
         for above in (True, False):
             for flag, wish, place in self._placed(above=above):
-                top = y - (54 + 20 * place.level) * z if above else y + high + (34 + 20 * place.level) * z
-                side = point.y() < y + 7 if above else point.y() > y + high - 7
+                top = y - (54 + 20 * place.level) * z if above else y + band_height + (34 + 20 * place.level) * z
+                side = point.y() < y + 7 if above else point.y() > y + band_height - 7
                 on_stem = side and point.y() > 40 * z and abs(point.x() - wish.x) < 5 * z
                 if on_stem or QRectF(place.left, top, wish.width, 18 * z).contains(point):
                     return flag
@@ -257,7 +258,7 @@ class Ruler(QWidget):
     def _whole(self) -> tuple[int, int]:
         view = self._view or RulerView()
         starts = [view.minimum, *(f[0] for f in view.files[:1])]
-        ends = [view.wrote, *(f[1] for f in view.files[-1:]), *(one.end for one in view.broken)]
+        ends = [view.wrote, *(f[1] for f in view.files[-1:]), *(stretch.end for stretch in view.broken)]
         return min(starts), max(*ends, min(starts) + 1)
 
     def _to_x(self) -> Scale:
@@ -282,29 +283,29 @@ class Ruler(QWidget):
     def _paint_overview(self, p: QPainter) -> None:
         view, z = self._view, scale()
         assert view is not None
-        whole = Scale(*self._whole(), LEFT, self.width() - 2 * LEFT)
-        top, high = 20 * z, 12 * z
+        overview = Scale(*self._whole(), LEFT, self.width() - 2 * LEFT)
+        top, height = 20 * z, 12 * z
         end = 0.0
         p.setFont(mono(11))
         for start, stop, name in view.files:
-            left, right = whole.x(start), whole.x(stop)
-            width = max(1.0, right - left - (2 if right - left > 6 else 0))
-            p.fillRect(QRectF(left, top, width, high), C("sunken"))
-            written = whole.x(min(stop, max(start, view.wrote)))
-            p.fillRect(QRectF(left, top, max(0.0, min(written - left, width)), high), C("posLog", 0.7))
-            wide = QFontMetrics(p.font()).horizontalAdvance(name)
-            if left >= end and left + wide < self.width():
+            left_x, right_x = overview.x(start), overview.x(stop)
+            width = max(1.0, right_x - left_x - (2 if right_x - left_x > 6 else 0))
+            p.fillRect(QRectF(left_x, top, width, height), C("sunken"))
+            written = overview.x(min(stop, max(start, view.wrote)))
+            p.fillRect(QRectF(left_x, top, max(0.0, min(written - left_x, width)), height), C("posLog", 0.7))
+            text_width = QFontMetrics(p.font()).horizontalAdvance(name)
+            if left_x >= end and left_x + text_width < self.width():
                 p.setPen(C("text3"))
-                p.drawText(QRectF(left, 2 * z, wide + 4, 16 * z), Qt.AlignmentFlag.AlignVCenter, name)
-                end = left + wide + 12
-        for one in view.broken:
-            left = whole.x(one.start)
-            broken_box(p, QRectF(left, top, max(2.0, whole.x(one.end) - left - 1), high), one.kind)
+                p.drawText(QRectF(left_x, 2 * z, text_width + 4, 16 * z), Qt.AlignmentFlag.AlignVCenter, name)
+                end = left_x + text_width + 12
+        for stretch in view.broken:
+            left_x = overview.x(stretch.start)
+            broken_box(p, QRectF(left_x, top, max(2.0, overview.x(stretch.end) - left_x - 1), height), stretch.kind)
         for offset, kind in view.pins:
-            x = whole.x(offset)
+            x = overview.x(offset)
             p.setPen(QPen(C(kind), 2))
-            p.drawLine(QPointF(x, top - 3), QPointF(x, top + high + 3))
-        x = whole.x(view.minimum)
+            p.drawLine(QPointF(x, top - 3), QPointF(x, top + height + 3))
+        x = overview.x(view.minimum)
         p.setPen(QPen(C("posMin"), 2))
         p.drawLine(QPointF(x, top - 2), QPointF(x, top + 18 * z))
         p.setFont(ui(11, 600))
@@ -312,10 +313,10 @@ class Ruler(QWidget):
 
     def _paint_wedge(self, p: QPainter, y: float) -> None:
         z = scale()
-        whole = Scale(*self._whole(), LEFT, self.width() - 2 * LEFT)
-        low, high = self.lens()
-        left = whole.x(low)
-        lens = QRectF(left - 2, 17 * z, max(12.0, whole.x(high) - left + 4), 18 * z)
+        overview = Scale(*self._whole(), LEFT, self.width() - 2 * LEFT)
+        lens_start, lens_end = self.lens()
+        left_x = overview.x(lens_start)
+        lens = QRectF(left_x - 2, 17 * z, max(12.0, overview.x(lens_end) - left_x + 4), 18 * z)
         if lens.right() > self.width() - 8:
             lens.moveRight(self.width() - 8)
         p.setPen(Qt.PenStyle.NoPen)
@@ -337,63 +338,63 @@ class Ruler(QWidget):
 
     def _paint_bands(self, p: QPainter, y: float) -> None:
         assert self._view is not None
-        to_x, high = self._to_x(), BAND * scale()
-        low, end = self.lens()
-        p.fillRect(QRectF(LEFT, y, self.width() - 2 * LEFT, high), C("sunken"))
-        said: list[tuple[QRectF, QColor, str]] = []
+        to_x, height = self._to_x(), BAND * scale()
+        start, end = self.lens()
+        p.fillRect(QRectF(LEFT, y, self.width() - 2 * LEFT, height), C("sunken"))
+        labels: list[tuple[QRectF, QColor, str]] = []
         for band in self._view.bands:
-            if band.end <= low or band.start >= end or band.end <= band.start:
+            if band.end <= start or band.start >= end or band.end <= band.start:
                 continue
-            left, right = to_x.x(band.start), to_x.x(band.end)
-            box = QRectF(left, y, max(1.0, right - left), high)
+            left_x, right_x = to_x.x(band.start), to_x.x(band.end)
+            box = QRectF(left_x, y, max(1.0, right_x - left_x), height)
             fill = _band_color(band.kind)
             p.fillRect(box, fill)
             if band.kind == "pool":
                 hatch(p, box, "pane", 0.5, 7)
             p.setFont(ui(12, 600))
-            wide = QFontMetrics(p.font()).horizontalAdvance(band.words)
-            holes = [(to_x.x(one.start), to_x.x(one.end)) for one in self._view.broken]
+            text_width = QFontMetrics(p.font()).horizontalAdvance(band.words)
+            holes = [(to_x.x(stretch.start), to_x.x(stretch.end)) for stretch in self._view.broken]
             box = free_part(box, holes)
-            if wide < box.width() - 12:
-                middle = QRectF(box.center().x() - wide / 2 - 4, y, wide + 8, high)
-                said.append((middle, over(fill, C("sunken")), band.words))
-        self._paint_broken(p, y, high)
-        self._paint_file_edges(p, y, high)
-        for box, ground, text in said:  # over the edges of files, which would cut the words
+            if text_width < box.width() - 12:
+                middle = QRectF(box.center().x() - text_width / 2 - 4, y, text_width + 8, height)
+                labels.append((middle, over(fill, C("sunken")), band.words))
+        self._paint_broken(p, y, height)
+        self._paint_file_edges(p, y, height)
+        for box, ground, text in labels:  # after the file edges, which would cut the words
             p.fillRect(box, ground)
             p.setPen(ink(ground))
             p.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
-        step = _tick(end - low)
-        for n in range(-(-low // step), end // step + 1):
+        step = _tick(end - start)
+        for n in range(-(-start // step), end // step + 1):
             x = to_x.x(n * step)
             p.setPen(QPen(C("line"), 1))
-            p.drawLine(QPointF(x, y + high), QPointF(x, y + high + (6 if n % 2 == 0 else 3)))
+            p.drawLine(QPointF(x, y + height), QPointF(x, y + height + (6 if n % 2 == 0 else 3)))
 
-    def _paint_broken(self, p: QPainter, y: float, high: float) -> None:
-        """Nothing of it is on disk: hatched over the bands, with a word where it fits."""
+    def _paint_broken(self, p: QPainter, y: float, height: float) -> None:
+        """Hatch what is missing on disk over the bands, with a word if it fits."""
         assert self._view is not None
         to_x = self._to_x()
-        low, end = self.lens()
-        for one in self._view.broken:
-            if one.end <= low or one.start >= end:
+        start, end = self.lens()
+        for stretch in self._view.broken:
+            if stretch.end <= start or stretch.start >= end:
                 continue
-            left, right = to_x.x(max(low, one.start)), to_x.x(min(end, one.end))
-            box = QRectF(left, y, max(2.0, right - left), high)
-            broken_box(p, box, one.kind)
-            said = one.words.partition(" · ")[0]
+            left_x, right_x = to_x.x(max(start, stretch.start)), to_x.x(min(end, stretch.end))
+            box = QRectF(left_x, y, max(2.0, right_x - left_x), height)
+            broken_box(p, box, stretch.kind)
+            word = stretch.words.partition(" · ")[0]
             p.setFont(ui(12, 600))
-            wide = QFontMetrics(p.font()).horizontalAdvance(said)
-            if wide < box.width() - 20:
-                p.fillRect(QRectF(box.center().x() - wide / 2 - 6, y + 3, wide + 12, high - 6), C("pane"))
-                p.setPen(C("text2" if one.kind == "unread" else "error"))
-                p.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
+            text_width = QFontMetrics(p.font()).horizontalAdvance(word)
+            if text_width < box.width() - 20:
+                p.fillRect(QRectF(box.center().x() - text_width / 2 - 6, y + 3, text_width + 12, height - 6), C("pane"))
+                p.setPen(C("text2" if stretch.kind == "unread" else "error"))
+                p.drawText(box, Qt.AlignmentFlag.AlignCenter, word)
 
-    def _paint_file_edges(self, p: QPainter, y: float, high: float) -> None:
+    def _paint_file_edges(self, p: QPainter, y: float, height: float) -> None:
         assert self._view is not None
-        low, end = self.lens()
+        lens_start, lens_end = self.lens()
         for start, _, _name in self._view.files:
-            if low < start < end:
-                p.fillRect(QRectF(self._to_x().x(start) - 1, y, 2, high), C("pane"))
+            if lens_start < start < lens_end:
+                p.fillRect(QRectF(self._to_x().x(start) - 1, y, 2, height), C("pane"))
 
     def _paint_gaps(self, p: QPainter, y: float) -> None:
         assert self._view is not None
@@ -404,28 +405,28 @@ class Ruler(QWidget):
             level = y - 12 * z if above else y + (BAND + 17) * z
             shown = [gap for gap in self._view.gaps if gap.above == above and gap.end > gap.start]
             gaps = [(to_x.x(gap.start), to_x.x(gap.end), gap) for gap in shown]
-            said = [g.short if g.short and right - left < SMALL_GAP else g.words for left, right, g in gaps]
-            wishes = [(g[0], g[1], float(measure.horizontalAdvance(s))) for g, s in zip(gaps, said, strict=True)]
-            for left, right, _ in wishes:
-                if right - left >= SMALL_GAP:
-                    _double_arrow(p, left + 3, right - 3, level)
+            texts = [g.short if g.short and end_x - start_x < SMALL_GAP else g.words for start_x, end_x, g in gaps]
+            wishes = [(g[0], g[1], float(measure.horizontalAdvance(s))) for g, s in zip(gaps, texts, strict=True)]
+            for start_x, end_x, _ in wishes:
+                if end_x - start_x >= SMALL_GAP:
+                    _double_arrow(p, start_x + 3, end_x - 3, level)
             places = place_words(wishes, 4, self.width() - 4)
-            for text, wish, at in zip(said, wishes, places, strict=True):
-                box = QRectF(at, level - 9 * z, wish[2] + 4, 18 * z)
+            for text, wish, text_x in zip(texts, wishes, places, strict=True):
+                box = QRectF(text_x, level - 9 * z, wish[2] + 4, 18 * z)
                 if inside_gap(*wish):
                     p.fillRect(box.adjusted(-6, 0, 2, 0), C("pane"))
                 p.setPen(C("text"))
                 p.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
 
     def _placed(self, *, above: bool) -> list[tuple[RulerFlag, FlagWish, FlagPlace]]:
-        """The flags of one side inside the lens, equal ones of a family shared, with their places."""
+        """The flags of one side inside the lens with their places. Equal flags of one family are merged."""
         if self._view is None:
             return []
-        low, high = self.lens()
-        own = [f for f in self._view.flags if f.above == above and low <= f.offset <= high]
+        lens_start, lens_end = self.lens()
+        flags = [f for f in self._view.flags if f.above == above and lens_start <= f.offset <= lens_end]
         shared = []
         for timed in (False, True):
-            family = [f for f in own if bool(f.note) == timed]
+            family = [f for f in flags if bool(f.note) == timed]
             notes = {f.offset: f.note for f in family}
             shared += [
                 RulerFlag(name, offset, role, above, notes[offset])
@@ -438,7 +439,7 @@ class Ruler(QWidget):
     def _paint_flags(self, p: QPainter, y: float, *, above: bool) -> None:
         assert self._view is not None
         chosen = self._view.flags[self._flag].offset if 0 <= self._flag < len(self._view.flags) else None
-        for flag, wish, place in sorted(self._placed(above=above), key=lambda one: -one[2].level):
+        for flag, wish, place in sorted(self._placed(above=above), key=lambda placed: -placed[2].level):
             self._paint_flag(p, flag, wish, place, y, framed=flag.offset == chosen)
 
     def _wish(self, flag: RulerFlag) -> FlagWish:
@@ -450,13 +451,13 @@ class Ruler(QWidget):
     def _paint_flag(
         self, p: QPainter, flag: RulerFlag, wish: FlagWish, place: FlagPlace, y: float, *, framed: bool
     ) -> None:
-        z, high, color = scale(), BAND * scale(), C(flag.role)
+        z, height, color = scale(), BAND * scale(), C(flag.role)
         x = wish.x
-        top = y - (54 + 20 * place.level) * z if flag.above else y + high + (34 + 20 * place.level) * z
-        edge = y - 5 if flag.above else y + high + 5
+        top = y - (54 + 20 * place.level) * z if flag.above else y + height + (34 + 20 * place.level) * z
+        edge = y - 5 if flag.above else y + height + 5
         p.setPen(QPen(color, 2))
         p.drawLine(QPointF(x, top + 9 * z), QPointF(x, edge))
-        tip, foot = (y, y - 7) if flag.above else (y + high, y + high + 7)
+        tip, foot = (y, y - 7) if flag.above else (y + height, y + height + 7)
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(color)
         p.drawPolygon(QPolygonF([QPointF(x - 5, foot), QPointF(x + 5, foot), QPointF(x, tip)]))
@@ -473,11 +474,11 @@ class Ruler(QWidget):
         p.drawText(box.adjusted(0, 0, -7, 0), right, _figures(flag))
 
     def _paint_foot(self, p: QPainter) -> None:
-        low, high = self.lens()
+        lens_start, lens_end = self.lens()
         words = tr(
             "{span} shown · one tick {tick} · wheel zooms, F fits",
-            span=size_text(high - low),
-            tick=size_text(_tick(high - low)),
+            span=size_text(lens_end - lens_start),
+            tick=size_text(_tick(lens_end - lens_start)),
         )
         p.setFont(ui(11))
         p.setPen(C("text3"))
@@ -492,7 +493,7 @@ def _band_color(kind: str) -> QColor:
 
 
 def _tick(span: int) -> int:
-    """The step between ticks: a power of two that leaves at most 24 of them."""
+    """The step between ticks: a power of two that gives at most 24 of them."""
     return next((step for step in _TICKS if span // step <= 24), _TICKS[-1])
 
 
@@ -500,9 +501,9 @@ def _figures(flag: RulerFlag) -> str:
     return f"{flag.offset:,}" + (f"  {flag.note}" if flag.note else "")
 
 
-def _double_arrow(p: QPainter, left: float, right: float, y: float) -> None:
+def _double_arrow(p: QPainter, start_x: float, end_x: float, y: float) -> None:
     p.setPen(QPen(C("text2"), 1.2))
     p.setBrush(Qt.BrushStyle.NoBrush)
-    p.drawLine(QPointF(left, y), QPointF(right, y))
-    for x, way in ((left, 1), (right, -1)):
-        p.drawPolyline([QPointF(x + 5 * way, y - 4), QPointF(x, y), QPointF(x + 5 * way, y + 4)])
+    p.drawLine(QPointF(start_x, y), QPointF(end_x, y))
+    for x, direction in ((start_x, 1), (end_x, -1)):
+        p.drawPolyline([QPointF(x + 5 * direction, y - 4), QPointF(x, y), QPointF(x + 5 * direction, y + 4)])

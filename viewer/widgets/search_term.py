@@ -1,7 +1,7 @@
-"""What is looked for in bytes: text, hex, a regular expression, or a number; no Qt.
+"""A search term for bytes: text, hex, a regular expression, or a number; no Qt.
 
-Text ignores the case of Latin letters unless told otherwise. Hex may hold ``??`` for any byte. A number is a value or a
-range, ``42``, ``0x2A``, ``10..20``, and is looked for in the numeric fields of units.
+Text ignores the case of Latin letters by default. Hex may contain ``??`` for any byte. A number is a value or a
+range, ``42``, ``0x2A``, ``10..20``; it is searched in the numeric fields of units.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Span = tuple[int, int]
 _DIGITS = r"\s*(-?(?:0[xX][0-9A-Fa-f]+|[0-9][0-9_,]*))\s*"
 _NUMBER = re.compile(_DIGITS + r"(?:(?:\.\.|…|–)" + _DIGITS + ")?")
 LARGEST = 4096
-"""Bytes that one occurrence of an expression may have: more would be the rest of the file."""
+"""Maximum bytes of one occurrence of an expression: more would be the rest of the file."""
 
 
 class NotSought(ValueError):
-    """The text cannot be looked for; says what was expected and found."""
+    """The term is invalid. The message says what was expected and found."""
 
 
 @dataclass(frozen=True)
 class Sought:
-    """``text`` as typed, how it is meant, and where else than in stored bytes: ``bodies`` unpacked ones."""
+    """A search term: ``text`` as typed, its kind and its options. ``bodies`` also searches unpacked bodies."""
 
     kind: Kind
     text: str
@@ -34,7 +34,7 @@ class Sought:
     bodies: bool = True
 
     def check(self) -> None:
-        """Raise :class:`NotSought` where it cannot be looked for."""
+        """Raise :class:`NotSought` if the term is invalid."""
         if not self.text.strip() and self.kind != "text":
             from viewer.look.assets import tr
 
@@ -43,19 +43,19 @@ class Sought:
 
     @cached_property
     def range(self) -> tuple[int, int]:
-        """Lowest and highest number that counts."""
-        found = _NUMBER.fullmatch(self.text)
-        if found is None:
+        """Lowest and highest number that matches."""
+        match = _NUMBER.fullmatch(self.text)
+        if match is None:
             from viewer.look.assets import tr
 
             raise NotSought(tr("Expected a number or a range like 10..20, found {text}", text=self.text))
-        low = _number(found[1])
-        high = _number(found[2]) if found[2] else low
-        if high < low:
+        lowest = _number(match[1])
+        highest = _number(match[2]) if match[2] else lowest
+        if highest < lowest:
             from viewer.look.assets import tr
 
             raise NotSought(tr("The range {text} ends before it begins", text=self.text))
-        return low, high
+        return lowest, highest
 
     @cached_property
     def _needle(self) -> bytes | re.Pattern[bytes]:
@@ -69,46 +69,46 @@ class Sought:
         try:
             if self.kind == "hex":
                 return re.compile(_hex_pattern(self.text), re.DOTALL)
-            made = re.compile(self.text.encode(), re.DOTALL | (0 if self.case else re.IGNORECASE))
+            pattern = re.compile(self.text.encode(), re.DOTALL | (0 if self.case else re.IGNORECASE))
         except re.error as error:
             from viewer.look.assets import tr
 
             raise NotSought(tr("No regular expression: {error}", error=str(error))) from error
-        if made.match(b""):
+        if pattern.match(b""):
             from viewer.look.assets import tr
 
             raise NotSought(tr("This expression is found between any two bytes"))
-        return made
+        return pattern
 
     def find(self, data: bytes, start: int = 0) -> Span | None:
-        """The first occurrence in ``data`` from ``start`` on; numbers are in no bytes."""
+        """The first occurrence in ``data`` from ``start`` on. Numbers never occur in bytes."""
         if self.kind == "number":
             return None
         needle = self._needle
         if isinstance(needle, bytes):
-            at = (data if self.case else data.lower()).find(needle, start)
-            return None if at < 0 else (at, at + len(needle))
-        found = needle.search(data, start)
-        return None if found is None else (found.start(), min(found.end(), found.start() + LARGEST))
+            index = (data if self.case else data.lower()).find(needle, start)
+            return None if index < 0 else (index, index + len(needle))
+        match = needle.search(data, start)
+        return None if match is None else (match.start(), min(match.end(), match.start() + LARGEST))
 
     def folded(self, data: bytes) -> tuple[bytes, Sought]:
-        """``data`` and what to look for in it once the case of Latin letters is gone from both, where it may."""
+        """``data`` and this term, both in lower case unless case matters."""
         if self.case or self.kind != "text":
             return data, self
         letters = self.text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
         return data.lower(), Sought("text", letters, True, self.bodies)
 
-    def find_all(self, data: bytes, most: int = 64) -> list[Span]:
-        """The first ``most`` occurrences, none overlapping."""
+    def find_all(self, data: bytes, max_count: int = 64) -> list[Span]:
+        """The first ``max_count`` occurrences, without overlaps."""
         if self.kind == "number":
             return []
         hay, exact = self.folded(data)
-        found: list[Span] = []
-        at = 0
-        while len(found) < most and (span := exact.find(hay, at)) is not None:
-            found.append(span)
-            at = max(span[1], span[0] + 1)
-        return found
+        spans: list[Span] = []
+        position = 0
+        while len(spans) < max_count and (span := exact.find(hay, position)) is not None:
+            spans.append(span)
+            position = max(span[1], span[0] + 1)
+        return spans
 
 
 def _hex_pattern(text: str) -> bytes:

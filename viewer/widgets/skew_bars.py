@@ -1,4 +1,4 @@
-"""How evenly the queues of a topic are fed: one bar a queue, a line at the mean."""
+"""Bars that show how evenly the messages of a topic spread over its queues, with a line at the mean."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TALL = 56
 
 
 class SkewBars(MarkCanvas):
-    """Bars of messages (or whatever is counted) by queue."""
+    """Bars of messages (or of another count) by queue."""
 
     link_of: Callable[[str, int], object] | None = None
     """The place of a queue of a topic."""
@@ -29,7 +29,9 @@ class SkewBars(MarkCanvas):
         self._topic = self._role = ""
 
     def show_bars(self, bars: Sequence[tuple[str, int]], topic: str = "", role: str = "") -> None:
-        """(number, count) of each queue of ``topic``, in their order, in its colour or in that of ``role``."""
+        """Show (number, count) of each queue of ``topic`` in this order, in the topic's colour or in that of
+        ``role``.
+        """
         self._bars, self._topic, self._role = tuple(bars), topic, role
         self.setAccessibleDescription(skew_words([count for _, count in bars]))
         self.setVisible(len(self._bars) > 1)
@@ -44,32 +46,39 @@ class SkewBars(MarkCanvas):
         p.fillRect(event.rect(), C("pane"))
         if not self._bars:
             return
-        most = max(*(count for _, count in self._bars), 1)
+        highest = max(*(count for _, count in self._bars), 1)
         base, room = self.height() - px(15), self.height() - px(19)
-        wide = self.width() / len(self._bars)
+        bar_width = self.width() / len(self._bars)
         color = C(self._role) if self._role else colours_of(self).color(self._topic) or C("text3")
         color.setAlphaF(0.62)
         p.setFont(mono(11))
         metrics = QFontMetrics(p.font())
-        step = max(1, -(-metrics.horizontalAdvance("888") // max(int(wide), 1)))
-        for at, (name, count) in enumerate(self._bars):
-            high = room * count / most
-            p.fillRect(QRectF(at * wide, base - high, max(wide - min(3, wide / 4), 0.5), high), color)
-            if at % step == 0:
+        step = max(1, -(-metrics.horizontalAdvance("888") // max(int(bar_width), 1)))
+        for index, (name, count) in enumerate(self._bars):
+            height = room * count / highest
+            p.fillRect(
+                QRectF(index * bar_width, base - height, max(bar_width - min(3, bar_width / 4), 0.5), height), color
+            )
+            if index % step == 0:
                 p.setPen(C("text3"))
-                p.drawText(QRectF(at * wide, base, wide * step, px(15)), Qt.AlignmentFlag.AlignVCenter, name)
+                p.drawText(
+                    QRectF(index * bar_width, base, bar_width * step, px(15)), Qt.AlignmentFlag.AlignVCenter, name
+                )
         mean = sum(count for _, count in self._bars) / len(self._bars)
-        y = base - room * mean / most
+        y = base - room * mean / highest
         p.setPen(QPen(C("text2"), 1, Qt.PenStyle.DashLine))
         p.drawLine(0, round(y), self.width(), round(y))
         self.paint_framed(p)
 
     def marks(self) -> Boxes:
-        """A queue a bar, as wide as its share and as tall as all."""
-        wide = self.width() / max(len(self._bars), 1)
+        """The bar of each queue, at full height."""
+        bar_width = self.width() / max(len(self._bars), 1)
         return [
-            (QRectF(at * wide, 1, wide, self.height() - 2), self._mark(name, f"{_queue(name)}: {number(count)}"))
-            for at, (name, count) in enumerate(self._bars)
+            (
+                QRectF(index * bar_width, 1, bar_width, self.height() - 2),
+                self._mark(name, f"{_queue(name)}: {number(count)}"),
+            )
+            for index, (name, count) in enumerate(self._bars)
         ]
 
     def _mark(self, name: str, words: str) -> Mark:
@@ -78,8 +87,8 @@ class SkewBars(MarkCanvas):
 
     def words_under(self, point: QPointF) -> str:
         """The queue and its count."""
-        found = self.mark_at(point)
-        return found[0].words if found is not None else ""
+        mark_and_place = self.mark_at(point)
+        return mark_and_place[0].words if mark_and_place is not None else ""
 
 
 def _queue(name: str) -> str:
@@ -87,11 +96,11 @@ def _queue(name: str) -> str:
 
 
 def skew_words(counts: Sequence[int]) -> str:
-    """How far the fullest and the emptiest are from the mean, in a sentence."""
+    """Say in a sentence how far the fullest and the emptiest queue are from the mean."""
     mean = sum(counts) / len(counts) if counts else 0
     if len(counts) < 2 or mean <= 0:
         return ""
-    high, low = max(counts) / mean, min(counts) / mean
-    if high <= 1.1 and low >= 0.9:
-        return tr("evenly fed: {low:.2f} to {high:.2f} × the mean", low=low, high=high)
-    return tr("unevenly fed: {low:.2f} to {high:.2f} × the mean", low=low, high=high)
+    highest, lowest = max(counts) / mean, min(counts) / mean
+    if highest <= 1.1 and lowest >= 0.9:
+        return tr("evenly fed: {low:.2f} to {high:.2f} × the mean", low=lowest, high=highest)
+    return tr("unevenly fed: {low:.2f} to {high:.2f} × the mean", low=lowest, high=highest)

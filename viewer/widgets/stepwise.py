@@ -1,5 +1,6 @@
-"""Work of the loop's thread in steps, a step a turn: between two of them keys are answered and other events come in.
-Work that is slow is done elsewhere, through a runner that a pane gives its widgets.
+"""Work of the event loop's thread in steps, one step a turn, so that keys and other events are handled in between.
+
+Slow work runs elsewhere, through the runner that a pane gives to its widgets.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ Step = Callable[[], object]
 
 
 class Turns(QObject):
-    """Does steps one after the other; what is new takes the place of what waits."""
+    """Runs steps one after the other. New steps replace the waiting ones."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -23,11 +24,11 @@ class Turns(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether steps wait."""
+        """Return whether steps are waiting."""
         return bool(self._waiting)
 
     def take(self, steps: Sequence[Step], *, spread: bool = True) -> None:
-        """Do ``steps``, the first now and each other at a turn of its own, or all of them now."""
+        """Run ``steps``: the first now and each other in its own turn, or all of them now."""
         self._waiting = list(steps)
         if spread:
             self._next.start()
@@ -36,7 +37,7 @@ class Turns(QObject):
         self.finish()
 
     def finish(self) -> None:
-        """Do at once what waits."""
+        """Run all waiting steps now."""
         while self._waiting:
             self._one()
 
@@ -49,7 +50,9 @@ class Turns(QObject):
 
 
 class Runner(Protocol):
-    """Runs ``work`` where the loop does not wait for it, then ``done`` with its result or ``failed`` with its error."""
+    """Runs ``work`` where the event loop does not wait for it, then calls ``done`` with its result or ``failed``
+    with its error.
+    """
 
     def __call__(
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
@@ -57,7 +60,7 @@ class Runner(Protocol):
 
 
 def run_here(work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
-    """The runner for what is in memory: at once."""
+    """A runner for data in memory: it runs at once."""
     try:
         result = work()
     except (OSError, ValueError) as error:

@@ -26,7 +26,9 @@ ValueRole = int(Qt.ItemDataRole.UserRole) + 1
 
 @dataclass(eq=False)
 class Node:
-    """One line. ``name`` is stable between two surveys; ``place`` is what a click leads to, None for headings."""
+    """A line of the tree. ``name`` is stable between two surveys; ``place`` is where a click leads, None for
+    headings.
+    """
 
     name: str
     text: str
@@ -44,14 +46,14 @@ class Node:
     row: int = 0
 
     def add(self, child: Node) -> Node:
-        """Put ``child`` last."""
+        """Append ``child``."""
         child.parent, child.row = self, len(self.children)
         self.children.append(child)
         return child
 
 
 class StoreTree(QAbstractItemModel):
-    """The nodes under one root, one column."""
+    """A tree model of the nodes under one root, with one column."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -60,7 +62,7 @@ class StoreTree(QAbstractItemModel):
         self._marked: tuple[dict[str, str], tuple[str, ...]] | None = None
 
     def set_nodes(self, nodes: Iterable[Node]) -> bool:
-        """Show these nodes; False where the same lines stand there with other words, and nothing was built anew."""
+        """Show these nodes. Returns False if the lines are the same and only their words have changed."""
         nodes = list(nodes)
         if self._renewed(nodes):
             return False
@@ -75,30 +77,37 @@ class StoreTree(QAbstractItemModel):
         return True
 
     def _renewed(self, nodes: list[Node]) -> bool:
-        """Put the words of ``nodes`` into the lines that are there, where they are the same lines."""
+        """Copy the words of ``nodes`` into the existing lines, if the lines are the same."""
         top = Node("", "", children=nodes)
-        held, new = list(walk(self.root)), list(walk(top))
-        if not held or [(one.name, len(one.children)) for one in held] != [(o.name, len(o.children)) for o in new]:
+        old_nodes, new_nodes = list(walk(self.root)), list(walk(top))
+        if not old_nodes or [(old_node.name, len(old_node.children)) for old_node in old_nodes] != [
+            (node.name, len(node.children)) for node in new_nodes
+        ]:
             return False
-        for one, other in zip(held, new, strict=True):
-            shown = (one.text, one.badge, one.value)
-            one.text, one.badge, one.value = other.text, other.badge, other.value
-            one.place, one.strong, one.dim, one.own_mark = other.place, other.strong, other.dim, other.own_mark
-            if shown != (one.text, one.badge, one.value):
-                index = self.createIndex(one.row, 0, one)
+        for old_node, new_node in zip(old_nodes, new_nodes, strict=True):
+            shown = (old_node.text, old_node.badge, old_node.value)
+            old_node.text, old_node.badge, old_node.value = new_node.text, new_node.badge, new_node.value
+            old_node.place, old_node.strong, old_node.dim, old_node.own_mark = (
+                new_node.place,
+                new_node.strong,
+                new_node.dim,
+                new_node.own_mark,
+            )
+            if shown != (old_node.text, old_node.badge, old_node.value):
+                index = self.createIndex(old_node.row, 0, old_node)
                 self.dataChanged.emit(index, index)
         return True
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
-        """Node name → worst severity found in it; marks climb to the root's children."""
-        asked = dict(marks), tuple(node.own_mark for node in self._by_name.values())
-        if asked == self._marked:
+        """Set the worst severity by node name. Marks climb to the root's children."""
+        marked = dict(marks), tuple(node.own_mark for node in self._by_name.values())
+        if marked == self._marked:
             return
-        self._marked = asked
+        self._marked = marked
         self.layoutAboutToBeChanged.emit()
         for node in self._by_name.values():
-            found = marks.get(node.name, "")
-            node.mark = max(found, node.own_mark, key=lambda kind: RANK.get(kind, 0))
+            severity = marks.get(node.name, "")
+            node.mark = max(severity, node.own_mark, key=lambda kind: RANK.get(kind, 0))
         for top in self.root.children:
             self._climb(top)
         self.layoutChanged.emit()
@@ -112,19 +121,19 @@ class StoreTree(QAbstractItemModel):
 
     def node(self, index: Index) -> Node:
         """The node at ``index``; the root for an invalid one."""
-        found = index.internalPointer() if index.isValid() else None
-        return found if isinstance(found, Node) else self.root
+        node = index.internalPointer() if index.isValid() else None
+        return node if isinstance(node, Node) else self.root
 
     def index_of(self, name: str) -> QModelIndex:
-        """Where the node of that name stands; invalid where there is none."""
+        """The index of the node with that name; invalid if there is none."""
         node = self._by_name.get(name)
         return self.createIndex(node.row, 0, node) if node is not None else QModelIndex()
 
     def find(self, name: str) -> Node | None:
-        """The node of that name."""
+        """The node with that name."""
         return self._by_name.get(name)
 
-    # ---- Qt's questions ----------------------------------------------------------------------------------------------
+    # ---- Qt model ----------------------------------------------------------------------------------------------------
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008 (Qt's signature)
         """The index of a child."""
@@ -143,7 +152,6 @@ class StoreTree(QAbstractItemModel):
         return len(self.node(parent).children)
 
     def columnCount(self, _parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """One."""
         return 1
 
     def data(self, index: Index, role: int = 0) -> Any:
@@ -170,7 +178,7 @@ class StoreTree(QAbstractItemModel):
 
 
 def walk(node: Node) -> Iterable[Node]:
-    """Every node below ``node``."""
+    """Yield every node below ``node``."""
     for child in node.children:
         yield child
         yield from walk(child)
@@ -195,12 +203,12 @@ def _spoken(mark: str) -> str:
 def store_nodes(
     survey: Any, places: Any, is_system: Any, order: Sequence[str] = (), counted: Mapping[str, int] | None = None
 ) -> list[Node]:
-    """The tree of a survey; ``places`` is the module that makes places, ``is_system`` tells RocketMQ's own topics.
-    Topics stand by their bytes, those of ``order`` as they stand there. A log without queues has those that its units
-    tell, ``counted`` by bytes.
+    """Build the tree of a survey. ``places`` is the module that makes places; ``is_system`` returns whether a topic
+    is RocketMQ's own. Topics are sorted by bytes; those in ``order`` keep that order. A log without queues has
+    the topics of its units, ``counted`` by bytes.
     """
-    held = size(survey.log_bytes) if survey.log_bytes or survey.all_readable else NOT_KNOWN
-    nodes = [Node("log", tr("Commit log"), held, "log", place=places.log(), strong=True)]
+    log_size = size(survey.log_bytes) if survey.log_bytes or survey.all_readable else NOT_KNOWN
+    nodes = [Node("log", tr("Commit log"), log_size, "log", place=places.log(), strong=True)]
     if survey.kind != "store":
         return [*nodes, *_counted_nodes(counted or {}, places)]
     if survey.unqueued and (counted or survey.log_bytes):
@@ -219,8 +227,10 @@ def store_nodes(
             config.add(Node(f"config/{name}", name, "", dim=True, place=places.Place("config", name=name)))
         nodes.append(config)
     if survey.has_checkpoint:
-        when = clock(survey.checkpoint)[:8] if survey.checkpoint else tr("empty") if survey.all_readable else NOT_KNOWN
-        nodes.append(Node("checkpoint", "checkpoint", when, "file", place=places.Place("checkpoint")))
+        checkpoint_time = (
+            clock(survey.checkpoint)[:8] if survey.checkpoint else tr("empty") if survey.all_readable else NOT_KNOWN
+        )
+        nodes.append(Node("checkpoint", "checkpoint", checkpoint_time, "file", place=places.Place("checkpoint")))
     if survey.abort:
         running = survey.lock == "held"
         nodes.append(
@@ -236,27 +246,27 @@ def _topics_heading(badge: str, places: Any) -> Node:
 
 
 def _counted_nodes(counted: Mapping[str, int], places: Any) -> list[Node]:
-    """The topics of a log without queues, the largest first; each leads to its units."""
+    """The nodes of the topics of a log without queues, the largest first. Each leads to its units."""
     if not counted:
         return []
-    from engine.query import quote  # only where a log by itself has topics
+    from engine.query import quote  # needed only for a log without queues
 
     top = Node("topics", tr("Topics"), number(len(counted)), "queue", strong=True)
-    for name, held in sorted(counted.items(), key=lambda one: (-one[1], one[0])):
-        where = places.Place("filter", name=f"topic = {quote(name)}", part="only")
-        top.add(Node(f"topic/{name}", plain(name), size(held), topic=name, place=where, value=held))
+    for name, topic_bytes in sorted(counted.items(), key=lambda item: (-item[1], item[0])):
+        place = places.Place("filter", name=f"topic = {quote(name)}", part="only")
+        top.add(Node(f"topic/{name}", plain(name), size(topic_bytes), topic=name, place=place, value=topic_bytes))
     return [top]
 
 
 def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str]) -> Node:
     top = _topics_heading(number(len(survey.topics)), places)
-    own = sorted((t for t in survey.topics if not is_system(t.name)), key=lambda t: (-t.bytes, t.name))
-    if len(own) > 1:
+    user_topics = sorted((t for t in survey.topics if not is_system(t.name)), key=lambda t: (-t.bytes, t.name))
+    if len(user_topics) > 1:
         top.text = tr("Topics, by bytes")
-    if {topic.name for topic in own} == set(order):  # lines do not change places while a store grows
-        own.sort(key=lambda topic: order.index(topic.name))
+    if {topic.name for topic in user_topics} == set(order):  # keep the order while a store grows
+        user_topics.sort(key=lambda topic: order.index(topic.name))
     system = [t for t in survey.topics if is_system(t.name)]
-    for topic in own:
+    for topic in user_topics:
         top.add(_topic_node(topic, places))
     if system:
         group = top.add(Node("system", tr("System topics"), number(len(system)), dim=True))
@@ -275,17 +285,17 @@ def _topic_node(topic: Any, places: Any) -> Node:
         place=places.queue(topic.name),
         value=topic.count,
     )
-    for one in topic.queues:
-        count = NOT_KNOWN if one.note else number(one.count)
+    for queue in topic.queues:
+        count = NOT_KNOWN if queue.note else number(queue.count)
         node.add(
             Node(
-                f"queue/{topic.name}/{one.queue_id}",
-                tr("Queue {number}", number=one.queue_id),
+                f"queue/{topic.name}/{queue.queue_id}",
+                tr("Queue {number}", number=queue.queue_id),
                 count,
-                place=places.queue(topic.name, one.queue_id),
+                place=places.queue(topic.name, queue.queue_id),
                 dim=True,
-                value=one.count,
-                own_mark="unread" if one.unread else "error" if one.note else "",
+                value=queue.count,
+                own_mark="unread" if queue.unread else "error" if queue.note else "",
             )
         )
     return node
@@ -311,18 +321,26 @@ def _index_nodes(survey: Any, places: Any) -> Node:
 
 
 def node_of_file(path: str) -> str:
-    """Name of the node that a file belongs to, by its path relative to the store: where a finding's mark is set."""
+    """Return the name of the node for a file, by its path relative to the store. A finding's mark is set on that
+    node.
+    """
     parts = [part for part in path.split("/") if part]
-    for number_, part in enumerate(parts):
-        rest = parts[number_ + 1 :]
+    for index, part in enumerate(parts):
+        parts_below = parts[index + 1 :]
         if part == "commitlog":
             return "log"
         if part in {"consumequeue", "consumequeue_ext", "batchconsumequeue"}:
-            return f"queue/{rest[0]}/{rest[1]}" if len(rest) >= 2 else f"topic/{rest[0]}" if rest else "topics"
+            return (
+                f"queue/{parts_below[0]}/{parts_below[1]}"
+                if len(parts_below) >= 2
+                else f"topic/{parts_below[0]}"
+                if parts_below
+                else "topics"
+            )
         if part == "index":
-            return f"index/{rest[0]}" if rest else "index"
+            return f"index/{parts_below[0]}" if parts_below else "index"
         if part == "config":
-            return f"config/{rest[0].removesuffix('.bak')}" if rest else "config"
-        if part in {"checkpoint", "abort"} and not rest:
+            return f"config/{parts_below[0].removesuffix('.bak')}" if parts_below else "config"
+        if part in {"checkpoint", "abort"} and not parts_below:
             return part
     return ""

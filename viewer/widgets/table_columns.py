@@ -1,11 +1,12 @@
-"""The columns of one table on the screen: widths from what is in sight, folds, drags, order, and what is remembered.
+"""The columns of one table on the screen: widths from the visible values, folds, drags, order, and what is
+remembered.
 
-A source is measured as it comes (at least 200 rows around the first in sight), later rows as they come on the screen:
-until another source comes widths only grow, so that nothing jumps while somebody scrolls.
+A new source is measured at once (at least 200 rows around the first in sight), later rows when they come on the
+screen. Until the source changes, widths only grow, so that nothing jumps while the user scrolls.
 
-Where room is short bodies give way first, then sentences, then names that are long, then heads that are longer than
-what stands below them, then all names down to where two of them could not be told apart; numbers, offsets, times and
-states never do: then the table scrolls sideways.
+If there is too little room, columns are shortened in this order: bodies, sentences, long names, titles that are
+longer than their values, then all names as far as no two of them look alike. Numbers, offsets, times and states
+are never shortened: then the table scrolls sideways.
 """
 
 from __future__ import annotations
@@ -25,21 +26,19 @@ from viewer.widgets.record_table import RecordTable
 from viewer.widgets.row_painter import RowPainter
 
 NARROW = 1100
-"""Width in px at 100 % below which slim columns leave."""
+"""Width in px at 100 % below which slim columns are hidden."""
 HALF = 620
-"""The same of columns that leave where a window has half a screen."""
+"""The same for columns that are hidden when a window has half a screen."""
 SHORT_NAME = 160
-"""Px at 100 % that a name keeps beside heads and a sentence that runs over the rest of a row, where it can be told from
-others at that.
-"""
+"""Px at 100 % that a name keeps beside titles and the sentence of a row, if it still differs from other names then."""
 MOST_LINES = 6
-"""Of a row; what is longer is in the tool tip."""
+"""Maximum text lines of a row. Longer texts are in the tool tip."""
 NAMES = 400
-"""Different names a column that are kept to tell whether shortened ones would look alike."""
+"""Names kept for each column to find out whether shortened names would look alike."""
 
 
 class _Seen:
-    """What is known of one column: the widest value in sight, whether there is any, and its names."""
+    """The measurements of one column: its widest visible value, whether there is any, and its names."""
 
     __slots__ = ("any", "names", "width")
 
@@ -49,14 +48,14 @@ class _Seen:
 
 
 class SizedTable(QTableView):
-    """A table whose columns are sized by what it shows."""
+    """A table whose columns are sized by its content."""
 
     table: RecordTable
     painter: RowPainter
 
     @property
     def kind(self) -> RecordKind:
-        """The columns that are shown, and what is said of their rows."""
+        """The kind of its rows."""
         return self.table.kind
 
     @abstractmethod
@@ -65,30 +64,32 @@ class SizedTable(QTableView):
 
     @abstractmethod
     def bar_width(self) -> int:
-        """Px of the right edge that the long bar covers."""
+        """Width in px that the long scroll bar covers at the right edge."""
 
     @abstractmethod
     def columns_moved(self) -> None:
-        """Columns have other places or widths."""
+        """React to new places or widths of columns."""
 
     @abstractmethod
     def set_lines(self, lines: int) -> None:
-        """Rows of this many lines."""
+        """Set the number of text lines of each row."""
 
 
 class TableColumns(QObject):
-    """Sizes the columns of a :class:`SizedTable`; ``changed()`` as a person did something that is to be remembered."""
+    """Sizes the columns of a :class:`SizedTable`. ``changed()`` is emitted when the user changed something that is
+    to be remembered.
+    """
 
     changed = Signal()
     made = Signal()
-    """Other columns are wanted: the names are ``kept.added``."""
+    """The user adds or removes columns; the added names are in ``kept.added``."""
 
     def __init__(self, view: SizedTable) -> None:
         super().__init__(view)
         self._view = view
         self.kept = KeptColumns()
         self.remembered = False
-        """Whether somebody keeps what a person does here."""
+        """A window remembers the user's changes to these columns."""
         self._seen: list[_Seen] = []
         self._rows_seen = False
         self._known: set[int] = set()
@@ -105,31 +106,31 @@ class TableColumns(QObject):
     # ---- measuring ---------------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Other rows or columns come, or other fonts: nothing is known of them."""
+        """Drop all measurements, because rows, columns or fonts change."""
         self._seen = [_Seen() for _ in self._view.kind.columns]
         self._rows_seen = False
         self._known = set()
         self._words = {}
 
     def rows_came(self, top: int) -> None:
-        """Measure the rows around number ``top``: of a new source at least 200, later those on the screen."""
+        """Measure the rows around number ``top``: at least 200 of a new source, later those on the screen."""
         count, visible = len(self._view.table.rows), self._view.visible_rows() + 1
         if not count:
             return
         span = visible if self._rows_seen else max(visible, IN_SIGHT)
-        first = max(0, min(top, count - span))
-        self.look(first, min(count, first + span))
+        start_row = max(0, min(top, count - span))
+        self.look(start_row, min(count, start_row + span))
 
-    def look(self, first: int, last: int) -> None:
-        """Measure rows ``first`` to ``last`` (excluded); columns open or widen where they must."""
+    def look(self, start_row: int, end_row: int) -> None:
+        """Measure rows ``start_row`` to ``end_row`` (excluded). Columns open or widen where they must."""
         fresh, self._rows_seen = not self._rows_seen, True
-        rows = self._view.table.rows[first:last]
-        known, self._known = self._known, {id(row) for row in rows}
-        if self._measure([n for n, row in enumerate(rows, first) if id(row) not in known]) or fresh:
+        rows = self._view.table.rows[start_row:end_row]
+        measured, self._known = self._known, {id(row) for row in rows}
+        if self._measure([n for n, row in enumerate(rows, start_row) if id(row) not in measured]) or fresh:
             self.fit()
 
     def row_changed(self, number: int) -> None:
-        """Measure a row that says something else than before."""
+        """Measure a row whose record has changed."""
         if self._rows_seen and self._measure([number]):
             self.fit()
 
@@ -141,25 +142,25 @@ class TableColumns(QObject):
         names = {n for n, (column, _) in columns if rank_of(column) == NAME}
         for number in numbers:
             look = table.look(number)
-            until = look.words_from if look is not None and look.words else len(columns)
+            end_section = look.words_from if look is not None and look.words else len(columns)
             row, texts = table.rows[number], table.texts(number)
             if look is not None and look.words:
                 width = painter.words_width(look)
-                if width > self._words.get(until, 0):
-                    self._words[until], grew = width, True
-            for n, (column, seen) in columns[:until]:
+                if width > self._words.get(end_section, 0):
+                    self._words[end_section], grew = width, True
+            for n, (column, measured) in columns[:end_section]:
                 text = texts[n]
-                if not text or text in seen.names:
+                if not text or text in measured.names:
                     continue
                 width = painter.cell_width(column, row, text)
-                if width > seen.width or not seen.any:
-                    seen.width, seen.any, grew = max(width, seen.width), True, True
-                if n in names and len(seen.names) < NAMES:
-                    seen.names.add(text)
+                if width > measured.width or not measured.any:
+                    measured.width, measured.any, grew = max(width, measured.width), True, True
+                if n in names and len(measured.names) < NAMES:
+                    measured.names.add(text)
         return grew
 
     def _head_width(self, section: int) -> int:
-        """As the style draws it, with the arrow where the column is sorted by."""
+        """Width of the title, with the arrow if the table is sorted by the column."""
         table, folded = self._view.table, self._view.table.folded
         table.folded = frozenset()
         try:
@@ -168,39 +169,39 @@ class TableColumns(QObject):
             table.folded = folded
 
     def _full(self, section: int) -> int:
-        """Px for the head and all values in sight; before rows have come, what the column says itself."""
+        """Width in px for the title and all visible values; before rows have come, the column's declared width."""
         column = self._view.kind.columns[section]
-        told = round(column.width * scale())
+        declared_width = round(column.width * scale())
         if not self._rows_seen:
-            return max(told, self._head_width(section))
+            return max(declared_width, self._head_width(section))
         if not column.title:
-            return told
-        seen = self._seen[section]
-        return max(self._head_width(section), seen.width) if seen.any else round(FOLDED * scale())
+            return declared_width
+        measured = self._seen[section]
+        return max(self._head_width(section), measured.width) if measured.any else round(FOLDED * scale())
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
     def fit(self) -> None:
-        """Give every column its width; what is left goes to the last one that holds words."""
+        """Give every column its width. The remaining room goes to the last column with words."""
         view, z = self._view, scale()
         if len(self._seen) != len(view.kind.columns):
             self.forget()
         room, columns = view.viewport().width() - view.bar_width(), view.kind.columns
-        narrow, half = (view.viewport().width() < wide * z for wide in (NARROW, HALF))
-        shown = [n for n, one in enumerate(columns) if not ((one.slim and narrow) or (one.leaves and half))]
+        narrow, half = (view.viewport().width() < limit * z for limit in (NARROW, HALF))
+        shown = [n for n, column in enumerate(columns) if not ((column.slim and narrow) or (column.leaves and half))]
         shown = [n for n in shown if not (columns[n].hides and self._is_folded(n))]
         widths = self._widths(shown, room)
         spare = room - sum(widths.values())
-        last = self._last_of_words(shown)
-        if spare > 0 and last is not None:
-            widths[last] += spare
+        last_section = self._last_of_words(shown)
+        if spare > 0 and last_section is not None:
+            widths[last_section] += spare
         if shown:
             widths[self._rightmost(shown)] += view.bar_width()
         self._apply(widths)
         view.set_lines(self._lines(widths))
 
     def _lines(self, widths: dict[int, int]) -> int:
-        """Lines that a row needs so that no wrapped text is cut, of those that are held."""
+        """Number of text lines that a row needs so that no wrapped text is cut."""
         view, lines = self._view, 1
         wrapped = [(n, column) for n, column in enumerate(view.kind.columns) if column.wrap and n in widths]
         for n, column in wrapped:
@@ -211,15 +212,17 @@ class TableColumns(QObject):
         return min(lines, MOST_LINES)
 
     def _widths(self, shown: list[int], room: int) -> dict[int, int]:
-        """Heads and names give way last: only then is it looked up how far names can and still be told apart."""
+        """Titles and names are shortened last. Only then is it computed how short names can be without looking
+        alike.
+        """
         needs = [self._need(n) for n in shown]
         widths = fitted([self._before_names_are_compared(need) for need in needs], room)
         if sum(widths) > room:
             needs = [self._kept_apart(n, need) for n, need in zip(shown, needs, strict=True)]
             widths = fitted(needs, room)
-        found = dict(zip(shown, widths, strict=True))
-        self._give_to_words(found, room)
-        return found
+        by_section = dict(zip(shown, widths, strict=True))
+        self._give_to_words(by_section, room)
+        return by_section
 
     def _before_names_are_compared(self, need: Need) -> Need:
         if need.rank == WHOLE:
@@ -227,27 +230,29 @@ class TableColumns(QObject):
         return replace(need, least=max(need.least, min(need.full, need.easy))) if need.rank == NAME else need
 
     def _give_to_words(self, widths: dict[int, int], room: int) -> None:
-        """Sentences of whole rows get what long names in front of them can spare; else they are cut at their end."""
-        for first, wanted in self._words.items():
-            behind = [n for n in self._visual(list(widths)) if n >= first]
-            missing = wanted - sum(widths[n] for n in behind) - max(0, room - sum(widths.values()))
-            for n in widths if behind and missing > 0 else ():
-                if n < first and rank_of(self._view.kind.columns[n]) == NAME:
-                    given = max(0, min(missing, widths[n] - round(SHORT_NAME * scale())))
-                    widths[n] -= given
-                    widths[behind[-1]] += given
-                    missing -= given
+        """Give sentences of whole rows the room that long names before them can spare. Else they are cut at their
+        end.
+        """
+        for words_section, words_width in self._words.items():
+            later_sections = [n for n in self._visual(list(widths)) if n >= words_section]
+            missing_px = words_width - sum(widths[n] for n in later_sections) - max(0, room - sum(widths.values()))
+            for n in widths if later_sections and missing_px > 0 else ():
+                if n < words_section and rank_of(self._view.kind.columns[n]) == NAME:
+                    moved_px = max(0, min(missing_px, widths[n] - round(SHORT_NAME * scale())))
+                    widths[n] -= moved_px
+                    widths[later_sections[-1]] += moved_px
+                    missing_px -= moved_px
 
     def _need(self, section: int) -> Need:
         z, column = scale(), self._view.kind.columns[section]
-        own = self.kept.widths.get(column_id(column))
-        if own is not None:
-            return Need(round(own * z), round(own * z), WHOLE)
-        full, rank, seen = self._full(section), rank_of(column), self._seen[section]
+        kept_width = self.kept.widths.get(column_id(column))
+        if kept_width is not None:
+            return Need(round(kept_width * z), round(kept_width * z), WHOLE)
+        full, rank, measured = self._full(section), rank_of(column), self._seen[section]
         least = round(LEAST[rank] * z)
-        if not seen.any:
+        if not measured.any:
             return Need(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
-        least = max(seen.width, least) if rank == WHOLE else min(seen.width, least)
+        least = max(measured.width, least) if rank == WHOLE else min(measured.width, least)
         return Need(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
 
     def _kept_apart(self, section: int, need: Need) -> Need:
@@ -266,7 +271,7 @@ class TableColumns(QObject):
         return self._visual(shown)[-1]
 
     def _last_of_words(self, shown: list[int]) -> int | None:
-        """The last column that words can run on in; None where behind it stand only figures and states."""
+        """The last open column, if it holds words; None if it holds figures or states."""
         for n in reversed(self._visual(shown)):
             column = self._view.kind.columns[n]
             if self._is_folded(n) or column_id(column) in self.kept.widths:
@@ -276,8 +281,8 @@ class TableColumns(QObject):
 
     def _is_folded(self, section: int) -> bool:
         column = self._view.kind.columns[section]
-        own = column_id(column) in self.kept.widths
-        return self._rows_seen and bool(column.title) and not self._seen[section].any and not own
+        has_kept_width = column_id(column) in self.kept.widths
+        return self._rows_seen and bool(column.title) and not self._seen[section].any and not has_kept_width
 
     def _apply(self, widths: dict[int, int]) -> None:
         head, table = self._view.horizontalHeader(), self._view.table
@@ -299,64 +304,64 @@ class TableColumns(QObject):
             head.viewport().update()
             self._view.columns_moved()
 
-    # ---- what a person does ------------------------------------------------------------------------------------------
+    # ---- changes by the user -----------------------------------------------------------------------------------------
 
     def ask_keeper(self) -> None:
-        """Be kept by the nearest window around the table that keeps columns: tables of dialogs are, too."""
-        one = self._view.parentWidget()
-        while one is not None and not self.remembered:
-            keep = getattr(one, "keep_columns", None)
+        """Register with the nearest window around the table that keeps columns. Tables of dialogs do so too."""
+        window = self._view.parentWidget()
+        while window is not None and not self.remembered:
+            keep = getattr(window, "keep_columns", None)
             if keep is not None:
                 keep(self._view)
-            one = one.parentWidget()
+            window = window.parentWidget()
 
     def take(self, value: object) -> None:
-        """Columns as they were left."""
-        before, self.kept = self.kept.added, kept_columns(value)
-        if before != self.kept.added:
+        """Restore the columns as they were left."""
+        old_added, self.kept = self.kept.added, kept_columns(value)
+        if old_added != self.kept.added:
             self.made.emit()
         self.reorder()
         self.fit()
 
     def add(self, name: str) -> None:
-        """A column of the field ``name``, from now on."""
+        """Add a column of the field ``name``."""
         if name not in self.kept.added:
             self.kept.added.append(name)
             self.made.emit()
             self.changed.emit()
 
     def remove(self, name: str) -> None:
-        """Without the column of ``name`` that somebody added."""
-        self.kept.added = [one for one in self.kept.added if one != name]
+        """Remove the column ``name`` that the user added."""
+        self.kept.added = [other_name for other_name in self.kept.added if other_name != name]
         self.kept.widths.pop(name, None)
-        self.kept.order = [one for one in self.kept.order if one != name]
+        self.kept.order = [other_name for other_name in self.kept.order if other_name != name]
         self.made.emit()
         self.changed.emit()
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of the field."""
+        """Return whether the field has a column."""
         return self._section(name) is not None
 
     def reorder(self) -> None:
-        """Put the columns in the order that was kept; those it does not know stay where they are."""
+        """Put the columns into the remembered order. Columns that are not in it stay where they are."""
         head = self._view.horizontalHeader()
-        known = [n for name in self.kept.order if (n := self._section(name)) is not None]
-        if not known:
+        sections = [n for name in self.kept.order if (n := self._section(name)) is not None]
+        if not sections:
             return
-        places = sorted(head.visualIndex(n) for n in known)
+        places = sorted(head.visualIndex(n) for n in sections)
         self._fitting = True
         try:
-            for n, place in zip(known, places, strict=True):
+            for n, place in zip(sections, places, strict=True):
                 head.moveSection(head.visualIndex(n), place)
         finally:
             self._fitting = False
         self._view.columns_moved()
 
     def _section(self, name: str) -> int | None:
-        return next((n for n, one in enumerate(self._view.kind.columns) if name and column_id(one) == name), None)
+        return next((n for n, column in enumerate(self._view.kind.columns) if name and column_id(column) == name), None)
 
     def reset(self) -> None:
-        """Back to the columns, widths and order of the first day."""
+        """Restore the original columns, widths and order."""
         head = self._view.horizontalHeader()
         added, self.kept = self.kept.added, KeptColumns()
         if added:
@@ -372,13 +377,15 @@ class TableColumns(QObject):
         self.changed.emit()
 
     def whole_width(self, section: int) -> int:
-        """Px at which the head and all values on the screen and measured before are shown whole."""
+        """Width in px that shows the title and all measured values completely."""
         top = self._view.verticalScrollBar().value()
         self._measure(range(top, min(top + self._view.visible_rows() + 1, len(self._view.table.rows))))
         return max(self._head_width(section), self._seen[section].width, round(FOLDED * scale()))
 
     def fit_one(self, section: int) -> None:
-        """As wide as its head and all values in sight, and from now on that wide: what a double click does too."""
+        """Make the column as wide as its title and all visible values, and keep that width. A double click does the
+        same.
+        """
         self._view.resizeColumnToContents(section)
         self.fit()
 
@@ -389,7 +396,7 @@ class TableColumns(QObject):
             self.changed.emit()
 
     def _resized(self, section: int, _old: int, new: int) -> None:
-        """A drag of an edge; the others stay where they are until the button is let go."""
+        """Keep the width of a dragged column. The other columns stay until the button is released."""
         if self._fitting or not 0 <= section < len(self._view.kind.columns):
             return
         self._dragging = True
@@ -407,7 +414,7 @@ class TableColumns(QObject):
         self._view.columns_moved()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The end of a drag: now the others take what is left."""
+        """Fit the other columns at the end of a drag."""
         if event.type() == QEvent.Type.MouseButtonRelease and self._dragging:
             self._dragging = False
             self.fit()
@@ -415,14 +422,14 @@ class TableColumns(QObject):
 
     # ---- the head's menu ---------------------------------------------------------------------------------------------
 
-    def _open_menu(self, at: QPoint) -> None:
+    def _open_menu(self, position: QPoint) -> None:
         head = self._view.horizontalHeader()
-        menu = self.menu(head.logicalIndexAt(at))
+        menu = self.menu(head.logicalIndexAt(position))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(head.viewport().mapToGlobal(at))
+        menu.popup(head.viewport().mapToGlobal(position))
 
     def menu(self, section: int) -> QMenu:
-        """What can be done with the column under the pointer and with all of them."""
+        """The menu for the column under the pointer and for all columns."""
         menu = QMenu(self._view)
         menu.setObjectName("columns.menu")
         columns = self._view.kind.columns
@@ -436,19 +443,19 @@ class TableColumns(QObject):
 
 
 FOLDED = 24
-"""Px at 100 % of a column that has no value in sight."""
+"""Width in px at 100 % of a column without a visible value."""
 IN_SIGHT = 200
-"""Rows that are measured as a source comes; later ones as they come on the screen."""
+"""Rows that are measured when a source is new. Later rows are measured when they come on the screen."""
 BODY, SENTENCE, NAME, WHOLE = range(4)
-"""What a column is; of WHOLE ones only the heads give way."""
+"""The ranks of columns. Of WHOLE columns only the titles are shortened."""
 LONG_NAME = 220
-"""Px at 100 % down to which a name gives way before it is looked up how far it can and still be told apart."""
+"""Px at 100 % to which a name shrinks before it is computed how short it can be without looking like another."""
 LEAST = {BODY: 72, SENTENCE: 88, NAME: 64, WHOLE: 68}
-"""Px at 100 % below which no column of a rank goes, unless its values are shorter; short heads stay whole."""
+"""Minimum px at 100 % of the columns of a rank, unless their values are shorter. Short titles stay complete."""
 
 
 def rank_of(column: Column) -> int:
-    """When the column gives way."""
+    """Return in which turn the column is shortened."""
     if not column.key or column.right or column.elide == "never" or column.paint in {"chip", "letters"}:
         return WHOLE
     if column.slim:
@@ -457,14 +464,14 @@ def rank_of(column: Column) -> int:
 
 
 def column_id(column: Column) -> str:
-    """What names a column of a table between starts; "" for the gutter."""
+    """The name by which a column is remembered; "" for the gutter."""
     return column.key or column.title
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a column wants: ``full`` px for its head and all values in sight; it gives way down to ``least`` px, a name
-    down to ``easy`` px before heads do.
+    """The width that a column needs: ``full`` px for its title and all visible values. It shrinks to ``least`` px; a
+    name shrinks to ``easy`` px before titles do.
     """
 
     full: int
@@ -474,7 +481,7 @@ class Need:
 
 
 def fitted(needs: Sequence[Need], room: int) -> list[int]:
-    """The widths in the order of ``needs``; they are more than ``room`` together where nobody can give way any more."""
+    """The widths in the order of ``needs``. Their sum is more than ``room`` if no column can shrink further."""
     widths = [need.full for need in needs]
     long_names = [replace(need, least=max(need.least, need.easy)) for need in needs]
     for rank, floors in ((BODY, needs), (SENTENCE, needs), (NAME, long_names), (WHOLE, needs), (NAME, needs)):
@@ -485,24 +492,24 @@ def fitted(needs: Sequence[Need], room: int) -> list[int]:
     return widths
 
 
-def _lower(widths: list[int], those: list[int], needs: Sequence[Need], missing: int) -> None:
-    """Take ``missing`` px from ``those``, from the widest first: a short column stays whole beside a long one."""
-    target = sum(widths[n] for n in those) - missing
+def _lower(widths: list[int], sections: list[int], needs: Sequence[Need], missing: int) -> None:
+    """Take ``missing`` px from ``sections``, from the widest first. A short column stays complete beside a long one."""
+    target = sum(widths[n] for n in sections) - missing
 
-    def at(level: int) -> list[int]:
-        return [max(min(needs[n].least, widths[n]), min(widths[n], level)) for n in those]
+    def capped(level: int) -> list[int]:
+        return [max(min(needs[n].least, widths[n]), min(widths[n], level)) for n in sections]
 
-    low, high = 0, max((widths[n] for n in those), default=0)
-    while low < high:
-        level = (low + high + 1) // 2
-        low, high = (level, high) if sum(at(level)) <= target else (low, level - 1)
-    for n, width in zip(those, at(low), strict=True):
+    lower, upper = 0, max((widths[n] for n in sections), default=0)
+    while lower < upper:
+        level = (lower + upper + 1) // 2
+        lower, upper = (level, upper) if sum(capped(level)) <= target else (lower, level - 1)
+    for n, width in zip(sections, capped(lower), strict=True):
         widths[n] = width
 
 
 def apart(names: Iterable[str], full: int, least: int, shorten: Callable[[str, int], str], step: int = 8) -> int:
-    """The smallest width from ``least`` on at which no two different ``names`` look alike once ``shorten`` (text, px)
-    has cut them; ``full`` where every smaller one makes some equal.
+    """The smallest width from ``least`` on at which no two different ``names`` look alike after ``shorten`` (text,
+    px); ``full`` if there is none.
     """
     different = set(names)
     for width in range(least, full, step):
@@ -513,24 +520,24 @@ def apart(names: Iterable[str], full: int, least: int, shorten: Callable[[str, i
 
 @dataclass
 class KeptColumns:
-    """What a person did to the columns of one table: dragged widths in px at 100 %, the order, fields added."""
+    """The user's changes to the columns of one table: dragged widths in px at 100 %, the order, added fields."""
 
     widths: dict[str, int] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
 
     def record(self) -> dict[str, Any]:
-        """For the settings; empty where nothing was done."""
+        """The changes as JSON for the settings; empty without changes."""
         parts = {"widths": self.widths, "order": self.order, "added": self.added}
         return {name: part for name, part in parts.items() if part}
 
 
 def kept_columns(value: object) -> KeptColumns:
-    """The reverse of :meth:`KeptColumns.record`; what is no such thing counts as nothing done."""
-    found = value if isinstance(value, dict) else {}
-    widths, order, added = (found.get(name) for name in ("widths", "order", "added"))
+    """Read what :meth:`KeptColumns.record` wrote; anything else counts as no changes."""
+    settings = value if isinstance(value, dict) else {}
+    widths, order, added = (settings.get(part) for part in ("widths", "order", "added"))
     return KeptColumns(
         {k: v for k, v in widths.items() if isinstance(v, int) and 16 <= v <= 4000} if isinstance(widths, dict) else {},
-        [one for one in order if isinstance(one, str)] if isinstance(order, list) else [],
-        [one for one in added if isinstance(one, str)] if isinstance(added, list) else [],
+        [name for name in order if isinstance(name, str)] if isinstance(order, list) else [],
+        [name for name in added if isinstance(name, str)] if isinstance(added, list) else [],
     )

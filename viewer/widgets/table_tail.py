@@ -1,4 +1,4 @@
-"""The end of a table whose source grows: it stays in view until the user scrolls up or takes a row; new rows glow."""
+"""Keep the end of a growing table in view until the user scrolls up or chooses a row. New rows glow."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ DOWNWARDS = (Qt.Key.Key_Down, Qt.Key.Key_PageDown, Qt.Key.Key_End)
 
 
 def at_end_of(view: RecordView) -> bool:
-    """Whether the last row that the table holds, and that of its source, is on the screen."""
+    """Return whether the last row that the table holds is on the screen, and still belongs to its source."""
     rows, source = view.table.rows, view.source
     if not rows:
         return True
-    seen = view.verticalScrollBar().value() + view.visible_rows() >= len(rows)
-    return seen and source.behind(rows[-1]) >= source.start
+    on_screen = view.verticalScrollBar().value() + view.visible_rows() >= len(rows)
+    return on_screen and source.behind(rows[-1]) >= source.start
 
 
 def shows_last_row(view: RecordView) -> bool:
-    """Whether the newest row of the source is on the screen."""
+    """Return whether the newest row of the source is on the screen."""
     rows = view.table.rows
     return at_end_of(view) and (not rows or view.source.behind(rows[-1]) >= view.source.end)
 
 
 class TableTail(QObject):
-    """Keeps the end of one table in view. ``following()`` says whether the user wants that; where the user scrolls up
-    or takes a row, ``left()`` is called once; where the user scrolls down to the end again, ``reached()``.
+    """Keeps the end of one table in view. ``following()`` returns whether the user wants that. ``on_left()`` is
+    called once when the user scrolls up or chooses a row, ``on_reached()`` when the user scrolls to the end
+    again.
     """
 
     def __init__(
         self,
         view: RecordView,
         following: Callable[[], bool],
-        left: Callable[[], None],
-        reached: Callable[[], None] = lambda: None,
+        on_left: Callable[[], None],
+        on_reached: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(view)
-        self._view, self._following, self._left, self._reached = view, following, left, reached
+        self._view, self._following, self._left, self._reached = view, following, on_left, on_reached
         self._end: int | None = None
         self._glowing = False
         self.flooded = False
-        """Whether most of what is on the screen is newer than the last look."""
+        """Most rows on the screen are newer than the last look."""
         view.filled.connect(self._filled)
         view.bar.placed.connect(lambda _position: self._placed())
         view.bar.stepped.connect(lambda _kind, sign: self._moved() if sign < 0 else self._went_down())
@@ -53,11 +54,13 @@ class TableTail(QObject):
         view.viewport().installEventFilter(self)
 
     def forget(self) -> None:
-        """Other rows are shown."""
+        """Forget the old end, because other rows are shown."""
         self._end = None
 
     def take(self, *, reread: bool = True) -> None:
-        """The source has grown: show what is new where its end is looked at; without ``reread`` somebody does that."""
+        """Show new rows after the source has grown, if its end is on the screen. Without ``reread`` the caller reads
+        them.
+        """
         view = self._view
         source = view.source
         self._end = source.end if self._end is None else self._end
@@ -72,7 +75,7 @@ class TableTail(QObject):
             view.show_extent()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """The hand goes up or down, by the wheel or by a key, or takes a row, which the next ones would push away."""
+        """Stop following when the user scrolls up or chooses a row, which new rows would push away."""
         if (isinstance(event, QWheelEvent) and event.angleDelta().y() > 0) or (
             isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in UPWARDS
         ):
@@ -95,18 +98,18 @@ class TableTail(QObject):
         self._went_down()
 
     def _went_down(self) -> None:
-        """The hand goes down: once that is done, the end may be in sight again."""
+        """Check after the scroll whether the end is on the screen again."""
         if not self._following():
             QTimer.singleShot(0, self, lambda: self._reached() if shows_last_row(self._view) else None)
 
     def _moved(self) -> None:
-        """A hand that goes up where there is something above leaves the end."""
+        """Stop following if there are rows above the screen."""
         if self._following() and len(self._view.table.rows) > self._view.visible_rows():
             self._left()
 
     def _filled(self) -> None:
-        """New rows are there: they glow. While following the last one is in sight, and a chosen row that the table
-        does not hold any more is let go: detail and bytes would tell of what nobody can find there.
+        """Let new rows glow. While following, keep the last row in view and clear the choice of a row that is no
+        longer held: the details would describe a row that is gone.
         """
         view = self._view
         if self._following():
@@ -117,14 +120,14 @@ class TableTail(QObject):
         if not self._glowing:
             return
         self._glowing = False
-        source, before = view.source, self._end
+        source, previous_end = view.source, self._end
         rows = view.table.rows
         if rows:
-            self._end = max(before or 0, min(source.behind(rows[-1]), source.end))
-        if before is None:
+            self._end = max(previous_end or 0, min(source.behind(rows[-1]), source.end))
+        if previous_end is None:
             return
-        new = [position for row in rows if before <= (position := source.position(row)) < source.end]
-        self.flooded = len(new) > view.visible_rows() // 2
+        new_positions = [position for row in rows if previous_end <= (position := source.position(row)) < source.end]
+        self.flooded = len(new_positions) > view.visible_rows() // 2
         if not self.flooded:
-            for position in new:
+            for position in new_positions:
                 view.glow.add(position)

@@ -1,4 +1,4 @@
-"""The strip under live plots: record, pause, replay, and a slider over all the time that is held."""
+"""The strip below live plots: record, pause, replay, and a slider over the recorded time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Tick:
 
 
 class TimeTrack(QWidget):
-    """The slider itself: times are ms. ``moved(ms)`` by the hand, arrows (a second), Page keys (ten), Home and End."""
+    """The slider; times are in ms. Emits ``moved(ms)`` on a drag, arrow keys (a second), Page keys (ten), Home and
+    End.
+    """
 
     moved = Signal(object)
 
@@ -47,18 +49,18 @@ class TimeTrack(QWidget):
 
     @property
     def at(self) -> int:
-        """The time that is chosen."""
+        """The chosen time."""
         return self._at
 
-    def show_time(self, span: tuple[int, int], at: int, ticks: Sequence[Tick]) -> None:
-        """Draw the span that is held, the time that is shown in it, and marks."""
-        self._span, self._at, self._ticks = span, min(max(at, span[0]), span[1]), tuple(ticks)
+    def show_time(self, span: tuple[int, int], time_ms: int, ticks: Sequence[Tick]) -> None:
+        """Draw the recorded span, the chosen time in it, and marks."""
+        self._span, self._at, self._ticks = span, min(max(time_ms, span[0]), span[1]), tuple(ticks)
         self.setAccessibleDescription(clock(self._at))
         self.update()
 
     def _x(self, time: int) -> float:
-        low, high = self._span
-        return EDGE + (self.width() - 2 * EDGE) * (time - low) / max(1, high - low)
+        start, end = self._span
+        return EDGE + (self.width() - 2 * EDGE) * (time - start) / max(1, end - start)
 
     def _move(self, time: float) -> None:
         self.moved.emit(round(min(max(time, self._span[0]), self._span[1])))
@@ -93,17 +95,17 @@ class TimeTrack(QWidget):
         p.setBrush(C("accent", 0.6))
         p.drawRoundedRect(QRectF(EDGE, middle - 3, self.width() - 2 * EDGE, 6), 3, 3)
         p.setFont(ui(11))
-        metrics, free = QFontMetrics(p.font()), 0.0
+        metrics, free_from = QFontMetrics(p.font()), 0.0
         for tick in self._ticks:
             x = self._x(tick.at)
             p.setPen(QPen(C(tick.role), 2))
             p.drawLine(QPointF(x, middle - 7), QPointF(x, middle + 7))
-            wide = metrics.horizontalAdvance(tick.words)
-            left = min(x - 2, self.width() - wide - 2)
-            if left >= free:
+            text_width = metrics.horizontalAdvance(tick.words)
+            text_x = min(x - 2, self.width() - text_width - 2)
+            if text_x >= free_from:
                 p.setPen(C("text2"))
-                p.drawText(QRectF(left, middle + 9, wide + 4, px(16)), tick.words)
-                free = left + wide + 10
+                p.drawText(QRectF(text_x, middle + 9, text_width + 4, px(16)), tick.words)
+                free_from = text_x + text_width + 10
         p.setPen(QPen(C("accent"), 2))
         p.setBrush(C("pane"))
         p.drawEllipse(QPointF(self._x(self._at), middle), 6, 6)
@@ -114,7 +116,9 @@ class TimeTrack(QWidget):
 
 
 class TimeBar(Paper):
-    """Buttons, the time shown, the slider, and the way back to now; the names of its parts begin with the view's."""
+    """Buttons, the chosen time, the slider, and the way back to now. The names of its parts begin with the view's
+    name.
+    """
 
     def __init__(self, view: str) -> None:
         super().__init__("side", ("top",))
@@ -155,6 +159,6 @@ class TimeBar(Paper):
 
     @staticmethod
     def _tool(icon: str, name: str, tip: str, *, checkable: bool = False) -> Tool:
-        made = Tool(icon, tip, checkable=checkable)
-        made.setObjectName(name)
-        return made
+        tool = Tool(icon, tip, checkable=checkable)
+        tool.setObjectName(name)
+        return tool

@@ -1,4 +1,4 @@
-"""What stands before the name of a topic: the bar in its colour, or the mark of the kind of RocketMQ's own topics.
+"""Paint what stands before a topic's name: the bar in its colour, or the mark of its kind for RocketMQ's own topics.
 
 Both stand in a box of one width, so that names align. Nothing here is hollow: a hollow box reads as a missing glyph.
 """
@@ -16,15 +16,17 @@ ROOM = 15
 _SIDE = 9.0
 
 
-def draw_lead(p: QPainter, topic: str, color: QColor | None, left: float, middle: float, zoom: float) -> None:
-    """Draw it with its left edge at ``left``, around the height ``middle``; ``color`` is the topic's own, if any."""
+def draw_lead(p: QPainter, topic: str, color: QColor | None, x: float, middle: float, zoom: float) -> None:
+    """Draw the bar or mark with its left edge at ``x``, around the height ``middle``. ``color`` is the topic's own,
+    if any.
+    """
     kind = kind_of(topic)
     if not kind:
-        p.fillRect(QRectF(left + 2 * zoom, middle - 6 * zoom, 4 * zoom, 12 * zoom), color or C("disabled"))
+        p.fillRect(QRectF(x + 2 * zoom, middle - 6 * zoom, 4 * zoom, 12 * zoom), color or C("disabled"))
         return
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
-    p.translate(left + _SIDE / 2 * zoom, middle)
+    p.translate(x + _SIDE / 2 * zoom, middle)
     p.scale(zoom, zoom)
     p.setPen(QPen(C("text2"), 1.35, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin))
     p.setBrush(Qt.BrushStyle.NoBrush)
@@ -33,7 +35,7 @@ def draw_lead(p: QPainter, topic: str, color: QColor | None, left: float, middle
 
 
 def _draw_kind(p: QPainter, kind: Kind, r: float) -> None:
-    """The mark of a kind around the origin, ``r`` its reach."""
+    """Draw the mark of a kind around the origin, with radius ``r``."""
     box = QRectF(-r, -r, 2 * r, 2 * r)
     if kind == "retry":
         path = QPainterPath(QPointF(-r, r - 0.2))

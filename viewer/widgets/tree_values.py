@@ -1,4 +1,4 @@
-"""Parsed tables as rows: every value by its path, and what differs between two of them. No Qt."""
+"""Parsed tables as rows: every value with its path, and the differences between two tables. No Qt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_VALUES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of a table by its path."""
+    """A value of a table with its path."""
 
     path: str
     value: Any
@@ -21,7 +21,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value that two tables do not share: ``one`` and ``other`` as text, None where a table has no such value."""
+    """A value that differs between two tables: ``one`` and ``other`` as text, None if a table has no such value."""
 
     path: str
     one: str | None
@@ -29,12 +29,12 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """``here``: only the first has it, ``there``: only the second, ``differs``."""
+        """``here``: only the first table has it, ``there``: only the second, ``differs``."""
         return "there" if self.one is None else "here" if self.other is None else "differs"
 
 
 def values(tree: Any, path: str = "", depth: int = 0) -> Iterator[Value]:
-    """Every leaf of a parsed table, in its order, with its path."""
+    """Yield every leaf of a parsed table, in order, with its path."""
     if isinstance(tree, dict) and tree and depth < DEEPEST:
         for key, value in tree.items():
             yield from values(value, f"{path}.{key}" if path else str(key), depth + 1)
@@ -50,13 +50,15 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def changes(one: Any, other: Any, most: int = MOST_VALUES) -> list[Change]:
-    """What differs, in the order of the first table, then what only the second has; at most ``most`` values of each
-    are looked at.
+def changes(table: Any, other_table: Any, max_values: int = MOST_VALUES) -> list[Change]:
+    """Return the differences in the order of the first table, then the values that only the second has. At most
+    ``max_values`` values of each table are compared.
     """
-    mine, theirs = (
-        {value.path: value_text(value.value) for value, _ in zip(values(tree), range(most), strict=False)}
-        for tree in (one, other)
+    texts, other_texts = (
+        {value.path: value_text(value.value) for value, _ in zip(values(tree), range(max_values), strict=False)}
+        for tree in (table, other_table)
     )
-    found = [Change(path, text, theirs.get(path)) for path, text in mine.items() if theirs.get(path) != text]
-    return found + [Change(path, None, text) for path, text in theirs.items() if path not in mine]
+    differences = [
+        Change(path, text, other_texts.get(path)) for path, text in texts.items() if other_texts.get(path) != text
+    ]
+    return differences + [Change(path, None, text) for path, text in other_texts.items() if path not in texts]

@@ -34,12 +34,12 @@ SIDE, TOP, GAP = 12, 8, 3
 HEAD = 24
 LIGHTEST, DARKEST, PLAIN = 0.22, 0.62, 0.36
 SMALLEST = 3.0
-"""Px below which an area is not drawn by itself."""
+"""Minimum px of an area that is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An area and its box; ``head``: its name stands in a strip of its own above what is in it."""
+    """An area and its box. With ``head`` its name stands in its own strip above its children."""
 
     path: Path
     area: Area
@@ -49,7 +49,7 @@ class Placed:
 
 
 class Treemap(Canvas):
-    """``chosen(path)`` as the choice moves, ``followed(path)`` on Enter and double click."""
+    """Emits ``chosen(path)`` as the choice moves, and ``followed(path)`` on Enter and double click."""
 
     chosen = Signal(object)
     followed = Signal(object)
@@ -61,7 +61,7 @@ class Treemap(Canvas):
         self._words = ""
         self._placed: list[Placed] | None = None
         self._order: tuple[str, ...] = ()
-        """The colours in which the ground is drawn."""
+        """The topic colours of the drawn background."""
         self._ground: QPixmap | None = None
         self.menu = MarkMenu(self, self.mark_at)
 
@@ -72,7 +72,7 @@ class Treemap(Canvas):
         return QSize(px(240), px(160))
 
     def show_areas(self, root: Area, words: str = "") -> None:
-        """Draw another account; ``words`` where there is nothing to draw. What is chosen stays where it still is."""
+        """Draw other areas; ``words`` are shown if there are none. The choice stays if its area still exists."""
         self._root, self._words = root, words
         while self._path and find(root, self._path) is None:
             self._path = self._path[:-1]
@@ -80,7 +80,7 @@ class Treemap(Canvas):
         self._tell()
 
     def choose(self, path: Path) -> None:
-        """Frame the area at ``path``; () for none. Says nothing to others."""
+        """Frame the area at ``path``; () for none. Emits nothing."""
         if path != self._path and (not path or find(self._root, path) is not None):
             self._path = path
             self._tell()
@@ -88,45 +88,45 @@ class Treemap(Canvas):
 
     @property
     def path(self) -> Path:
-        """The chosen area's path."""
+        """The path of the chosen area."""
         return self._path
 
     def placed(self) -> list[Placed]:
-        """Every area that is drawn, with its box, outer ones first."""
+        """Every drawn area with its box, outer ones first."""
         if self._placed is None:
             self._placed = list(self._lay_out())
         return self._placed
 
     def at(self, x: float, y: float) -> Placed | None:
-        """The innermost area under a point."""
-        return next((one for one in reversed(self.placed()) if one.box.holds(x, y)), None)
+        """The innermost area under a point, or None."""
+        return next((placed for placed in reversed(self.placed()) if placed.box.holds(x, y)), None)
 
     # ---- laying out --------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> list[Placed]:
         z = scale()
         room = Box(SIDE * z, TOP * z, self.width() - 2 * SIDE * z + GAP, self.height() - 2 * TOP * z + GAP)
-        found: list[Placed] = []
+        placed: list[Placed] = []
         tops = self._root.children
-        for area, box in zip(tops, squarify([one.bytes for one in tops], room), strict=True):
+        for area, box in zip(tops, squarify([child.bytes for child in tops], room), strict=True):
             inside = box.inset(0, 0, GAP, GAP)
             if inside.width < 1 or inside.height < 1:
                 continue
             head = bool(area.children) and inside.height > 60 * z and inside.width > 70 * z
-            found.append(Placed((area.key,), area, inside, head))
+            placed.append(Placed((area.key,), area, inside, head))
             body = inside.inset(0, HEAD * z if head else 0, 0, 0)
             below = area.children
             if min(body.width, body.height) < 4 * SMALLEST:
                 continue
-            for inner, place in zip(below, squarify([one.bytes for one in below], body), strict=True):
-                own = place.inset(1, 1, 1, 1)
-                if min(own.width, own.height) < SMALLEST:
+            for inner, place in zip(below, squarify([child.bytes for child in below], body), strict=True):
+                inner_box = place.inset(1, 1, 1, 1)
+                if min(inner_box.width, inner_box.height) < SMALLEST:
                     continue
-                found.append(Placed((area.key, inner.key), inner, own))
+                placed.append(Placed((area.key, inner.key), inner, inner_box))
                 days = inner.children
-                for day, band in zip(days, bands([one.bytes for one in days], own), strict=True):
-                    found.append(Placed((area.key, inner.key, day.key), day, band, band=True))
-        return found
+                for day, band in zip(days, bands([child.bytes for child in days], inner_box), strict=True):
+                    placed.append(Placed((area.key, inner.key, day.key), day, band, band=True))
+        return placed
 
     # ---- painting ----------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Treemap(Canvas):
             painter.end()
         p = QPainter(self)
         p.drawPixmap(0, 0, self._ground)
-        chosen = next((one for one in self.placed() if one.path == self._path), None)
+        chosen = next((placed for placed in self.placed() if placed.path == self._path), None)
         if chosen is not None:
             p.setPen(QPen(C("accent"), 2.5))
             p.setBrush(Qt.BrushStyle.NoBrush)
@@ -156,60 +156,64 @@ class Treemap(Canvas):
         if not self._root.children:
             p.setFont(ui(12))
             p.setPen(C("text3"))
-            across = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWrapAnywhere
-            p.drawText(self.rect().adjusted(px(24), 0, -px(24), 0), across, self._words)
+            alignment = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWrapAnywhere
+            p.drawText(self.rect().adjusted(px(24), 0, -px(24), 0), alignment, self._words)
             return
         colours = colours_of(self)
-        for one in self.placed():
-            if one.band:
-                p.fillRect(_rect(one.box), _shade(one.area, colours))
-            elif len(one.path) == 1:
-                self._paint_top(p, one)
-            elif not one.area.children:
-                p.fillRect(_rect(one.box), _shade(one.area, colours))
-        filled = {one.path[0] for one in self.placed() if len(one.path) == 2}
-        for one in self.placed():
-            if not one.band and (len(one.path) > 1 or one.head or one.path[0] not in filled):
-                self._paint_name(p, one)  # where there is no room for a head, what is in it has the words
+        for placed in self.placed():
+            if placed.band:
+                p.fillRect(_rect(placed.box), _shade(placed.area, colours))
+            elif len(placed.path) == 1:
+                self._paint_top(p, placed)
+            elif not placed.area.children:
+                p.fillRect(_rect(placed.box), _shade(placed.area, colours))
+        filled = {placed.path[0] for placed in self.placed() if len(placed.path) == 2}
+        for placed in self.placed():
+            if not placed.band and (len(placed.path) > 1 or placed.head or placed.path[0] not in filled):
+                self._paint_name(p, placed)  # without room for a head only the children have names
 
-    def _paint_top(self, p: QPainter, one: Placed) -> None:
-        box = _rect(one.box)
-        color = colours_of(self).color(one.area.topic)
+    def _paint_top(self, p: QPainter, placed: Placed) -> None:
+        box = _rect(placed.box)
+        color = colours_of(self).color(placed.area.topic)
         if color is None:
             p.fillRect(box, C("sunken"))
         else:
             color.setAlphaF(0.20)
             p.fillRect(box, color)
-        if one.area.hatch:
-            if one.area.hatch == "error":
+        if placed.area.hatch:
+            if placed.area.hatch == "error":
                 p.fillRect(box, C("errorFill"))
-            hatch(p, box, one.area.hatch, 1, 8 * scale())
+            hatch(p, box, placed.area.hatch, 1, 8 * scale())
             if box.width() > 60 * scale() and box.height() > 24 * scale():
                 ground = QRectF(box.left() + 3, box.top() + 3, min(box.width() - 6, 150 * scale()), 38 * scale())
-                p.fillRect(ground & box, C("errorFill" if one.area.hatch == "error" else "sunken"))
+                p.fillRect(ground & box, C("errorFill" if placed.area.hatch == "error" else "sunken"))
 
-    def _paint_name(self, p: QPainter, one: Placed) -> None:
-        z, box = scale(), one.box
-        top = len(one.path) == 1
+    def _paint_name(self, p: QPainter, placed: Placed) -> None:
+        z, box = scale(), placed.box
+        top = len(placed.path) == 1
         least = (60, 20) if top else (56, 34)
         if box.width < least[0] * z or box.height < least[1] * z:
             return
-        p.setFont((mono(11) if one.area.code else ui(12, 600)) if top else mono(11) if one.area.code else ui(11))
+        p.setFont((mono(11) if placed.area.code else ui(12, 600)) if top else mono(11) if placed.area.code else ui(11))
         metrics = QFontMetrics(p.font())
-        left = 7 * z if top else 6 * z
-        name = metrics.elidedText(plain(one.area.name), Qt.TextElideMode.ElideMiddle, int(box.width - 2 * left))
+        padding = 7 * z if top else 6 * z
+        name = metrics.elidedText(plain(placed.area.name), Qt.TextElideMode.ElideMiddle, int(box.width - 2 * padding))
         width = metrics.horizontalAdvance(name)
         p.setPen(C("text"))
-        line = 18 * z if top else 15 * z
-        p.drawText(QRectF(box.x + left, box.y + 3 * z, box.width - left, line), Qt.AlignmentFlag.AlignVCenter, name)
+        line_height = 18 * z if top else 15 * z
+        p.drawText(
+            QRectF(box.x + padding, box.y + 3 * z, box.width - padding, line_height),
+            Qt.AlignmentFlag.AlignVCenter,
+            name,
+        )
         p.setFont(mono(11))
-        words = size(one.area.bytes)
-        room = QFontMetrics(p.font()).horizontalAdvance(words)
-        if top and box.width > width + room + 3 * left:
+        words = size(placed.area.bytes)
+        words_width = QFontMetrics(p.font()).horizontalAdvance(words)
+        if top and box.width > width + words_width + 3 * padding:
             p.setPen(C("text2"))
-            place = QRectF(box.x + 2 * left + width, box.y + 3 * z, room + 4, line)
-        elif box.height > (42 if top else 34) * z and box.width > room + left and not one.head:
-            place = QRectF(box.x + left, box.y + 3 * z + line, room + 4, line)
+            place = QRectF(box.x + 2 * padding + width, box.y + 3 * z, words_width + 4, line_height)
+        elif box.height > (42 if top else 34) * z and box.width > words_width + padding and not placed.head:
+            place = QRectF(box.x + padding, box.y + 3 * z + line_height, words_width + 4, line_height)
         else:
             return
         p.drawText(place, Qt.AlignmentFlag.AlignVCenter, words)
@@ -223,21 +227,20 @@ class Treemap(Canvas):
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another room, other boxes."""
         super().resizeEvent(event)
         self._forget()
 
     # ---- pointer and keys --------------------------------------------------------------------------------------------
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        one = self.at(event.position().x(), event.position().y())
-        if event.button() == Qt.MouseButton.LeftButton and one is not None:
-            self._take(one.path[:2])
+        hit = self.at(event.position().x(), event.position().y())
+        if event.button() == Qt.MouseButton.LeftButton and hit is not None:
+            self._take(hit.path[:2])
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        one = self.at(event.position().x(), event.position().y())
-        if event.button() == Qt.MouseButton.LeftButton and one is not None:
-            self._take(one.path[:2])
+        hit = self.at(event.position().x(), event.position().y())
+        if event.button() == Qt.MouseButton.LeftButton and hit is not None:
+            self._take(hit.path[:2])
             self.followed.emit(self._path)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -248,9 +251,9 @@ class Treemap(Canvas):
         elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self._path:
             self.followed.emit(self._path)
         elif key in {Qt.Key.Key_PageDown, Qt.Key.Key_Plus}:
-            at = find(self._root, self._path)
-            if at is not None and at.children:
-                self._take((*self._path, at.children[0].key))
+            area = find(self._root, self._path)
+            if area is not None and area.children:
+                self._take((*self._path, area.children[0].key))
         elif key in {Qt.Key.Key_PageUp, Qt.Key.Key_Minus, Qt.Key.Key_Backspace}:
             self._take(self._path[:-1])
         elif key == Qt.Key.Key_Home and self._root.children:
@@ -259,18 +262,18 @@ class Treemap(Canvas):
             super().keyPressEvent(event)
 
     def _beside(self, right: int, down: int) -> Path:
-        """The nearest area of the same level in a direction; the largest one where nothing is chosen yet."""
-        level = [one for one in self.placed() if len(one.path) == max(len(self._path), 1)]
-        here = next((one for one in level if one.path == self._path), None)
-        if here is None:
+        """The nearest area of the same level in a direction; the largest one if nothing is chosen yet."""
+        level = [placed for placed in self.placed() if len(placed.path) == max(len(self._path), 1)]
+        current = next((placed for placed in level if placed.path == self._path), None)
+        if current is None:
             return level[0].path if level else ()
-        x, y = here.box.middle
-        best, nearest = here.path, float("inf")
-        for one in level:
-            dx, dy = one.box.middle[0] - x, one.box.middle[1] - y
+        x, y = current.box.middle
+        best, nearest = current.path, float("inf")
+        for placed in level:
+            dx, dy = placed.box.middle[0] - x, placed.box.middle[1] - y
             ahead, aside = (dx * right, abs(dy)) if right else (dy * down, abs(dx))
             if ahead > 1 and ahead + 2 * aside < nearest:
-                best, nearest = one.path, ahead + 2 * aside
+                best, nearest = placed.path, ahead + 2 * aside
         return best
 
     def _take(self, path: Path) -> None:
@@ -284,25 +287,24 @@ class Treemap(Canvas):
         self.setAccessibleDescription(self.words_of(self._path) or self._words)
 
     def mark_at(self, point: QPointF | None) -> Found | None:
-        """The area under the point, or the chosen one."""
+        """The mark of the area under the point, or of the chosen area."""
         if point is None:
-            one = next((one for one in self.placed() if one.path == self._path), None)
+            placed = next((placed for placed in self.placed() if placed.path == self._path), None)
         else:
-            one = self.at(point.x(), point.y())
-        if one is None:
+            placed = self.at(point.x(), point.y())
+        if placed is None:
             return None
-        outer = find(self._root, one.path[:1])
-        topic = one.area.topic or (outer.topic if outer is not None else "")
-        mark = area_mark(one.area.target, topic, plain(one.area.name), self.words_of(one.path))
-        return mark, point if point is not None else QPointF(*one.box.middle)
+        outer = find(self._root, placed.path[:1])
+        topic = placed.area.topic or (outer.topic if outer is not None else "")
+        mark = area_mark(placed.area.target, topic, plain(placed.area.name), self.words_of(placed.path))
+        return mark, point if point is not None else QPointF(*placed.box.middle)
 
     def words_under(self, point: QPointF) -> str:
-        """The area in full."""
-        one = self.at(point.x(), point.y())
-        return self.words_of(one.path) if one is not None else ""
+        placed = self.at(point.x(), point.y())
+        return self.words_of(placed.path) if placed is not None else ""
 
     def words_of(self, path: Path) -> str:
-        """What an area is, in full."""
+        """Describe an area completely."""
         names = [area.name for n in range(len(path)) if (area := find(self._root, path[: n + 1])) is not None]
         area = find(self._root, path)
         if not path or area is None:
@@ -323,9 +325,9 @@ def _rect(box: Box) -> QRectF:
 
 
 def _shade(area: Area, colours: TopicColours) -> QColor:
-    """The area's colour: its topic's, the darker the newer."""
-    found = colours.color(area.topic)
-    color = C("text3") if found is None else found
+    """The colour of the area's topic, darker for newer areas."""
+    topic_color = colours.color(area.topic)
+    color = C("text3") if topic_color is None else topic_color
     alpha = PLAIN if area.age is None else LIGHTEST + (DARKEST - LIGHTEST) * area.age
     color.setAlphaF(alpha * (0.6 if dark() else 1.0))
     return color
@@ -340,7 +342,7 @@ class Box(NamedTuple):
     height: float
 
     def inset(self, left: float, top: float, right: float, bottom: float) -> Box:
-        """The box without its margins; never of negative size."""
+        """The box without its margins; its size is never negative."""
         return Box(
             self.x + left, self.y + top, max(self.width - left - right, 0.0), max(self.height - top - bottom, 0.0)
         )
@@ -354,46 +356,47 @@ class Box(NamedTuple):
 
 
 def squarify(sizes: Sequence[float], room: Box) -> list[Box]:
-    """A box for each of ``sizes`` (largest first, none negative), areas in their proportion, as square as may be.
+    """Return a box for each of ``sizes`` (largest first, none negative), with areas in proportion and as square as
+    possible.
 
     Boxes of size 0 are empty and stand in the room's far corner.
     """
-    found: list[Box] = []
-    left = float(sum(sizes))
+    boxes: list[Box] = []
+    remaining = float(sum(sizes))
     number = 0
     while number < len(sizes) and sizes[number] > 0 and room.width > 0 and room.height > 0:
-        end = _row_end(sizes, number, left, room)
+        end = _row_end(sizes, number, remaining, room)
         line = float(sum(sizes[number:end]))
-        share = line / left
+        share = line / remaining
         if room.width >= room.height:
             width, y = room.width * share, room.y
             for size in sizes[number:end]:
                 height = room.height * size / line
-                found.append(Box(room.x, y, width, height))
+                boxes.append(Box(room.x, y, width, height))
                 y += height
             room = Box(room.x + width, room.y, room.width - width, room.height)
         else:
             height, x = room.height * share, room.x
             for size in sizes[number:end]:
                 width = room.width * size / line
-                found.append(Box(x, room.y, width, height))
+                boxes.append(Box(x, room.y, width, height))
                 x += width
             room = Box(room.x, room.y + height, room.width, room.height - height)
-        left -= line
+        remaining -= line
         number = end
     corner = Box(room.x + room.width, room.y + room.height, 0.0, 0.0)
-    return found + [corner] * (len(sizes) - len(found))
+    return boxes + [corner] * (len(sizes) - len(boxes))
 
 
-def _row_end(sizes: Sequence[float], start: int, left: float, room: Box) -> int:
-    """Up to which size a row along the shorter side gets no worse by one more."""
-    area = room.width * room.height / left
-    short = min(room.width, room.height) ** 2
+def _row_end(sizes: Sequence[float], start: int, remaining: float, room: Box) -> int:
+    """Return the end of a row along the shorter side. One more size would make its boxes less square."""
+    area = room.width * room.height / remaining
+    side_squared = min(room.width, room.height) ** 2
     total, largest, best, end = 0.0, sizes[start] * area, float("inf"), start
     while end < len(sizes) and sizes[end] > 0:
-        one = sizes[end] * area
-        total += one
-        worst = max(short * largest / total**2, total**2 / (short * one))
+        tile_area = sizes[end] * area
+        total += tile_area
+        worst = max(side_squared * largest / total**2, total**2 / (side_squared * tile_area))
         if worst > best:
             break
         best = worst
@@ -402,10 +405,10 @@ def _row_end(sizes: Sequence[float], start: int, left: float, room: Box) -> int:
 
 
 def bands(sizes: Sequence[float], room: Box) -> list[Box]:
-    """Boxes one below the other over the whole width, heights in proportion."""
-    total, y, found = float(sum(sizes)) or 1.0, room.y, []
-    for one in sizes:
-        height = room.height * one / total
-        found.append(Box(room.x, y, room.width, height))
+    """Return boxes one below the other over the full width, with heights in proportion."""
+    total, y, boxes = float(sum(sizes)) or 1.0, room.y, []
+    for area_size in sizes:
+        height = room.height * area_size / total
+        boxes.append(Box(room.x, y, room.width, height))
         y += height
-    return found
+    return boxes

@@ -27,7 +27,7 @@ def test_what_differs_in_the_order_of_the_first_then_what_only_the_second_has() 
     assert changes(one, other) == [Change("b.c", "x", "y"), Change("d", "true", None), Change("e[0]", None, "null")]
     assert [one.kind for one in changes(one, other)] == ["differs", "here", "there"]
     assert changes(one, one) == []
-    assert len(changes({str(n): n for n in range(9)}, {}, most=3)) == 4, "the first three, and the empty other"
+    assert len(changes({str(n): n for n in range(9)}, {}, max_values=3)) == 4, "the first three, and the empty other"
 
 
 def test_values_on_one_line() -> None:
