@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """One area of a treemap. ``key`` is unique among its siblings, ``topic`` gives the colour, ``age`` the depth of
+    """An area of a treemap. ``key`` is unique among its siblings, ``topic`` gives the colour, ``age`` the depth of
     the colour (0 old, 1 new).
 
     ``target`` is the place that Enter leads to, or a search that only the store can turn into one; ``hatch`` a colour

@@ -261,7 +261,7 @@ FEW = 5
 
 
 class Elided(Label):
-    """One line of text that is shortened when there is little room, in its middle (names) or at its end (sentences).
+    """A line of text that is shortened when there is little room, in its middle (names) or at its end (sentences).
     The tool tip shows the full text.
     """
 

@@ -24,7 +24,7 @@ MASK = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read the bytes: its type, the value as text ("" when there are too few bytes) and a note."""
+    """A way to read the bytes: its type, the value as text ("" when there are too few bytes) and a note."""
 
     name: str
     value: str

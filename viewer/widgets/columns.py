@@ -50,7 +50,7 @@ class RowLook:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: RocketMQ's field name, the title, and how a cell reads its record.
+    """A column: RocketMQ's field name, the title, and how a cell reads its record.
 
     ``text`` is what is shown and copied, ``value`` the raw Python value. ``jump`` gives the place a cell leads to.
     ``paint`` is ``text``, ``topic`` (a colour bar before the name), ``letters`` (small boxes), or ``chip`` (with
@@ -102,7 +102,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """One kind of row: its columns and looks, and the texts for copying and for screen readers."""
+    """A kind of row: its columns and looks, and the texts for copying and for screen readers."""
 
     name: str
     columns: tuple[Column, ...]

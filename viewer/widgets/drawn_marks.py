@@ -243,7 +243,7 @@ def slot_mark(file: str, slot: int | None, link: object, words: str, field: str 
 
 
 def step_mark(field: str, topic: str, key: str, link: object, value: str, words: str) -> Mark:
-    """One step on the way from a key to its index slot."""
+    """A step on the way from a key to its index slot."""
     command = shlex.join(["storescope", "trace", "STORE", "--", topic, key])
     return Mark(Facts("indexMark", field, link, topic=topic, key=key, command=command), value, words)
 

@@ -19,7 +19,7 @@ all.
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line: ``place`` makes the value a link, ``role`` colours it, ``code`` is False for ordinary words."""
+    """A line: ``place`` makes the value a link, ``role`` colours it, ``code`` is False for ordinary words."""
 
     name: str
     value: str

@@ -56,7 +56,7 @@ NEAR = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Points:
-    """One trace in px of the sheet. ``dress`` is everything else that its picture depends on."""
+    """A trace in px of the sheet. ``dress`` is everything else that its picture depends on."""
 
     dress: tuple[Any, ...]
     xs: Floats

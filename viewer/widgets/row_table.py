@@ -464,6 +464,6 @@ class RowTable(SizedTable):
     def last_row(self) -> None:
         """Choose the very last row."""
 
-    def follow(self, _own: bool = False) -> bool:
+    def follow(self, _in_own_window: bool = False) -> bool:
         """Follow the link of the current cell."""
         return False
