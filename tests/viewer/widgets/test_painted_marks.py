@@ -39,7 +39,7 @@ NO_MARKS = {
     **dict.fromkeys(("Frame", "jump_highlight"), "a hint over the window"),
     "incident_card": "the edge of a card of words",
     "choices": "the arrow of a choice and the tick of a box",
-    "plug": "the colours of the legend",
+    "power_loss_panel": "the colours of the legend",
     "rate_strip": "requests a second; a click goes to their rows, which have the menus",
     "side": "the curve of a minute, and a side column that is folded",
 }
