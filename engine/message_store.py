@@ -242,10 +242,10 @@ class MessageStore:
             self._after_put(result, message)
         if result.status is not _OK:
             self._refused[result.status] += 1
-        took = _nanoseconds() - began
-        self._put_counts[took.bit_length()] += 1
-        if took >= SLOW_NS:
-            self._slow_puts.add(took)
+        elapsed_ns = _nanoseconds() - began
+        self._put_counts[elapsed_ns.bit_length()] += 1
+        if elapsed_ns >= SLOW_NS:
+            self._slow_puts.add(elapsed_ns)
         return result
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
@@ -270,10 +270,10 @@ class MessageStore:
                 results.set_status(PutMessageStatus.FLUSH_DISK_TIMEOUT)
         if not results.ok:
             self._refused.update(result.status for result in results if result.status is not _OK)
-        took = _nanoseconds() - began
-        self._put_counts[took.bit_length()] += 1
-        if took >= SLOW_NS:
-            self._slow_puts.add(took)
+        elapsed_ns = _nanoseconds() - began
+        self._put_counts[elapsed_ns.bit_length()] += 1
+        if elapsed_ns >= SLOW_NS:
+            self._slow_puts.add(elapsed_ns)
         return results
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
@@ -301,10 +301,10 @@ class MessageStore:
             self._after_put(result, *messages)
         if result.status is not _OK:
             self._refused[result.status] += 1
-        took = _nanoseconds() - began
-        self._put_counts[took.bit_length()] += 1
-        if took >= SLOW_NS:
-            self._slow_puts.add(took)
+        elapsed_ns = _nanoseconds() - began
+        self._put_counts[elapsed_ns.bit_length()] += 1
+        if elapsed_ns >= SLOW_NS:
+            self._slow_puts.add(elapsed_ns)
         return result
 
     def append_raw(self, unit: bytes) -> int:
@@ -384,9 +384,9 @@ class MessageStore:
             queue = self._parts.queues.find_or_create(topic, queue_id)
             result = get_message(queue, self._parts.log, offset, max_count, message_filter, self._limits)
             self._get_counts[result.status is GetMessageStatus.FOUND] += 1
-            took = _nanoseconds() - began
-            if took >= SLOW_NS:
-                self._slow_gets.add(took)
+            elapsed_ns = _nanoseconds() - began
+            if elapsed_ns >= SLOW_NS:
+                self._slow_gets.add(elapsed_ns)
             return result
         except (OSError, StoreClosed):
             if self._closed:  # closed meanwhile
@@ -465,11 +465,11 @@ class MessageStore:
 
     def counters(self) -> dict[str, int]:
         """Return counts since the store was opened: puts by status, units dispatched, flushes, files deleted."""
-        missed, found = self._get_counts
+        missed_count, found_count = self._get_counts
         return {
             **read_counts(self._services, self._put_latencies, self._refused),
-            "get.found": found,
-            "get.missed": missed,
+            "get.found": found_count,
+            "get.missed": missed_count,
             "slowest.getMs": self._slow_gets.longest_ms,
             "slowest.putMs": self._slow_puts.longest_ms,
         }

@@ -259,8 +259,8 @@ def of_version(version: str) -> Release | None:
         return None
     named = tuple(map(int, numbers[:2]))
     line = [row.name for row in TABLE.values() if row.major == named[0]]
-    behind = (name for name in line if named <= tuple(map(int, name.split("."))))
-    return next(behind, line[-1] if line else None)
+    candidates = (name for name in line if named <= tuple(map(int, name.split("."))))
+    return next(candidates, line[-1] if line else None)
 
 
 def name_next_start(text: str, release: Release) -> str:

@@ -230,12 +230,12 @@ def refuse_links_into_another_store(root: Path) -> None:
     stands in no store: nothing but parts lies beside it.
     """
     for link, depth in _links_of_parts(root):
-        other = Path(os.path.realpath(link))
+        target = Path(os.path.realpath(link))
         for _ in range(depth):
-            other = other.parent
-        if any(_is_another(other / mark, root / mark) for mark in _MARKS_OF_A_STORE):
+            target = target.parent
+        if any(_is_another(target / mark, root / mark) for mark in _MARKS_OF_A_STORE):
             raise OutsidePath(
-                f"{link} is a link into another store, {other}: nothing was changed. A copy without links: storescope "
+                f"{link} is a link into another store, {target}: nothing was changed. A copy without links: storescope "
                 f"snapshot {shlex.quote(str(root))} DST"
             )
 
@@ -252,12 +252,12 @@ def _links_of_parts(root: Path) -> Iterator[tuple[Path, int]]:
             yield from ((link, 2) for link in _links(root / name))
 
 
-def _is_another(mark: Path, own: Path) -> bool:
-    """Whether there is a file at ``mark`` that is not the store's ``own``."""
+def _is_another(mark: Path, own_mark: Path) -> bool:
+    """Whether there is a file at ``mark`` that is not the store's ``own_mark``."""
     if not _is_there(str(mark)):
         return False
     try:
-        return not mark.samefile(own)
+        return not mark.samefile(own_mark)
     except OSError:
         return True
 

@@ -60,7 +60,7 @@ def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
         row[key] = row[key] == 1
     row |= {key: number for key, number in (("retryQueueNums", queues), ("retryMaxTimes", times)) if key in row}
     try:
-        broker.store.tables.create_group(name, retry_queues=queues, retry_max_times=times, more=row)
+        broker.store.tables.create_group(name, retry_queues=queues, retry_max_times=times, extra_members=row)
     except UsageError as error:
         raise WrongRequest(str(error)) from error
 

@@ -201,7 +201,7 @@ def _apply_tables(master_tables: MasterTables, tables: ConfigTables) -> None:
     for name, row in master_tables.groups.items():
         own_row = tables.group_row(name)
         if own_row is None or any(own_row.get(key) != value for key, value in row.items()):
-            tables.create_group(name, more=row)
+            tables.create_group(name, extra_members=row)
     for offset in master_tables.offsets:
         if offset.mode == "cluster":
             for queue_id, committed in offset.offsets.items():

@@ -1,1 +1,1 @@
-"""What a message store does with its files: recovery and the unit check that it rests on."""
+"""The files of a message store: its structures, recovery and the unit check that recovery rests on."""

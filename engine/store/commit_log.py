@@ -1,9 +1,9 @@
 """The log that every message is appended to, in the order of acknowledgement (docs/formats/commit-log.md,
 docs/formats/writing.md#put; Java: CommitLog).
 
-One lock, held while a message gets its queue offset, its place and its store time, and is copied. Whoever takes it asks
-under it whether the log still takes anything: so nobody appends behind :meth:`CommitLog.close`. Nothing here waits for
-a flush. A message without any of the properties that put has rules for takes the short way through
+One lock is held while a message gets its queue offset, its place and its store time, and is copied. Each append asks
+under this lock whether the log still takes anything, so nothing is appended after :meth:`CommitLog.close`. Nothing here
+waits for a flush. A message without any of the properties that put has rules for takes the short way through
 :meth:`CommitLog.put_message`; all others go through :mod:`engine.store.put.ruled`, with the same bytes as the result.
 """
 
@@ -53,10 +53,10 @@ from engine.store.put.message import (
 )
 from engine.store.queue_offsets import QueueOffsetTable
 
-SMALLEST_LIMIT = 10
-"""maxMessageSize below this is not taken over at run time (docs/formats/writing.md#checks)."""
-LONGEST_BUSY = 10_000_000
-UNTIL_COMPILED = 1000
+MIN_MAX_MESSAGE_SIZE = 10
+"""A smaller maxMessageSize (bytes) is ignored at run time (docs/formats/writing.md#checks)."""
+MAX_BUSY_MS = 10_000_000
+PUTS_UNTIL_COMPILED = 1000
 """Puts of one message until compiled code is worth loading."""
 _BLANK = struct.Struct(">iI")
 _U16 = [number.to_bytes(2, "big") for number in range(LONGEST_PROPERTIES + 1)]
@@ -69,8 +69,8 @@ _log = logging.getLogger(__name__)
 
 
 class Appending:
-    """The append lock held for one append, from the question whether there may be one to its end. Raises
-    :class:`NotWriteable`; the lock is free then. ``ask`` is that question.
+    """The append lock, held for one append. ``ask`` is called under it and raises :class:`NotWriteable` where the
+    log takes nothing; the lock is free then.
     """
 
     __slots__ = ("_ask", "_log")
@@ -100,8 +100,8 @@ class Appending:
 class CommitLog:
     """Appends to ``files``. ``clock`` gives ms; ``store_host`` is the broker's address for messages that name none.
 
-    ``like`` is the release whose checks apply. While ``refuses`` is set, every put is answered with it, and whatever
-    else appends raises :class:`NotWriteable`; behind :meth:`close` that is so for good.
+    ``like`` is the release whose checks apply. While ``refuses`` is set, every put is answered with it, and every
+    other append raises :class:`NotWriteable`; after :meth:`close` that is so for good.
     """
 
     def __init__(
@@ -126,9 +126,9 @@ class CommitLog:
         self.appending = Appending(self, self.ask)
         """``with log.appending as now``: the append lock, and the store time (ms) of what is appended under it."""
         self.copying = Appending(self, self.ask_copy)
-        """The same for what comes from a master's log: a slave takes that, and nothing else."""
+        """Like :attr:`appending`, for bytes of a master's log: a slave takes those, and nothing else."""
         self.locked_since = 0
-        """When the append lock was taken (ms), 0 while nobody holds it."""
+        """Time (ms) at which the append lock was taken, 0 while it is free."""
         self.last_time = 0
         """Store time (ms) that no later message falls behind, even if the clock is set back: recovery looks for its
         first file by these times, and would leave out what it finds too new.
@@ -137,7 +137,7 @@ class CommitLog:
         self._refuses_copies: PutMessageStatus | None = None
         self._follows = False
         self.closed = False
-        self._deciding = threading.Lock()  # who says what is refused
+        self._deciding = threading.Lock()  # guards refuses, _refuses_copies and closed
         self.store_host = store_host
         self.store_host_raw = host_raw(store_host)
         self.max_message_size = config.max_message_size
@@ -148,7 +148,7 @@ class CommitLog:
         self.encoder = Encoder()
         """Writes whole columns; under the append lock."""
         self._object_put: ObjectPut | None = None
-        self._until_compiled = UNTIL_COMPILED
+        self._until_compiled = PUTS_UNTIL_COMPILED
         self._topics: dict[str, Topic] = {}
         self._not_appended = -1, ""
         self.before_first: Callable[[], None] | None = None
@@ -173,18 +173,18 @@ class CommitLog:
 
     @property
     def lock_time(self) -> int:
-        """How long the append lock has been held now, in ms; 0 while it is free."""
+        """Time (ms) for which the append lock has been held now; 0 while it is free."""
         since = self.locked_since
         return max(0, self.clock() - since) if since else 0
 
     @property
     def is_busy(self) -> bool:
-        """Whether its holder has had the append lock for too long (OS_PAGE_CACHE_BUSY)."""
-        return self._busy_after < self.lock_time < LONGEST_BUSY
+        """True if the append lock has been held for too long (OS_PAGE_CACHE_BUSY)."""
+        return self._busy_after < self.lock_time < MAX_BUSY_MS
 
     def set_max_message_size(self, size: int) -> None:
-        """Another limit for bodies (bytes) from the next put on; less than 10 is ignored."""
-        if size >= SMALLEST_LIMIT:
+        """Set the limit for bodies (bytes) from the next put on; less than 10 is ignored."""
+        if size >= MIN_MAX_MESSAGE_SIZE:
             with self.lock:
                 self.max_message_size = size
                 if self._object_put is not None:
@@ -198,12 +198,12 @@ class CommitLog:
                 self.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE if self._follows else status
 
     def follow(self) -> None:
-        """Take nothing from now on but what a master's log has."""
+        """Take nothing from now on but the bytes of a master's log."""
         self._follows = True
         self.refuse(self._refuses_copies)
 
     def close(self) -> None:
-        """Take nothing any more; whoever is appending is through when this returns."""
+        """Take nothing from now on; an append that is under way has ended when this returns."""
         with self.lock, self._deciding:
             self.closed = True
             self.refuses = self._refuses_copies = PutMessageStatus.SERVICE_NOT_AVAILABLE
@@ -221,14 +221,14 @@ class CommitLog:
             raise self.refusal()
 
     def refusal(self) -> NotWriteable:
-        """What is raised where no status can be given."""
+        """The error to raise where no status can be returned."""
         if self.closed:
             return StoreClosed("the store is closed", file=str(self.files.folders[0]))
         return NotWriteable(f"the store takes nothing now ({self.refused.name})", file=str(self.files.folders[0]))
 
     @property
     def refused(self) -> PutMessageStatus:
-        """The answer to a put that met :class:`NotWriteable`."""
+        """The status of a put that met :class:`NotWriteable`."""
         return self.refuses or PutMessageStatus.SERVICE_NOT_AVAILABLE
 
     # Putting
@@ -236,15 +236,15 @@ class CommitLog:
     def put_message(self, message: Message) -> PutMessageResult:
         """Check and append one message; the flush that its sender may wait for is not part of it.
 
-        By compiled code once many have come, where the message is plain; the bytes are the same.
+        After :data:`PUTS_UNTIL_COMPILED` puts compiled code appends plain messages; the bytes are the same.
         """
-        put = self._object_put
-        if put is None:
+        compiled = self._object_put
+        if compiled is None:
             self._until_compiled -= 1
             if not self._until_compiled:
                 self.compiled_put()
             return self.put_otherwise(message)
-        why = 0
+        outcome = 0
         if self.locked_since and self.is_busy:
             return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)
         self._acquire()  # a with-statement costs twice as much
@@ -258,44 +258,44 @@ class CommitLog:
                 now = self.last_time
             files = self.files.files
             file = files[-1] if files else None
-            if (  # as put.is_current() has it, without the call
+            if (  # put.is_current() inlined: saves a call
                 file is not None
-                and put.file is file
-                and file.open_view is put.target
-                and self.queue_offsets.numbers is put.numbers
+                and compiled.file is file
+                and file.open_view is compiled.target
+                and self.queue_offsets.numbers is compiled.numbers
             ):
                 position = file.wrote
-                sheet = put.sheet
+                sheet = compiled.sheet
                 sheet[_NOW] = now
                 sheet[_POSITION] = position
                 try:
-                    why = put.put_one(message)
-                finally:  # what was written has its number, whatever interrupted
+                    outcome = compiled.put_one(message)
+                finally:  # after an interrupt, too, a written unit has its number
                     if sheet[_POSITION] != position:
                         file.store_timestamp = now
                         file.wrote = sheet[_POSITION]
-                if why > 0:
+                if outcome > 0:
                     result = _new(PutMessageResult)
                     result.status = _PUT_OK
                     offset = file.start_offset + position
-                    result.fields = _APPENDED, offset, why, now, sheet[_QUEUE_OFFSET], 1, self.store_host_raw
+                    result.fields = _APPENDED, offset, outcome, now, sheet[_QUEUE_OFFSET], 1, self.store_host_raw
                     return result
         finally:
             self.locked_since = 0
             self._release()
         result = self.put_otherwise(message)
-        if result.status is _PUT_OK and why != NOT_PLAIN:
-            objects.learn_after(self, put, message, why)
+        if result.status is _PUT_OK and outcome != NOT_PLAIN:
+            objects.learn_after(self, compiled, message, outcome)
         return result
 
     def compiled_put(self) -> ObjectPut | None:
-        """What puts by compiled code, loaded where it is not yet; None where there is none, or rules forbid it."""
+        """The compiled put, loaded at the first call; None where there is none, or rules forbid it."""
         if self._object_put is None and not self.property_crc:
-            found = object_put(self.store_host_raw, RULED, BLANK_SIZE)
+            loaded = object_put(self.store_host_raw, RULED, BLANK_SIZE)
             with self.lock:
                 if self._object_put is None:
-                    self._object_put = found
-        self._until_compiled = UNTIL_COMPILED
+                    self._object_put = loaded
+        self._until_compiled = PUTS_UNTIL_COMPILED
         return self._object_put
 
     def put_otherwise(self, message: Message) -> PutMessageResult:
@@ -314,32 +314,32 @@ class CommitLog:
         sys_flag = message.sys_flag
         if sys_flag & _RULED_BITS or self.property_crc or (properties and not _unruled(properties)):
             return put_ruled.put_ruled(self, message)
-        raw = message.properties_raw
+        raw_properties = message.properties_raw
         try:
-            if raw is None:
-                raw = encode_properties(properties) if properties else b""
-            born = host_raw(message.born_host)
-            stored = self.store_host_raw if message.store_host is None else host_raw(message.store_host)
+            if raw_properties is None:
+                raw_properties = encode_properties(properties) if properties else b""
+            born_host = host_raw(message.born_host)
+            stored_host = self.store_host_raw if message.store_host is None else host_raw(message.store_host)
         except ValueError:
             return PutMessageResult(_ILLEGAL)
-        length = len(body)
-        long = len(raw)
-        if long > LONGEST_PROPERTIES or length > self.max_message_size:
+        body_length = len(body)
+        properties_length = len(raw_properties)
+        if properties_length > LONGEST_PROPERTIES or body_length > self.max_message_size:
             return put_ruled.put_ruled(self, message)
-        size = topic.fixed + length + long
-        if len(born) != 8 or len(stored) != 8:
-            size += len(born) + len(stored) - 16
-            sys_flag |= host_bits(born, stored)
+        size = topic.fixed + body_length + properties_length
+        if len(born_host) != 8 or len(stored_host) != 8:
+            size += len(born_host) + len(stored_host) - 16
+            sys_flag |= host_bits(born_host, stored_host)
         crc = crc32(body) & MASK
         try:
             with self.appending as now:
                 files = self.files.files
                 file = files[-1] if files else None
                 if file is None or size + BLANK_SIZE > file.size - file.wrote:
-                    found = self.room_for(size, now)
-                    if isinstance(found, PutMessageResult):
-                        return found
-                    file = found
+                    file_or_result = self.room_for(size, now)
+                    if isinstance(file_or_result, PutMessageResult):
+                        return file_or_result
+                    file = file_or_result
                 place = topic.places.get(queue_id)
                 if place is None:
                     place = self.place(topic, queue_id)
@@ -357,17 +357,17 @@ class CommitLog:
                     offset,
                     sys_flag,
                     now if born_at is None else born_at,
-                    born,
+                    born_host,
                     now,
-                    stored,
+                    stored_host,
                     message.reconsume_times,
                     message.prepared_transaction_offset,
-                    length,
+                    body_length,
                 )
                 numbers[place] = queue_offset + 1
                 try:
-                    file.append(b"".join((head, body, topic.raw, _U16[long], raw)), now)
-                except BaseException:  # interrupted in between, the unit is there with its number, or neither of them
+                    file.append(b"".join((head, body, topic.raw, _U16[properties_length], raw_properties)), now)
+                except BaseException:  # after an interrupt the unit is there with its number, or neither
                     if offset == file.start_offset + file.wrote:
                         numbers[place] = queue_offset
                     raise
@@ -379,20 +379,20 @@ class CommitLog:
             return PutMessageResult(_ILLEGAL)
         result = _new(PutMessageResult)
         result.status = _PUT_OK
-        result.fields = (_APPENDED, offset, size, now, queue_offset, 1, stored)
+        result.fields = (_APPENDED, offset, size, now, queue_offset, 1, stored_host)
         return result
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
         """Put many messages of any topics and queues, in order, with the bytes that single puts would have made."""
         return objects.put_messages(self, messages)
 
-    def append_columns(self, what: MessageColumns) -> PutMessageResults:
-        """Put messages that are there as arrays, in order; their property text is stored as it is, without rules.
+    def append_columns(self, columns: MessageColumns) -> PutMessageResults:
+        """Put messages that are given as arrays, in order; their property text is stored as it is, without rules.
 
         Raises ``ValueError`` where the columns do not fit each other.
         """
-        what.check()
-        return put_columns.append_columns(self, what)
+        columns.check()
+        return put_columns.append_columns(self, columns)
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
         """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put.batches.put_batch`."""
@@ -407,24 +407,26 @@ class CommitLog:
         return put_ruled.append_raw(self, unit)
 
     def forget_topic(self, name: str) -> int:
-        """The topic was deleted: its queues begin at 0 again. Gives the end of the log, behind which units are new."""
+        """Let the queues of a deleted topic begin at 0 again; returns the end of the log, behind which units are
+        new.
+        """
         with self.lock:
             self.queue_offsets.forget(name)
             return self.wrote
 
-    # What the ways to put share; the caller holds the lock where places and files are concerned
+    # Shared by all ways to put; the caller holds the lock for everything that changes places or files
 
     def topic(self, name: str) -> Topic:
-        """What the log keeps of the topic ``name``; entered when it is new and may be stored."""
-        known = self._topics.get(name)
-        if known is None:
-            known = Topic(name, check_topic(name, self.like), self.auto_version)
-            if known.legal:
-                self._topics[name] = known
-        return known
+        """Return what the log keeps of the topic ``name``; a new one is entered if it may be stored."""
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = Topic(name, check_topic(name, self.like), self.auto_version)
+            if topic.legal:
+                self._topics[name] = topic
+        return topic
 
     def place(self, topic: Topic, queue_id: int) -> int:
-        """Where the queue's next offset stands in ``queue_offsets.numbers``."""
+        """Index of the queue's next offset in ``queue_offsets.numbers``; a new queue is entered."""
         place = topic.places.get(queue_id)
         if place is None:
             if self.before_first is not None:
@@ -433,27 +435,28 @@ class CommitLog:
         return place
 
     def room_for(self, size: int, now: int) -> MappedFile | PutMessageResult:
-        """The file that takes the next unit of ``size`` bytes; a BLANK goes where it does not fit
+        """Return the file that takes the next unit of ``size`` bytes; a BLANK ends a file in which it has no room
         (docs/formats/commit-log.md#append).
 
-        An answer where there is no such file: not even an empty one is long enough, or none can be made.
+        Returns a result instead where there is no such file: not even an empty one is long enough, or none can be
+        made.
         """
-        ended: AppendMessageResult | None = None
+        end_of_file: AppendMessageResult | None = None
         for _ in range(2):
-            last = self._last_file()
-            if last is None:
-                return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED, ended)
-            left = last.size - last.wrote
-            if size + BLANK_SIZE <= left:
-                return last
-            ended = AppendMessageResult(
-                AppendMessageStatus.END_OF_FILE, last.start_offset + last.wrote, left, now, 0, 1, self.store_host_raw
+            file = self._last_file()
+            if file is None:
+                return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED, end_of_file)
+            room = file.size - file.wrote
+            if size + BLANK_SIZE <= room:
+                return file
+            end_of_file = AppendMessageResult(
+                AppendMessageStatus.END_OF_FILE, file.start_offset + file.wrote, room, now, 0, 1, self.store_host_raw
             )
-            self._write_blank(last, now)
-        return PutMessageResult(PutMessageStatus.PUT_OK, ended)
+            self._write_blank(file, now)
+        return PutMessageResult(PutMessageStatus.PUT_OK, end_of_file)
 
     def begin_append(self) -> int:
-        """The store time (ms) of what is appended now; the append lock must be held: see :attr:`appending`."""
+        """Return the store time (ms) of what is appended now; the append lock must be held: see :attr:`appending`."""
         now = self.locked_since = self.clock()
         if self.before_first is not None:
             self._begin()
@@ -473,14 +476,14 @@ class CommitLog:
         ``OSError``.
         """
         with self.appending as now:
-            last = self.files.last
-            if last is None or last.is_full:
+            file = self.files.last
+            if file is None or file.is_full:
                 return False
-            self._write_blank(last, now)
+            self._write_blank(file, now)
             return True
 
     def begin_at(self, physical_offset: int) -> None:
-        """Have a file to append to: in an empty log the one whose place holds ``physical_offset``. Raises
+        """Make sure there is a file to append to: in an empty log the one that holds ``physical_offset``. Raises
         :class:`NotWriteable`, ``OSError``, :class:`StoreError` where none can be made in time.
         """
         with self.appending:
@@ -488,14 +491,14 @@ class CommitLog:
                 raise StoreError("no new file of the commit log can be made", file=str(self.files.folders[0]))
 
     def failed(self, error: OSError) -> PutMessageResult:
-        """The answer where the disk refused; nothing was appended."""
+        """Return the result of a put that the disk refused; nothing was appended."""
         self._not_appended = self.wrote, str(error)
         _log.error("the append failed: %s", error)
         return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR, AppendMessageResult(AppendMessageStatus.UNKNOWN_ERROR))
 
     @property
     def not_appended(self) -> str:
-        """Why the disk took the last append not; empty where it did, or something was appended since."""
+        """Reason why the disk refused the last append; empty where it did not, or something was appended since."""
         wrote, why = self._not_appended
         return why if wrote == self.wrote else ""
 
@@ -508,7 +511,7 @@ class CommitLog:
             return None
 
     def _write_blank(self, file: MappedFile, now: int) -> None:
-        """Eight bytes, and the file is full; what stands behind them stays."""
-        at, left = file.wrote, file.size - file.wrote
-        file.target(BLANK_SIZE)[at : at + BLANK_SIZE] = _BLANK.pack(left, MAGIC_BLANK)
-        file.advance(left, now)
+        """Write the eight bytes of a BLANK and count the file as full; the bytes behind them stay."""
+        position, room = file.wrote, file.size - file.wrote
+        file.target(BLANK_SIZE)[position : position + BLANK_SIZE] = _BLANK.pack(room, MAGIC_BLANK)
+        file.advance(room, now)

@@ -61,7 +61,7 @@ class ConfigTables:
         self._batch: frozenset[str] = frozenset()
         self._topics: dict[str, TopicConfig] | None = None
         self._groups: dict[str, SubscriptionGroup] | None = None
-        """What was read of the tables as they are now; None behind a change. Given away, and never changed then."""
+        """The groups as parsed from the table, None after a change. Callers get this object: it is never modified."""
 
     def load(self) -> None:
         """Read every table; raises :class:`BadTable` where a broker would not start."""
@@ -74,13 +74,13 @@ class ConfigTables:
                 self._batch = frozenset(self._disk.folders(self._batch_folder))
 
     def is_batch_topic(self, topic: str) -> bool:
-        """The topic's queues are batch queues (attribute ``queue.type`` = ``BatchCQ``). Without a topics table those
-        are that have batch queues already.
+        """True if the topic's queues are batch queues (attribute ``queue.type`` = ``BatchCQ``). Without a topics
+        table those are that have batch queues already.
         """
         return topic in self._batch
 
     def knows_topics(self) -> bool:
-        """There is a topics table."""
+        """True if there is a topics table."""
         return bool(self._tables[TOPICS].value)
 
     def topics(self) -> Mapping[str, TopicConfig]:
@@ -94,8 +94,8 @@ class ConfigTables:
         """Every declared consumer group by name, as it is now."""
         with self._lock:
             if self._groups is None:
-                found = codec.subscription_groups(self._tables[GROUPS].value).rows
-                self._groups = {group.name: group for group in found}
+                rows = codec.subscription_groups(self._tables[GROUPS].value).rows
+                self._groups = {group.name: group for group in rows}
             return self._groups
 
     def group_row(self, name: str) -> dict[str | int, Any] | None:
@@ -126,27 +126,27 @@ class ConfigTables:
         _refuse_topic(name, queues)
         with self._lock:
             old = self.topics().get(name)
-            found = dict(attributes) if attributes is not None else old.attributes if old else {}
+            new_attributes = dict(attributes) if attributes is not None else old.attributes if old else {}
             order, flag, kind = (
                 (old.order, old.topic_sys_flag, old.topic_filter_type) if old else (False, 0, "SINGLE_TAG")
             )
-            self.declare_topics([TopicConfig(name, queues, queues, perm, order, flag, kind, found)])
+            self.declare_topics([TopicConfig(name, queues, queues, perm, order, flag, kind, new_attributes)])
             return self.topics()[name]
 
     def declare_topics(self, topics: Iterable[TopicConfig], *, save: bool = True) -> None:
         """Declare topics, or declare them anew, in one change of the table; saved at once, or by the next
         :meth:`save_declared`. Raises :class:`UsageError` as :meth:`create_topic` does; none is declared then.
         """
-        wanted = list(topics)
-        for topic in wanted:
+        new_topics = list(topics)
+        for topic in new_topics:
             _refuse_topic(topic.name, max(topic.read_queue_nums, topic.write_queue_nums, 1))
-        if not wanted:
+        if not new_topics:
             return
         with self._lock:
-            before, changed = self.topics(), {}
-            held = self._members(TOPICS, "topicConfigTable")
-            for topic in wanted:
-                row = dict(_as_object(held.get(topic.name)))
+            old_topics, changed = self.topics(), {}
+            table_rows = self._members(TOPICS, "topicConfigTable")
+            for topic in new_topics:
+                row = dict(_as_object(table_rows.get(topic.name)))
                 row.update(
                     {
                         "order": topic.order,
@@ -160,23 +160,28 @@ class ConfigTables:
                 )
                 if of(self._like).tables_of_5:
                     row["attributes"] = dict(topic.attributes)
-                held[topic.name] = changed[topic.name] = dict(sorted(row.items()))
+                table_rows[topic.name] = changed[topic.name] = dict(sorted(row.items()))
             self._changed(TOPICS)
-            read = {topic.name: topic for topic in codec.topics({"topicConfigTable": changed}).rows}
-            self._topics = {**before, **read}
-            self._batch = (self._batch - read.keys()) | {topic.name for topic in read.values() if topic.batch}
+            changed_topics = {topic.name: topic for topic in codec.topics({"topicConfigTable": changed}).rows}
+            self._topics = {**old_topics, **changed_topics}
+            self._batch = (self._batch - changed_topics.keys()) | {
+                topic.name for topic in changed_topics.values() if topic.batch
+            }
             if save:
                 self._save(TOPICS)
 
     def delete_topics(self, names: Iterable[str]) -> int:
-        """Take topics out of the tables, their consumer offsets too; the number of those that were declared. Raises
-        ``OSError`` where they cannot be written now: they are out all the same, and the next :meth:`save` writes that.
+        """Remove topics and their consumer offsets from the tables; returns how many of them were declared. Raises
+        ``OSError`` where the tables cannot be written now: the topics are removed all the same, and the next
+        :meth:`save` writes that.
         """
-        gone = set(names)
+        deleted_names = set(names)
         with self._lock:
-            deleted = _drop(self._members(TOPICS, "topicConfigTable"), gone.__contains__)
-            offsets = _drop(self._members(self._offsets_file, "offsetTable"), lambda key: key.partition("@")[0] in gone)
-            self._batch -= gone
+            deleted = _drop_rows(self._members(TOPICS, "topicConfigTable"), deleted_names.__contains__)
+            offsets = _drop_rows(
+                self._members(self._offsets_file, "offsetTable"), lambda key: key.partition("@")[0] in deleted_names
+            )
+            self._batch -= deleted_names
             changed = [name for name, rows in ((TOPICS, deleted), (self._offsets_file, offsets)) if rows]
             for name in changed:
                 self._changed(name)
@@ -190,18 +195,18 @@ class ConfigTables:
         *,
         retry_queues: int = 1,
         retry_max_times: int = 16,
-        more: Mapping[str, Any] | None = None,
+        extra_members: Mapping[str, Any] | None = None,
         save: bool = True,
     ) -> SubscriptionGroup:
         """Declare a consumer group with a broker's defaults, or declare it anew; saved at once, or by the next
-        :meth:`save_declared`. A group may have an empty name, as in RocketMQ. ``more`` are members of its row by Java's
-        names, over the others.
+        :meth:`save_declared`. A group may have an empty name, as in RocketMQ. ``extra_members`` are members of its row
+        by Java's names, over the others.
         """
         if len(name) > 255:
             raise UsageError(f"group: expected at most 255 characters, found {len(name)}")
         with self._lock:
-            before = self.groups()
-            held = self._members(GROUPS, "subscriptionGroupTable")
+            old_groups = self.groups()
+            table_rows = self._members(GROUPS, "subscriptionGroupTable")
             row: dict[str | int, Any] = {
                 "brokerId": 0,
                 "consumeBroadcastEnable": True,
@@ -219,29 +224,29 @@ class ConfigTables:
                     "groupSysFlag": 0,
                     "groupRetryPolicy": {"type": "CUSTOMIZED"},
                 }
-            row |= _as_object(held.get(name))
+            row |= _as_object(table_rows.get(name))
             row |= {"retryMaxTimes": retry_max_times, "retryQueueNums": retry_queues}
-            for member, value in (more or {}).items():
+            for member, value in (extra_members or {}).items():
                 row[member] = value
-            held[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
+            table_rows[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
             if of(self._like).tables_of_5:
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
             self._changed(GROUPS)
-            (group,) = codec.subscription_groups({"subscriptionGroupTable": {name: held[name]}}).rows
-            self._groups = {**before, name: group}
+            (group,) = codec.subscription_groups({"subscriptionGroupTable": {name: table_rows[name]}}).rows
+            self._groups = {**old_groups, name: group}
             if save:
                 self._save(GROUPS)
             return group
 
     def delete_group(self, name: str, *, offsets: bool = True) -> bool:
-        """Take a consumer group out of the tables, with its ``offsets`` or without; False where it was not declared."""
+        """Remove a consumer group from the tables, with its ``offsets`` or without; False where it was not declared."""
         with self._lock:
-            deleted = _drop(self._members(GROUPS, "subscriptionGroupTable"), name.__eq__)
+            deleted = _drop_rows(self._members(GROUPS, "subscriptionGroupTable"), name.__eq__)
             if deleted:
                 self._changed(GROUPS, save=True)
             for table in ("offsetTable", LIGHT_TABLE) if offsets else ():
                 rows = _as_object(self._tables[self._offsets_file].value.get(table))
-                if _drop(rows, lambda key: key.split("@")[1:] == [name]):
+                if _drop_rows(rows, lambda key: key.split("@")[1:] == [name]):
                     self._changed(self._offsets_file, save=True)
         return bool(deleted)
 
@@ -272,7 +277,7 @@ class ConfigTables:
             return int(row.get(queue_id, row.get(str(queue_id), -1)))
 
     def commit_consumer_offset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
-        """``group`` reads ``queue_offset`` next; written by the next :meth:`save`."""
+        """Set the offset that ``group`` reads next to ``queue_offset``; written by the next :meth:`save`."""
         if "@" in topic or "@" in group:
             raise UsageError("expected a topic and a group without '@'")
         with self._lock:
@@ -288,7 +293,9 @@ class ConfigTables:
             self._changed(self._offsets_file)
 
     def _is_light(self, group: str) -> bool:
-        """Whether it is a light group where those are kept: of each topic it has one offset, and no row of its own."""
+        """True for a light group, where the release keeps those: it has one offset of each topic, and no row of its
+        own.
+        """
         return self._light and group.startswith(codec.LMQ_PREFIX)
 
     def delay_offset(self, level: int) -> int:
@@ -298,7 +305,7 @@ class ConfigTables:
             return int(row.get(level, row.get(str(level), 0)))
 
     def set_delay_offset(self, level: int, queue_offset: int) -> None:
-        """Delivery of the delay level goes on at ``queue_offset``; written by the next :meth:`save`."""
+        """Let delivery of the delay level go on at ``queue_offset``; written by the next :meth:`save`."""
         with self._lock:
             row = self._members(DELAY_OFFSETS, "offsetTable")
             row.pop(str(level), None)
@@ -306,8 +313,8 @@ class ConfigTables:
             self._changed(DELAY_OFFSETS)
 
     def complete(self) -> None:
-        """Have the next :meth:`save` write the tables that hold nothing, too: a broker's end leaves all of them, and
-        one that is not there is taken for lost.
+        """Make the next :meth:`save` write empty tables too: a broker's end leaves all of them, and one that is
+        missing counts as lost.
         """
         with self._lock:
             for name, key in (
@@ -324,8 +331,8 @@ class ConfigTables:
                 self._changed(LIGHT_OFFSETS)
 
     def save(self) -> int:
-        """Write every table that was changed since it was written; how many. Raises ``OSError``; what was not written
-        stays to be written. Nobody who asks or changes a table waits for the disk.
+        """Write every table that was changed since it was written; returns how many. Raises ``OSError``; a table
+        that was not written stays to be written. Readers and writers of a table never wait for the disk.
         """
         return sum(self._save(name) for name, table in self._tables.items() if table.changed)
 
@@ -342,10 +349,10 @@ class ConfigTables:
 
     def _members(self, name: str, key: str) -> dict[str | int, Any]:
         value = self._tables[name].value
-        found = value.get(key)
-        if not isinstance(found, dict):
-            found = value[key] = {}
-        return found
+        members = value.get(key)
+        if not isinstance(members, dict):
+            members = value[key] = {}
+        return members
 
     def _changed(self, name: str, *, save: bool = False) -> None:
         table = self._tables[name]
@@ -378,7 +385,7 @@ class ConfigTables:
 
 
 class ConfigTable:
-    """One table's file: ``value`` as it was read or changed since, ``changed`` until it is written."""
+    """The file of one table: ``value`` as it was read or changed since, ``changed`` until it is written."""
 
     def __init__(self, path: Path, disk: Disk) -> None:
         self.path = path
@@ -390,21 +397,21 @@ class ConfigTable:
         """
         self._texts = RowTexts()
         self._disk = disk
-        self._sound = False  # the file holds what a broker reads: fit to become the .bak
+        self._sound = False  # a broker can read the file: it may become the .bak
         self._writing = threading.Lock()
         self._taken = self._written = 0
 
     def load(self) -> None:
-        """Take the file, else its ``.bak``; raises :class:`BadTable` where both are bad, :class:`CannotRead` where one
-        that counts cannot be read.
+        """Load the file, else its ``.bak``; raises :class:`BadTable` where both are bad, :class:`CannotRead` where
+        one that counts cannot be read.
         """
-        found = load_table(self.path.name, self._read)
-        if not found.will_load:
-            raise BadTable(found.why, file=str(self.path))
-        if found.used == "bak":
-            _log.warning("%s: %s", self.path, found.why)
-        self.value = found.value
-        self._sound = found.used == "main"
+        loaded = load_table(self.path.name, self._read)
+        if not loaded.will_load:
+            raise BadTable(loaded.why, file=str(self.path))
+        if loaded.used == "bak":
+            _log.warning("%s: %s", self.path, loaded.why)
+        self.value = loaded.value
+        self._sound = loaded.used == "main"
         self.changed = False
 
     def _read(self, name: str) -> bytes | None:
@@ -412,13 +419,13 @@ class ConfigTable:
         try:
             return self._disk.read_file(path)
         except IsADirectoryError:
-            raise  # there is no table of this name, and the loader says so
+            raise  # there is no table of this name; the loader reports it
         except OSError as error:  # not a missing table: a broker with other rights may have it
             raise CannotRead(f"cannot be read: {error.strerror}", file=str(path)) from error
 
     @property
     def stands(self) -> bool:
-        """Whether the file holds a table: it was read from there, or has been written."""
+        """True if the file holds a table: it was read from there, or has been written."""
         return self._sound or self._written > 0
 
     def taken(self) -> tuple[int, bytes]:
@@ -453,8 +460,8 @@ def _as_object(value: Any) -> dict[str | int, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _drop(members: dict[str | int, Any], gone: Callable[[str], bool]) -> int:
-    names = [key for key in members if gone(str(key))]
+def _drop_rows(members: dict[str | int, Any], is_deleted: Callable[[str], bool]) -> int:
+    names = [key for key in members if is_deleted(str(key))]
     for name in names:
         del members[name]
     return len(names)
@@ -462,12 +469,12 @@ def _drop(members: dict[str | int, Any], gone: Callable[[str], bool]) -> int:
 
 def _group_topics(offsets: Mapping[str | int, Any]) -> dict[str, list[str]]:
     """The derived ``groupTopicMap``: keys of exactly two parts."""
-    found: dict[str, list[str]] = {}
+    topics_by_group: dict[str, list[str]] = {}
     for key in offsets:
         pieces = str(key).split("@")
         if len(pieces) == 2:
-            found.setdefault(pieces[1], []).append(pieces[0])
-    return found
+            topics_by_group.setdefault(pieces[1], []).append(pieces[0])
+    return topics_by_group
 
 
 def _refuse_topic(name: str, queues: int) -> None:

@@ -28,7 +28,7 @@ _PIECE = 1 << 16
 
 
 class StoredQueue(ABC):
-    """One queue of a topic. One thread puts; any thread reads, and never waits for it."""
+    """A queue of a topic. One thread puts; any thread reads, and never waits for it."""
 
     __slots__ = ("files", "max_physic_offset", "queue_id", "topic")
 
@@ -54,7 +54,7 @@ class StoredQueue(ABC):
 
     @abstractmethod
     def state(self) -> QueueState:
-        """Where the queue stands, in the words of recovery."""
+        """The queue's present state, as recovery describes it."""
 
     @abstractmethod
     def correct_min(self, log_min: int, release: Release = NEWEST) -> None:
@@ -69,7 +69,7 @@ class StoredQueue(ABC):
 
     @property
     def end_bytes(self) -> int:
-        """Behind the last readable entry."""
+        """Byte behind the last readable entry."""
         return self.files.end
 
     def read_bytes(self, offset: int, size: int) -> bytes:
@@ -78,7 +78,7 @@ class StoredQueue(ABC):
         return self.files.read(offset, size) if size > 0 and offset >= 0 else b""
 
     def lend_bytes(self, offset: int, size: int) -> bytes | memoryview:
-        """As :meth:`read_bytes`, or a view of the file that shows the same."""
+        """Like :meth:`read_bytes`, but may return a view of the file itself."""
         files = self.files
         size = min(size, files.end - offset)
         return files.lend(offset, size) if size > 0 and offset >= 0 else b""
@@ -89,7 +89,7 @@ class StoredQueue(ABC):
         return [(start, min(end, start + size)) for start in self.files.starts if start < end]
 
     def modified_times(self) -> list[int]:
-        """When each file of :meth:`spans` was last written, ms."""
+        """Time (ms) at which each file of :meth:`spans` was last written."""
         return [self.files.modified(start) for start, _ in self.spans()]
 
     def ext_unit(self, address: int) -> CqExtUnit | None:  # noqa: ARG002 (only simple queues have some)
@@ -99,20 +99,20 @@ class StoredQueue(ABC):
     # -- keeping
 
     def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
-        """Take the files as ``listed`` (name, length), or list them; nothing is read. Raises :class:`StoreError` for a
-        file of a wrong length (docs/formats/files.md#folders).
+        """Load the files ``listed`` (name, length), or list the folder; nothing is read. Raises :class:`StoreError`
+        for a file of a wrong length (docs/formats/files.md#folders).
         """
         self.files.load(listed)
 
     def restore(self, state: QueueState) -> list[str]:
-        """Stand exactly as ``state`` says; gives the paths of files that were deleted for it."""
-        gone = self.files.cut(state.last_file, state.end_bytes)
+        """Set the queue exactly to ``state``; returns the paths of files that were deleted for it."""
+        deleted_paths = self.files.cut(state.last_file, state.end_bytes)
         self.max_physic_offset = state.max_physic
-        return gone
+        return deleted_paths
 
     def clear(self, stop: int) -> None:
-        """Zeros from the end of the entries to byte ``stop`` of the queue, within the last file, and on the disk: what
-        stood there must not come back behind new entries. Raises ``OSError``.
+        """Write zeros from the end of the entries to byte ``stop`` of the queue, within the last file, and flush
+        them: old bytes must not come back behind new entries. Raises ``OSError``.
         """
         begin = offset = self.files.end
         while offset < stop:
@@ -123,20 +123,20 @@ class StoredQueue(ABC):
             self.files.flush_written(begin, offset)
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Bring entries to the disk (docs/formats/files.md#mapped-files); True where nothing waits any more.
-        Raises ``OSError``.
+        """Flush entries to the disk (docs/formats/files.md#mapped-files); True where nothing waits any more. Raises
+        ``OSError``.
         """
         return self.files.flush(least_pages)
 
     def delete_expired(self, log_min: int, release: Release = NEWEST) -> list[str]:
         """Delete files whose last entry points below ``log_min``, never the last file; gives their paths."""
-        gone = []
+        expired_starts = []
         for start in self.files.starts[:-1]:
             raw = self.files.read(start + self.files.file_size - self.unit_size, 8)
             if len(raw) == 8 and int.from_bytes(raw, "big", signed=True) >= log_min:
                 break
-            gone.append(start)
-        deleted = self.files.drop_first(gone)
+            expired_starts.append(start)
+        deleted = self.files.drop_first(expired_starts)
         self.correct_min(log_min, release)
         return deleted
 
@@ -150,23 +150,25 @@ class StoredQueue(ABC):
         self.files.distrust()
 
     def detach(self) -> None:
-        """Stand empty, without files: the topic was deleted, and whoever still holds this queue finds nothing in it."""
+        """Become empty, without files: the topic was deleted, and code that still holds this queue finds nothing in
+        it.
+        """
         self.files.detach()
         self.max_physic_offset = -1
 
     def forget(self) -> None:
-        """Give back open files."""
+        """Close open files."""
         self.files.forget()
 
     def physical_at(self, offset: int) -> int:
-        """What the entry at ``offset`` (bytes) holds as offset into the log, −1 where there is none."""
+        """Return the log offset that the entry at ``offset`` (bytes) holds, −1 where there is none."""
         raw = self.files.read(offset, 8)
         return int.from_bytes(raw, "big", signed=True) if len(raw) == 8 else -1
 
     def _state(self, min_logic: int, batch_min: int = -1, batch_max: int = 0) -> QueueState:
         starts: Sequence[int] = self.files.starts
-        last = starts[-1] if starts else None
-        return QueueState(last, self.files.end, self.max_physic_offset, min_logic, batch_min, batch_max)
+        last_file = starts[-1] if starts else None
+        return QueueState(last_file, self.files.end, self.max_physic_offset, min_logic, batch_min, batch_max)
 
 
 _CHUNK = 4096 * CQ_UNIT_SIZE
@@ -174,8 +176,8 @@ _log = logging.getLogger(__name__)
 
 
 class ConsumeQueue(StoredQueue):
-    """One queue: entry *n* lies at byte 20·n. ``min_logic_offset`` (bytes) is the first entry that points into the
-    log.
+    """A queue of 20-byte entries: entry *n* lies at byte 20·n. ``min_logic_offset`` (bytes) is the first entry that
+    points into the log.
     """
 
     __slots__ = ("ext", "min_logic_offset")
@@ -205,19 +207,19 @@ class ConsumeQueue(StoredQueue):
         return self._state(self.min_logic_offset)
 
     def restore(self, state: QueueState) -> list[str]:
-        gone = super().restore(state)
+        deleted_paths = super().restore(state)
         self.min_logic_offset = state.min_logic
         if self.ext is not None and state.ext_end is not None:
-            gone += self.ext.cut(state.ext_end)
-        return gone
+            deleted_paths += self.ext.cut(state.ext_end)
+        return deleted_paths
 
     put = put
     put_run = put_run
 
     def note_gap(self, queue_offset: int) -> None:
-        """An entry that does not follow the last one: said where somebody debugs."""
-        last = self.files.end // CQ_UNIT_SIZE - 1
-        _log.debug("%s/%d: entry %d follows entry %d", self.topic, self.queue_id, queue_offset, last)
+        """Log, for debugging, an entry that does not follow the last one."""
+        last_number = self.files.end // CQ_UNIT_SIZE - 1
+        _log.debug("%s/%d: entry %d follows entry %d", self.topic, self.queue_id, queue_offset, last_number)
 
     def read(self, queue_offset: int, count: int) -> npt.NDArray[np.void]:
         """Up to ``count`` entries from ``queue_offset`` on as rows of ``dtypes.CQ_UNIT``; fewer at the end or at a
@@ -242,25 +244,25 @@ class ConsumeQueue(StoredQueue):
         spans = self.spans()
         if not spans:
             return
-        before = self.min_logic_offset
+        old_minimum = self.min_logic_offset
         if not of(release).minimum_by_halving:
             self.min_logic_offset = self._linear_minimum(Span(*spans[0]), log_min)
         else:
-            last = Span(self.files.starts[-1], self.files.end)
-            first, past_empty_last = Span(*spans[0]), not of(release).minimum_needs_entries
+            last_span = Span(self.files.starts[-1], self.files.end)
+            first_span, past_empty_last = Span(*spans[0]), not of(release).minimum_needs_entries
             self.min_logic_offset = corrected_minimum(
-                before, first, last, log_min, self.physical_at, past_empty_last=past_empty_last
+                old_minimum, first_span, last_span, log_min, self.physical_at, past_empty_last=past_empty_last
             )
         if self.ext is not None and self.min_logic_offset < self.files.end:
             unit = self.read(self.min_offset, 1)
             address = int(unit["tags_code"][0]) if len(unit) else 0
-            if is_ext_address(address) and (self.min_logic_offset != before or not of(release).minimum_by_halving):
+            if is_ext_address(address) and (self.min_logic_offset != old_minimum or not of(release).minimum_by_halving):
                 self.ext.forget_before(address)
 
-    def _linear_minimum(self, first: Span, log_min: int) -> int:
-        offset = first.start
-        while offset < first.end:
-            raw = self.files.read(offset, min(_CHUNK, first.end - offset))
+    def _linear_minimum(self, span: Span, log_min: int) -> int:
+        offset = span.start
+        while offset < span.end:
+            raw = self.files.read(offset, min(_CHUNK, span.end - offset))
             rows = np.frombuffer(raw, CQ_UNIT)
             hits = np.flatnonzero(rows["physical_offset"] >= log_min)
             if len(hits) or not len(rows):
@@ -300,7 +302,7 @@ _BASE_AT = 28
 
 
 class BatchConsumeQueue(StoredQueue):
-    """One queue: entries stand back to back from byte 0, each tells the queue offset of its batch's first message."""
+    """A queue of batch entries, back to back from byte 0; each holds the queue offset of its batch's first message."""
 
     __slots__ = ("_max_offset", "_min_offset")
 
@@ -325,12 +327,12 @@ class BatchConsumeQueue(StoredQueue):
         return self._state(0, self._min_offset, self._max_offset)
 
     def restore(self, state: QueueState) -> list[str]:
-        gone = super().restore(state)
+        deleted_paths = super().restore(state)
         self._min_offset, self._max_offset = state.batch_min, state.batch_max
-        return gone
+        return deleted_paths
 
     def put(self, unit: BatchCqUnit) -> None:
-        """One entry; dropped where the queue knows its unit already, or none can be made of it. Raises ``OSError``."""
+        """Append one entry; skips a unit that the queue has already, or that makes no entry. Raises ``OSError``."""
         if not put_batch(self, unit):
             return
         self._max_offset = unit.next_offset
@@ -344,18 +346,18 @@ class BatchConsumeQueue(StoredQueue):
         if not spans:
             self._min_offset, self._max_offset = -1, 0
             return
-        found, (offset, stop) = self._first_base(), spans[0]
+        minimum, (offset, stop) = self._first_base(), spans[0]
         while offset < stop:
             raw = self.files.read(offset, min(_BATCH_CHUNK, stop - offset))
             rows = np.frombuffer(raw, BATCH_CQ_UNIT)
-            kept = np.flatnonzero(rows["physical_offset"] >= log_min)
-            gone = int(kept[0]) if len(kept) else len(rows)
-            if gone:
-                found = int(rows["msg_base_offset"][gone - 1]) + int(rows["batch_size"][gone - 1])
-            if len(kept) or not len(rows):
+            live_rows = np.flatnonzero(rows["physical_offset"] >= log_min)
+            expired_count = int(live_rows[0]) if len(live_rows) else len(rows)
+            if expired_count:
+                minimum = int(rows["msg_base_offset"][expired_count - 1]) + int(rows["batch_size"][expired_count - 1])
+            if len(live_rows) or not len(rows):
                 break
             offset += len(raw)
-        self._min_offset = found
+        self._min_offset = minimum
 
     def detach(self) -> None:
         super().detach()
@@ -371,12 +373,12 @@ class BatchConsumeQueue(StoredQueue):
         return int.from_bytes(raw, "big", signed=True) if len(raw) == 8 else -1
 
     def _revise(self) -> None:
-        """Bounds by the first entry and the last one (reviseMaxAndMinOffsetInQueue)."""
+        """Set the bounds by the first and the last entry (reviseMaxAndMinOffsetInQueue)."""
         self._min_offset, self._max_offset = self._first_base(), 0
         spans = self.spans()
         if spans and spans[-1][1] - spans[-1][0] >= BATCH_CQ_UNIT_SIZE:
-            last = decode_batch(self.files.read(spans[-1][1] - BATCH_CQ_UNIT_SIZE, BATCH_CQ_UNIT_SIZE))
-            self._max_offset = last.next_offset
+            last_entry = decode_batch(self.files.read(spans[-1][1] - BATCH_CQ_UNIT_SIZE, BATCH_CQ_UNIT_SIZE))
+            self._max_offset = last_entry.next_offset
 
 
 class ConsumeQueueExt:
@@ -394,13 +396,13 @@ class ConsumeQueueExt:
     put = put_ext
 
     def unit(self, address: int) -> CqExtUnit | None:
-        """The unit at ``address``, None where none is."""
+        """Return the unit at ``address``, None where there is none."""
         if not is_ext_address(address):
             return None
         offset = ext_offset(address)
         raw = self.files.read(offset, min(MAX_EXT_UNIT_BYTES, self.files.end - offset))
-        found = decode(raw, 0, offset) if raw else None
-        return None if found is None or isinstance(found, CqExtStop) else found
+        decoded = decode(raw, 0, offset) if raw else None
+        return None if decoded is None or isinstance(decoded, CqExtStop) else decoded
 
     def recover(self) -> None:
         """Set the end behind the last unit (docs/formats/consume-queue.md#ext): from the first file on, by the
@@ -410,28 +412,28 @@ class ConsumeQueueExt:
         end = starts[0] if starts else 0
         for start in starts:
             raw = self.files.read(start, self.files.file_size)
-            at = 0
-            while at + 2 <= len(raw):
-                size = int.from_bytes(raw[at : at + 2], "big", signed=True)
+            position = 0
+            while position + 2 <= len(raw):
+                size = int.from_bytes(raw[position : position + 2], "big", signed=True)
                 if size <= 0:
                     break
-                at += size
-            end = start + min(at, self.files.file_size)
+                position += size
+            end = start + min(position, self.files.file_size)
         self.cut(end)
 
     def cut(self, end: int) -> list[str]:
-        """Let the next unit go to byte ``end``; later files are deleted, and their paths given."""
+        """Let the next unit go to byte ``end``; later files are deleted, and their paths returned."""
         starts = [start for start in self.files.starts if start <= end]
         return self.files.cut(starts[-1] if starts else None, end)
 
     def forget_before(self, address: int) -> list[str]:
         """Delete files that end before ``address``; gives their paths."""
         offset = ext_offset(address)
-        gone = [start for start in self.files.starts if start + self.files.file_size < offset]
-        return self.files.drop_first(gone)
+        old_starts = [start for start in self.files.starts if start + self.files.file_size < offset]
+        return self.files.drop_first(old_starts)
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Bring units to the disk; True where nothing waits any more. Raises ``OSError``."""
+        """Flush units to the disk; True where nothing waits any more. Raises ``OSError``."""
         return self.files.flush(least_pages)
 
     def destroy(self) -> None:

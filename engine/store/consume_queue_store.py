@@ -1,17 +1,17 @@
-"""All consume queues of a store: loaded, found, put into, kept (docs/formats/consume-queue.md; Java:
+"""All consume queues of a store: loaded, found, put into, deleted (docs/formats/consume-queue.md; Java:
 ConsumeQueueStore).
 
-Folders of a deleted topic are taken away at once and removed at leisure (docs/formats/cleaning.md). A topic has a
-folder for each kind of queue and many files in it. Removed one by one they would leave half a topic where the disk
-refuses in the middle, and queues with holes where the power fails. So its folders get another name first: that happens
-or it does not. What a crash leaves there no broker takes for a queue, as the names are no numbers.
+The folders of a deleted topic disappear at once and are removed later (docs/formats/cleaning.md). A topic has a
+folder for each kind of queue and many files in it. If they were removed one by one, a disk error would leave half
+a topic, and a power loss queues with holes. So the folders are renamed first: that happens, or it does not. No
+broker takes what a crash leaves there for a queue, because the names are no numbers.
 
-Entries of a great many queues that wait to be written together (docs/formats/consume-queue.md#append).
-
-With forty thousand queues in turns every entry goes into another file, and opening files costs more than all the rest.
-So such entries wait in memory as rows, and each queue is written once for many. Nobody sees the difference: a queue
-that is asked for is written first. What a crash takes away is dispatched again, as
-:attr:`PendingEntries.oldest_timestamp` keeps the checkpoint from going beyond it.
+:class:`PendingEntries` are entries of very many queues that wait to be written together
+(docs/formats/consume-queue.md#append). With forty thousand queues in turns every entry goes into another file,
+and opening files costs more than all the rest. So such entries wait in memory as rows, and each queue is written
+once for many. No reader sees the difference: a queue that is asked for is written first. Entries that a crash
+loses are dispatched again, because :attr:`PendingEntries.oldest_timestamp` keeps the checkpoint from going beyond
+them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from engine.store.queue_files import QueueFiles
 from engine.store.recovery.source import Entry
 
 LEAST_QUEUES = 256
-SPARSE = 8
-"""A block with fewer rows a queue than this waits."""
+SPARSE_ROWS_PER_QUEUE = 8
+"""A block with fewer rows per queue than this waits."""
 SMALLEST, LARGEST = 1 << 16, 1 << 19
-ENOUGH = 12
-"""Rows a queue that are waited for, as long as memory (20 MB at most) allows."""
+WANTED_ROWS_PER_QUEUE = 12
+"""Rows per queue to wait for, as long as memory (20 MB at most) allows."""
 _PIECE = 64
 PutGroup = Callable[[str, int, QueueRuns, int], None]
 
@@ -54,8 +54,8 @@ PutGroup = Callable[[str, int, QueueRuns, int], None]
 class PendingEntries:
     """Rows not yet in their queues. ``put_group(topic, queue_id, runs, group)`` writes those of one queue.
 
-    The dispatching thread adds; any thread may have queues written. All may raise ``OSError``; rows that could not be
-    written wait on.
+    The dispatching thread adds rows; any thread may have queues written. All methods may raise ``OSError``; rows
+    that could not be written stay pending.
     """
 
     def __init__(self, put_group: PutGroup) -> None:
@@ -77,37 +77,41 @@ class PendingEntries:
 
     @property
     def oldest_timestamp(self) -> int:
-        """Store time (ms) of the oldest unit that waits, 0 where none does."""
+        """Store time (ms) of the oldest pending unit, 0 without one."""
         return self._timestamps[0] or self._timestamps[1]
 
     @property
     def oldest_offset(self) -> int:
-        """Offset into the log of the oldest unit that waits; meaningless where none does."""
+        """Offset into the log of the oldest pending unit; meaningless without one."""
         return self._offsets[0] if self._timestamps[0] else self._offsets[1]
 
     def wants(self, runs: QueueRuns) -> bool:
-        """Whether the rows of a block should wait: some do already, or it has very few for each of many queues."""
-        return self.count > 0 or (len(runs) >= LEAST_QUEUES and len(runs.row) < SPARSE * len(runs))
+        """Return True if the rows of a block should wait: some already do, or the block has very few for each of
+        many queues.
+        """
+        return self.count > 0 or (len(runs) >= LEAST_QUEUES and len(runs.row) < SPARSE_ROWS_PER_QUEUE * len(runs))
 
-    def add(self, columns: EntryColumns, first: int, stop: int, names: Sequence[str], timestamp: int) -> None:
-        """Rows ``first`` to ``stop``, stored at ``timestamp`` (ms) and later; ``names`` are the topics' by number."""
+    def add(self, columns: EntryColumns, start: int, stop: int, names: Sequence[str], timestamp: int) -> None:
+        """Add rows ``start`` to ``stop``, stored at ``timestamp`` (ms) and later; ``names`` are the topics' by
+        number.
+        """
         if (
-            self._rows is not None and self._rows.count + stop - first > self._rows.capacity
+            self._rows is not None and self._rows.count + stop - start > self._rows.capacity
         ) or names is not self._names:
             self.settle()
         with self._lock:
             if self._rows is None:
-                self._rows = EntryRows(max(self._capacity, stop - first))
+                self._rows = EntryRows(max(self._capacity, stop - start))
             if names is not self._names:
                 self._names, self._ids, self._known = names, {}, 0
             for number in range(self._known, len(names)):
                 self._ids[names[number]] = (*self._ids.get(names[number], ()), number)
             self._known = len(names)
-            self._rows.add(columns, first, stop)
-            self._note(stop - first, timestamp, int(columns.physical_offset[first]))
+            self._rows.add(columns, start, stop)
+            self._note(stop - start, timestamp, int(columns.physical_offset[start]))
 
     def add_one(self, request: Request) -> bool:
-        """One unit behind the others; False where its topic is not known here."""
+        """Add one unit behind the others; returns False where its topic is not known here."""
         with self._lock:
             numbers, rows = self._ids.get(request.topic), self._rows
             if numbers is None or rows is None or rows.count == rows.capacity:
@@ -132,36 +136,42 @@ class PendingEntries:
         self._added += rows
 
     def settle_queue(self, topic: str, queue_id: int | None) -> None:
-        """Write what waits for one queue, or for all queues of a topic."""
+        """Write the pending entries of one queue, or of all queues of a topic."""
         with self._lock:
             numbers, runs, rows = self._ids.get(topic), self._runs, self._rows
             if numbers is None:
                 return
             if runs is not None:
-                own_runs = _one_of(runs.topic_id, numbers)
+                is_chosen_run = _is_one_of(runs.topic_id, numbers)
                 if queue_id is not None:
-                    own_runs &= runs.queue_id == queue_id
-                for group in np.flatnonzero(own_runs).tolist():
+                    is_chosen_run &= runs.queue_id == queue_id
+                for group in np.flatnonzero(is_chosen_run).tolist():
                     self._write(runs, group)
             if rows is None or not rows.count:
                 return
-            wanted = _one_of(rows.topic_id[: rows.count], numbers)
+            is_chosen_row = _is_one_of(rows.topic_id[: rows.count], numbers)
             if queue_id is not None:
-                wanted &= rows.queue_id[: rows.count] == queue_id
-            chosen = np.flatnonzero(wanted)
-            if len(chosen):
-                own = build_runs(rows.select(chosen), 0, len(chosen))
-                for group in range(len(own)):
-                    self._put_group(self._names[int(own.topic_id[group])], i32(int(own.queue_id[group])), own, group)
-                rows.sys_flag[chosen] = PREPARED & TRANSACTION_MASK  # such rows go into no queue: they are there now
+                is_chosen_row &= rows.queue_id[: rows.count] == queue_id
+            chosen_rows = np.flatnonzero(is_chosen_row)
+            if len(chosen_rows):
+                queue_runs = build_runs(rows.select(chosen_rows), 0, len(chosen_rows))
+                for group in range(len(queue_runs)):
+                    self._put_group(
+                        self._names[int(queue_runs.topic_id[group])],
+                        i32(int(queue_runs.queue_id[group])),
+                        queue_runs,
+                        group,
+                    )
+                # These rows are written now: mark them as units that go into no queue.
+                rows.sys_flag[chosen_rows] = PREPARED & TRANSACTION_MASK
 
     def settle(self) -> None:
-        """Write everything that waits."""
+        """Write all pending entries."""
         for _ in self.pieces():
             pass
 
     def pieces(self) -> Iterator[None]:
-        """:meth:`settle` in small pieces, between which somebody else may ask for a queue."""
+        """:meth:`settle` in small pieces, between which another thread may ask for a queue."""
         while self.count:
             with self._lock:
                 if self._runs is None and not self._begin():
@@ -182,7 +192,7 @@ class PendingEntries:
             self.count = 0
             return False
         runs = build_runs(rows, 0, rows.count)
-        self._capacity = min(max(SMALLEST, ENOUGH * len(runs)), LARGEST)
+        self._capacity = min(max(SMALLEST, WANTED_ROWS_PER_QUEUE * len(runs)), LARGEST)
         self._runs, self._written, self._next = runs, np.zeros(len(runs), np.bool_), 0
         self._timestamps, self._offsets = [self._timestamps[1], 0], [self._offsets[1], 0]
         self.count = max(rows.count, 1)
@@ -206,9 +216,9 @@ class PendingEntries:
             self._written[group] = True
 
 
-def _one_of(topic_id: npt.NDArray[np.int32], numbers: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = topic_id == numbers[0] if len(numbers) == 1 else np.isin(topic_id, numbers)
-    return found
+def _is_one_of(topic_id: npt.NDArray[np.int32], numbers: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    is_member: npt.NDArray[np.bool_] = topic_id == numbers[0] if len(numbers) == 1 else np.isin(topic_id, numbers)
+    return is_member
 
 
 Queue = ConsumeQueue | BatchConsumeQueue
@@ -238,7 +248,7 @@ class ConsumeQueueStore:
         self.lock = threading.Lock()
         self._topics: dict[str, dict[int, Queue]] = {}
         self._dirty: set[Queue] = set()
-        self._refused: set[str] = set()  # topics that no folder can be named after
+        self._refused: set[str] = set()  # topics whose names cannot be folder names
         self._deleted: dict[str, int] = {}  # topic → offset in the log, before which its units get no entry any more
         self._kinds = (paths.consumequeue, paths.batchconsumequeue, paths.consumequeue_ext)
         self.pending = PendingEntries(self._put_group)
@@ -275,8 +285,8 @@ class ConsumeQueueStore:
         """The queue, None where there is none (getConsumeQueue)."""
         if self.pending.count:
             self.pending.settle_queue(topic, queue_id)
-        found = self._topics.get(topic)
-        return None if found is None else found.get(queue_id)
+        queues = self._topics.get(topic)
+        return None if queues is None else queues.get(queue_id)
 
     def find_or_create(self, topic: str, queue_id: int) -> Queue:
         """The queue; made where it is missing, without touching the disk (findOrCreateConsumeQueue)."""
@@ -285,22 +295,22 @@ class ConsumeQueueStore:
         return self._find(topic, queue_id)
 
     def _find(self, topic: str, queue_id: int) -> Queue:
-        found = self._topics.get(topic)
-        queue = None if found is None else found.get(queue_id)
+        queues = self._topics.get(topic)
+        queue = None if queues is None else queues.get(queue_id)
         if queue is not None:
             return queue
         with self.lock:
-            return self._made(topic, queue_id, batch=self._is_batch_topic(topic))
+            return self._get_or_make(topic, queue_id, batch=self._is_batch_topic(topic))
 
     def has_plain_entries(self, topic: str) -> bool:
-        """Whether a unit of the topic makes 20 bytes in its queue and nothing else."""
+        """Return True if a unit of the topic makes 20 bytes in its queue and nothing else."""
         return not self._config.enable_consume_queue_ext and not self._is_batch_topic(topic)
 
     def load(self, listing: Listing | None = None) -> None:
-        """Take down the queues and their files; nothing is read (docs/formats/consume-queue.md#entry). Raises
+        """List the queues and their files; nothing is read (docs/formats/consume-queue.md#entry). Raises
         :class:`StoreError`.
 
-        ``listing`` tells what is in a folder, where somebody has listed them already.
+        ``listing`` gives the contents of a folder, where they have been listed already.
         """
         listed = listing or self._list
         self._topics, self._dirty, self.pending = {}, set(), PendingEntries(self._put_group)
@@ -317,13 +327,13 @@ class ConsumeQueueStore:
                             f"expected {kinds[batch]} by the topic's attributes, found {kinds[not batch]}",
                             file=str(folder / topic),
                         )
-                    queue = self._made(topic, number, batch=batch)
+                    queue = self._get_or_make(topic, number, batch=batch)
                     queue.load((entry.name, entry.size) for entry in listed(place / str(number)) if not entry.folder)
 
     def _list(self, folder: Path) -> list[Entry]:
         return [Entry(f"{folder}/{name}", name, size, inside) for name, size, inside in self._disk.entries(folder)]
 
-    def _made(self, topic: str, queue_id: int, *, batch: bool) -> Queue:
+    def _get_or_make(self, topic: str, queue_id: int, *, batch: bool) -> Queue:
         queues = self._topics.setdefault(topic, {})
         queue = queues.get(queue_id)
         if queue is None:
@@ -348,8 +358,8 @@ class ConsumeQueueStore:
     # -- puts
 
     def put(self, request: Request, bit_map: bytes = b"") -> None:
-        """The entry of one dispatched unit (docs/formats/consume-queue.md#append, #batch-queues), with an ext unit
-        where those are on. Raises ``OSError``.
+        """Put the entry of one dispatched unit (docs/formats/consume-queue.md#append, #batch-queues), with an ext
+        unit where those are on. Raises ``OSError``.
         """
         if self._deleted and request.physical_offset < self._deleted.get(request.topic, 0):
             return
@@ -380,8 +390,8 @@ class ConsumeQueueStore:
         queue.put(request.physical_offset, request.size, code, request.queue_offset)
 
     def _find_for_unit(self, topic: str, queue_id: int) -> Queue | None:
-        """The queue that a unit of the log names, with or without what waits for it; None where no folder can have the
-        topic's name (a torn unit, or one that was made up): its message stays in the log.
+        """Return the queue that a unit of the log names, with or without its pending entries; None where no folder
+        can have the topic's name (a torn unit, or one that was made up): its message stays in the log.
         """
         if topic not in self._topics and (topic == ASIDE or not is_folder_name(topic)):
             if topic not in self._refused:
@@ -391,14 +401,14 @@ class ConsumeQueueStore:
         return self._find(topic, queue_id)
 
     def _queue_for_unit(self, topic: str, queue_id: int) -> Queue | None:
-        """The same with all its entries."""
+        """Like :meth:`_find_for_unit`, with all entries of the queue written."""
         if self.pending.count:
             self.pending.settle_queue(topic, queue_id)
         return self._find_for_unit(topic, queue_id)
 
     def put_light(self, request: Request, name: str, queue_id: int, queue_offset: int) -> None:
-        """A further entry of a unit, in the queue ``name`` (docs/formats/consume-queue.md#light-queues); it never
-        has an ext unit. Raises ``OSError``.
+        """Put a further entry of a unit into the queue ``name`` (docs/formats/consume-queue.md#light-queues); it
+        never has an ext unit. Raises ``OSError``.
         """
         if request.physical_offset < self._deleted.get(name, 0):
             return
@@ -408,7 +418,8 @@ class ConsumeQueueStore:
             queue.put(request.physical_offset, request.size, request.tags_code, queue_offset)
 
     def put_runs(self, runs: QueueRuns, names: Sequence[str]) -> list[int]:
-        """The entries of a block, queue by queue; gives the numbers of the groups that want :meth:`put` for each row.
+        """Put the entries of a block, queue by queue; returns the numbers of the groups that need :meth:`put` for
+        each row.
 
         Those are batch queues and queues with ext units. ``names`` are the topics' by number. Raises ``OSError``.
         """
@@ -425,8 +436,8 @@ class ConsumeQueueStore:
     def put_late(
         self, columns: EntryColumns, rows: range, runs: QueueRuns, names: Sequence[str], timestamp: int
     ) -> bool:
-        """Let the rows of a block wait for others where that is worth it (see :class:`PendingEntries`); False where
-        they go into their queues now. ``runs`` are theirs, ``timestamp`` is the first one's store time. Raises
+        """Let the rows of a block wait for others where that pays (see :class:`PendingEntries`); False where they go
+        into their queues now. ``runs`` are theirs, ``timestamp`` is the first one's store time. Raises
         ``OSError``.
         """
         if not self.pending.wants(runs):
@@ -438,12 +449,12 @@ class ConsumeQueueStore:
         return True
 
     def _all_plain(self, names: Sequence[str]) -> bool:
-        names_before, known = self._plain_names
-        known = known if names_before is names else 0
-        while known < len(names) and self.has_plain_entries(names[known]):
-            known += 1
-        self._plain_names = (names, known)
-        return known == len(names)
+        names_before, plain_count = self._plain_names
+        plain_count = plain_count if names_before is names else 0
+        while plain_count < len(names) and self.has_plain_entries(names[plain_count]):
+            plain_count += 1
+        self._plain_names = (names, plain_count)
+        return plain_count == len(names)
 
     def _put_group(self, topic: str, queue_id: int, runs: QueueRuns, group: int) -> None:
         """The entries of one queue, which has plain ones."""
@@ -472,7 +483,7 @@ class ConsumeQueueStore:
         return max((queue.max_physic_offset for queue in self), default=-1)
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """(topic, queue id) → queue offset of the next message: what the table of offsets is rebuilt from."""
+        """Return (topic, queue id) → queue offset of the next message, to rebuild the table of offsets."""
         return {(queue.topic, queue.queue_id): queue.max_offset for queue in self}
 
     def correct_min(self, log_min: int, release: Release = NEWEST) -> None:
@@ -490,18 +501,18 @@ class ConsumeQueueStore:
         return not waiting
 
     def settle(self) -> Iterator[None]:
-        """Write in small pieces what waits for its queues (see :class:`PendingEntries`). Raises ``OSError``."""
+        """Write pending entries in small pieces (see :class:`PendingEntries`). Raises ``OSError``."""
         return self.pending.pieces()
 
     @property
     def dirty_count(self) -> int:
-        """How many queues have something to flush."""
+        """Number of queues that have something to flush."""
         return len(self._dirty)
 
     def dirty(self) -> list[Queue]:
         """The queues that were written since they were last clean."""
         self.pending.settle_idle()
-        return list(self._dirty.copy())  # copied in one step: others add to it
+        return list(self._dirty.copy())  # copied in one step: another thread may add to it
 
     def flush_queue(self, queue: Queue, least_pages: int = 0) -> bool:
         """Flush one queue that is worth it; True where nothing of it waits. Raises ``OSError``."""
@@ -518,23 +529,23 @@ class ConsumeQueueStore:
 
         ``after_deletion`` is called after each queue that lost a file: RocketMQ pauses there.
         """
-        gone = []
+        deleted_paths = []
         for queue in self:
             deleted = queue.delete_expired(log_min, release)
-            gone += deleted
+            deleted_paths += deleted
             if deleted and after_deletion is not None:
                 after_deletion()
-        return gone
+        return deleted_paths
 
     def distrust(self) -> None:
-        """Flush again what was found, before the checkpoint vouches for what comes behind it."""
+        """Count all queues as not flushed, before the checkpoint vouches for what comes behind them."""
         for queue in self._all():
             queue.distrust()
             self._dirty.add(queue)
 
     def delete_topic(self, topic: str) -> bool:
-        """Delete every queue of a topic with its folders; whether there was any (docs/formats/cleaning.md). Nobody puts
-        meanwhile.
+        """Delete every queue of a topic with its folders; returns True if there was any (docs/formats/cleaning.md).
+        No other thread may put meanwhile.
 
         Raises ``OSError``; the topic has all its queues then.
         """
@@ -552,8 +563,8 @@ class ConsumeQueueStore:
         return True
 
     def pass_over(self, topic: str, end: int, dispatched: int) -> None:
-        """Units of a topic that was deleted, before ``end`` in the log, get no entry when their turn comes: its queues
-        begin at 0 again. Everything before ``dispatched`` had its turn, short of what is pending.
+        """Skip units of a deleted topic that lie before ``end`` in the log: they get no entry, because its queues
+        begin at 0 again. Everything before ``dispatched`` is dispatched already, except for pending entries.
         """
         waiting = self.pending.count
         self._deleted = {name: stop for name, stop in self._deleted.items() if waiting or stop > dispatched}
@@ -570,7 +581,7 @@ class ConsumeQueueStore:
         self._dirty.clear()
 
     def close(self) -> None:
-        """Give back what is open; entries that still wait are not written."""
+        """Close open files; pending entries are not written."""
         for queue in self._all():
             queue.forget()
 
@@ -583,36 +594,36 @@ ASIDE = ".deleted"
 """The folder beside those of the topics."""
 
 
-def set_aside(disk: Disk, kinds: Sequence[Path], topic: str) -> None:
-    """Rename the topic's folder in each of ``kinds`` that has one. The first decides: where it cannot be renamed
-    ``OSError`` is raised and nothing has changed; what the disk refuses afterwards stays, with a warning. A name that
-    is no folder's name has none, and may lead out of the store.
+def set_aside(disk: Disk, kind_folders: Sequence[Path], topic: str) -> None:
+    """Rename the topic's folder in each of ``kind_folders`` that has one. If the first cannot be renamed,
+    ``OSError`` is raised and nothing has changed; later folders that cannot be renamed stay, with a warning. A
+    topic whose name cannot be a folder's name has no folders, and the name may lead out of the store.
     """
     if not is_folder_name(topic):
         return
     decided = False
-    for kind in kinds:
-        here, there = kind / topic, kind / ASIDE / f"topic-{zlib.crc32(topic.encode()):08x}"
+    for kind_folder in kind_folders:
+        source, target = kind_folder / topic, kind_folder / ASIDE / f"topic-{zlib.crc32(topic.encode()):08x}"
         try:
-            if disk.exists(here):
-                _remove(disk, there)
-                disk.move_folder(here, there)
+            if disk.exists(source):
+                _remove(disk, target)
+                disk.move_folder(source, target)
                 decided = True
-                disk.sync_folder(kind)
+                disk.sync_folder(kind_folder)
         except OSError as error:
             if not decided:
                 raise
-            _log.warning("of a deleted topic %s may come back: %s", here, error)
+            _log.warning("of a deleted topic %s may come back: %s", source, error)
 
 
-def remove_aside(disk: Disk, kinds: Sequence[Path]) -> None:
-    """Remove what was set aside, now or before a crash; what the disk refuses stays for the next time."""
-    for kind in kinds:
+def remove_aside(disk: Disk, kind_folders: Sequence[Path]) -> None:
+    """Remove what was set aside, now or before a crash; what cannot be removed stays for the next time."""
+    for kind_folder in kind_folders:
         try:
-            if disk.exists(kind / ASIDE):
-                _remove(disk, kind / ASIDE)
+            if disk.exists(kind_folder / ASIDE):
+                _remove(disk, kind_folder / ASIDE)
         except OSError as error:
-            _log.warning("queue files of a deleted topic stay in %s: %s", kind / ASIDE, error)
+            _log.warning("queue files of a deleted topic stay in %s: %s", kind_folder / ASIDE, error)
 
 
 def _remove(disk: Disk, folder: Path) -> None:

@@ -60,14 +60,14 @@ class Dispatcher:
 
     @property
     def last_physical_offset(self) -> int:
-        """Offset into the log up to which units are in their queues: that of the newest of them."""
+        """Offset of the newest unit in the log that is in its queue."""
         pending = self._queues.pending
         return pending.oldest_offset if pending.oldest_timestamp else self._newest_offset
 
     # -- one unit
 
     def dispatch(self, request: Request) -> None:
-        """One good unit: queue, light queues, index. Raises ``OSError``."""
+        """Dispatch one good unit to its queue, to light queues and to the index. Raises ``OSError``."""
         self.failed = "queue"
         if request.sys_flag & TRANSACTION_MASK in (0, COMMIT):
             self._into_queue(request)
@@ -89,40 +89,40 @@ class Dispatcher:
     def dispatch_block(
         self, columns: UnitColumns, topics: TopicTable, rows: Int64 | None = None, runs: QueueRuns | None = None
     ) -> None:
-        """The units of a block, or of its ``rows`` (row numbers, ascending); blanks are passed over. Raises
+        """Dispatch the units of a block, or of its ``rows`` (row numbers, ascending); blanks are skipped. Raises
         ``OSError``.
 
         ``runs`` are the rows' queue entries, where the caller has built them already.
         """
-        wanted = units_of(columns, rows)
-        if not len(wanted):
+        unit_rows = units_of(columns, rows)
+        if not len(unit_rows):
             return
-        if not self.takes_in_bulk(columns, wanted):
-            for row in wanted.tolist():
+        if not self.takes_in_bulk(columns, unit_rows):
+            for row in unit_rows.tolist():
                 request = self._request(columns, row)
                 if request is not None:
                     self.dispatch(request)
             return
         self.failed = "queue"
-        self._runs_into_queues(columns, topics, wanted, runs)
+        self._runs_into_queues(columns, topics, unit_rows, runs)
         if self._index is not None:
             self.failed = "index"
-            self._index.put_keys(build_keys(columns, topics.prefixes(), wanted, tags=self._index.tag_entries))
+            self._index.put_keys(build_keys(columns, topics.prefixes(), unit_rows, tags=self._index.tag_entries))
         self.failed = None
 
     def takes_in_bulk(self, columns: UnitColumns, rows: Int64) -> bool:
-        """Whether nothing in these rows asks for a look at single units."""
-        first, last = int(rows[0]), int(rows[-1])
-        chosen = slice(first, last + 1) if last - first + 1 == len(rows) else rows
+        """Return True if no unit of these rows needs a look of its own."""
+        first_row, last_row = int(rows[0]), int(rows[-1])
+        chosen = slice(first_row, last_row + 1) if last_row - first_row + 1 == len(rows) else rows
         physical = columns.physical_offset[chosen]
         if (physical[1:] < physical[:-1]).any() or int(columns.topic_id[chosen].min()) < 0:
             return False
         return not self._multi_dispatch or not names_light_queues(columns, rows)
 
     def _runs_into_queues(self, columns: UnitColumns, topics: TopicTable, rows: Int64, built: QueueRuns | None) -> None:
-        first, last = int(rows[0]), int(rows[-1])
-        if built is not None or last - first + 1 == len(rows):
-            pieces = [(first, last + 1)]
+        first_row, last_row = int(rows[0]), int(rows[-1])
+        if built is not None or last_row - first_row + 1 == len(rows):
+            pieces = [(first_row, last_row + 1)]
         else:
             edges = np.flatnonzero(np.diff(rows) != 1) + 1
             pieces = [(int(piece[0]), int(piece[-1]) + 1) for piece in np.split(rows, edges)]
@@ -145,7 +145,7 @@ class Dispatcher:
                 self._queues.put(request, bits)
 
     def _request(self, columns: UnitColumns, row: int) -> Request | None:
-        at = int(columns.offset[row]) - columns.base
+        position = int(columns.offset[row]) - columns.base
         size = int(columns.size[row])
-        answer = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
+        answer = unit_check.check(columns.buffer.data[position : position + size], 0, size, self._rules, body=False)
         return answer if isinstance(answer, Request) else None

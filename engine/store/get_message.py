@@ -31,7 +31,7 @@ _CQ_UNIT_SIZE = 20
 _PLACE = struct.Struct(">qi8x")
 _PREPARED = 65
 _PLACES = tuple(struct.Struct(">" + "qi8x" * n) for n in range(_PREPARED))
-"""For the usual pulls; a longer one unpacks entry by entry."""
+"""Structs for pulls of the usual lengths; a longer pull unpacks entry by entry."""
 
 
 class GetMessageStatus(StrEnum):
@@ -54,9 +54,9 @@ _FOUND = GetMessageStatus.FOUND
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds one pull: bytes and counts for messages in memory and on disk, and what counts as in memory.
+    """Limits of one pull: bytes and counts for messages in memory and on disk.
 
-    ``memory`` (bytes) is how far behind the end of the log a message is taken to be cached still.
+    A message counts as in memory (cached) if it lies at most ``memory`` bytes before the end of the log.
     """
 
     memory_bytes: int = 262_144
@@ -104,15 +104,16 @@ class LentMessages:
 
     @property
     def messages(self) -> list[memoryview]:
-        """The units' bytes; cut out of the log when first asked for, which has to be before the release."""
-        found = self._messages
-        if found is None:
+        """The units' bytes, cut out of the log at the first call, which must come before the release."""
+        messages = self._messages
+        if messages is None:
             lent = cast("LentBytes", self._lent[0])  # messages are left uncut only where one file has all of them
             view, start = lent.view, lent.start_offset
-            found = self._messages = [
-                view[at - start : at - start + size] for at, size in zip(self.offsets, self._sizes, strict=True)
+            messages = self._messages = [
+                view[offset - start : offset - start + size]
+                for offset, size in zip(self.offsets, self._sizes, strict=True)
             ]
-        return found
+        return messages
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -134,18 +135,20 @@ class LentMessages:
         lent, self._lent = self._lent, ()
         if lent and self._messages is None:
             self._messages = []
-        for one in lent:
-            one.release()
+        for lent_bytes in lent:
+            lent_bytes.release()
 
     def units(self, crc: bool = True) -> list[Unit]:
-        """The messages as records, copied out of the log; raises :class:`CorruptUnit` where one is none."""
+        """Return the messages as records, copied out of the log; raises :class:`CorruptUnit` for a message that is
+        no unit.
+        """
         return [decode(message, 0, offset, crc) for message, offset in zip(self.messages, self.offsets, strict=True)]
 
 
 class GetMessageResult(LentMessages):
-    """What getMessage answers. ``count`` counts the messages inside batches, ``len()`` the units; sizes are bytes.
+    """Result of getMessage. ``count`` counts the messages inside batches, ``len()`` the units; sizes are bytes.
 
-    ``queue_offsets`` are the units' places in the queue, of a batch that of its first message.
+    ``queue_offsets`` are the units' queue offsets; that of a batch is its first message's.
     """
 
     __slots__ = (
@@ -203,31 +206,38 @@ def get_message(
     limits: Limits | None = None,
     max_bytes: int = LARGEST_PULL,
 ) -> GetMessageResult:
-    """Messages from queue offset ``offset`` on: at most ``max_count`` that the filter lets pass, within the limits.
+    """Return messages from queue offset ``offset`` on: at most ``max_count`` that the filter lets pass, within the
+    limits.
 
-    The first message is returned whatever its size. ``next_begin_offset`` is what to ask for next.
+    The first message is returned whatever its size. ``next_begin_offset`` is the offset to ask for next.
     """
     limits = limits or Limits()
     if queue is None:
-        return _nothing(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0 if limits.corrects else offset, 0, 0)
-    low, high = queue.min_offset, queue.max_offset
-    if low <= offset < high:
+        return _empty_result(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0 if limits.corrects else offset, 0, 0)
+    min_offset, max_offset = queue.min_offset, queue.max_offset
+    if min_offset <= offset < max_offset:
         if message_filter is None and max_count > 0 and queue.kind == "simple":
-            found = _run_of_messages(queue, log, offset, max_count, limits, max_bytes, low, high)
-            if found is not None:
-                return found
-        return _Scan(queue, log, offset, max_count, message_filter, limits, max_bytes).run(low, high)
-    if high == 0:
-        return _nothing(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0 if limits.corrects else offset, low, high)
-    if offset < low:
-        return _nothing(GetMessageStatus.OFFSET_TOO_SMALL, low if limits.corrects else offset, low, high)
-    if offset == high:
-        return _nothing(GetMessageStatus.OFFSET_OVERFLOW_ONE, offset, low, high)
-    return _nothing(GetMessageStatus.OFFSET_OVERFLOW_BADLY, high if limits.corrects else offset, low, high)
+            result = _run_of_messages(queue, log, offset, max_count, limits, max_bytes, min_offset, max_offset)
+            if result is not None:
+                return result
+        return _Scan(queue, log, offset, max_count, message_filter, limits, max_bytes).run(min_offset, max_offset)
+    if max_offset == 0:
+        return _empty_result(
+            GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0 if limits.corrects else offset, min_offset, max_offset
+        )
+    if offset < min_offset:
+        return _empty_result(
+            GetMessageStatus.OFFSET_TOO_SMALL, min_offset if limits.corrects else offset, min_offset, max_offset
+        )
+    if offset == max_offset:
+        return _empty_result(GetMessageStatus.OFFSET_OVERFLOW_ONE, offset, min_offset, max_offset)
+    return _empty_result(
+        GetMessageStatus.OFFSET_OVERFLOW_BADLY, max_offset if limits.corrects else offset, min_offset, max_offset
+    )
 
 
-def _nothing(status: GetMessageStatus, following: int, low: int, high: int) -> GetMessageResult:
-    return GetMessageResult(status, following, low, high, [], (), (), [], 0, 0, False)
+def _empty_result(status: GetMessageStatus, next_offset: int, min_offset: int, max_offset: int) -> GetMessageResult:
+    return GetMessageResult(status, next_offset, min_offset, max_offset, [], (), (), [], 0, 0, False)
 
 
 def _run_of_messages(
@@ -237,14 +247,14 @@ def _run_of_messages(
     max_count: int,
     limits: Limits,
     max_bytes: int,
-    low: int,
-    high: int,
+    min_offset: int,
+    max_offset: int,
 ) -> GetMessageResult | None:
-    """What :class:`_Scan` answers in the common case, without a look at each entry; None in any other case.
+    """Return what :class:`_Scan` would in the common case, without a look at each entry; None in any other case.
 
     Common: no filter, everything in memory, below the limits and in one file of the log.
     """
-    count = min(high - offset, max_count, limits.memory_count)
+    count = min(max_offset - offset, max_count, limits.memory_count)
     data = queue.lend_bytes(offset * _CQ_UNIT_SIZE, count * _CQ_UNIT_SIZE)
     count = len(data) // _CQ_UNIT_SIZE
     if not count:
@@ -257,28 +267,28 @@ def _run_of_messages(
     total = sum(sizes)
     if total > limits.memory_bytes or total > max_bytes or min(sizes) <= 0:
         return None
-    first, end = min(offsets), log.max_offset
-    lent = log.lend(first, sizes[0])
+    first_offset, end = min(offsets), log.max_offset
+    lent = log.lend(first_offset, sizes[0])
     if lent is None:
         return None
-    # No message is longer than all of them: where that much is left behind the last one, each of them is there.
-    room, last = lent.start_offset + len(lent.view), max(offsets)
-    if end - first > limits.memory or (last + total > room and max(map(add, offsets, sizes)) > room):
+    # No message is longer than all together: if that many bytes follow the last offset, every message is in the file.
+    room, last_offset = lent.start_offset + len(lent.view), max(offsets)
+    if end - first_offset > limits.memory or (last_offset + total > room and max(map(add, offsets, sizes)) > room):
         lent.release()
         return None
-    behind = end - offsets[-1] > limits.memory
+    is_beyond_memory = end - offsets[-1] > limits.memory
     return GetMessageResult(
         _FOUND,
         offset + count,
-        low,
-        high,
+        min_offset,
+        max_offset,
         None,
         offsets,
         sizes,
         [lent],
         count,
         total,
-        behind,
+        is_beyond_memory,
         range(offset, offset + count),
     )
 
@@ -310,9 +320,9 @@ class _Scan:
         self._skip_below: int | None = None
         self._status = GetMessageStatus.NO_MATCHED_MESSAGE
 
-    def run(self, low: int, high: int) -> GetMessageResult:
+    def run(self, min_offset: int, max_offset: int) -> GetMessageResult:
         files = 0
-        while not self._bytes and self._next < high and files < self._limits.files:
+        while not self._bytes and self._next < max_offset and files < self._limits.files:
             files += 1
             entries = entries_of_file(self._queue, self._next, self._scan_bytes // self._queue.unit_size + 1)
             if entries is None:
@@ -320,21 +330,21 @@ class _Scan:
                 self._next = self._roll(self._next) if self._limits.corrects else self._next
                 break
             for entry in entries:
-                if entry.queue_offset >= high or not self._take(entry):
+                if entry.queue_offset >= max_offset or not self._take(entry):
                     break
-        behind = self._log_end - self._newest > self._limits.memory
+        is_beyond_memory = self._log_end - self._newest > self._limits.memory
         return GetMessageResult(
             self._status,
             self._next,
-            low,
-            high,
+            min_offset,
+            max_offset,
             self._messages,
             self._offsets,
             (),
             self._lent,
             self._count,
             self._bytes,
-            behind,
+            is_beyond_memory,
             self._queue_offsets,
         )
 
@@ -376,14 +386,14 @@ class _Scan:
 
     def _bytes_of(self, entry: CqEntry) -> memoryview | None:
         lent = self._lent[-1] if self._lent else None
-        at = entry.physical_offset - lent.start_offset if lent is not None else -1
-        if lent is None or at < 0 or at + entry.size > len(lent.view):
+        position = entry.physical_offset - lent.start_offset if lent is not None else -1
+        if lent is None or position < 0 or position + entry.size > len(lent.view):
             lent = self._log.lend(entry.physical_offset, entry.size)
             if lent is None:
                 return None
             self._lent.append(lent)
-            at = entry.physical_offset - lent.start_offset
-        return lent.view[at : at + entry.size]
+            position = entry.physical_offset - lent.start_offset
+        return lent.view[position : position + entry.size]
 
     def _passed(self, status: GetMessageStatus) -> bool:
         if not self._messages:

@@ -1,10 +1,10 @@
-"""The index files of a store: made, filled, asked, deleted (docs/formats/index-file.md; Java: IndexService).
+"""The index files of a store: made, filled, queried, deleted (docs/formats/index-file.md; Java: IndexService).
 
-One index file of a store that is written: header, slots and entries over a map (docs/formats/index-file.md#layout,
-#insert; Java: IndexFile).
+:class:`IndexFile` is one index file of a store that is written: header, slots and entries in a mapped file
+(docs/formats/index-file.md#layout, #insert; Java: IndexFile).
 
-One thread puts, any thread asks. An entry is written before the slot that leads to it and readers take their bounds
-from a frozen header, so they never see an entry that is not there, and never wait.
+One thread puts, any thread queries. An entry is written before the slot that leads to it, and readers take their
+bounds from a frozen header: they never see an entry that is not there, and never wait.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ Int64 = npt.NDArray[np.int64]
 class IndexFile:
     """The file ``name``; ``end_phy_offset`` and ``end_timestamp`` (ms) are those of the newest entry.
 
-    With ``after`` it is a new file behind that one: its header begins with the end of the older one
+    With ``previous`` it is a new file behind that one: its header begins with the end of the older one
     (docs/formats/index-file.md#insert). Raises ``OSError`` where it cannot be mapped.
     """
 
-    def __init__(self, file: DiskFile, name: str, geometry: codec.Geometry, after: IndexFile | None = None) -> None:
+    def __init__(self, file: DiskFile, name: str, geometry: codec.Geometry, previous: IndexFile | None = None) -> None:
         self.name = name
         self.geometry = geometry
         self._file = file
@@ -63,18 +63,18 @@ class IndexFile:
         self._is_new = not any(self._view[: codec.HEADER_SIZE])
         self._raw: npt.NDArray[np.uint8] = np.frombuffer(self._view, np.uint8)
         self._address = self._raw.ctypes.data
-        self.header = self._begun(after)
+        self.header = self._first_header(previous)
         self.mapped: MappedIndex
-        """What keys are looked up in. Its header is the one that readers go by: entries of a block under way count."""
+        """Where keys are looked up, with the header that readers go by: entries of a block under way count."""
         self._show(self.header)
 
     def _show(self, header: codec.IndexHeader) -> None:
-        """Readers go by ``header`` from now on."""
+        """Let readers go by ``header`` from now on."""
         self.mapped = mapped_index(self._view, self._address, self.geometry, header)
 
-    def _begun(self, after: IndexFile | None) -> codec.IndexHeader:
+    def _first_header(self, previous: IndexFile | None) -> codec.IndexHeader:
         stored = codec.decode_header(self._view)
-        if after is None:
+        if previous is None:
             count = stored.index_count if stored.index_count > 0 else 1
             return codec.IndexHeader(
                 stored.begin_timestamp,
@@ -84,7 +84,7 @@ class IndexFile:
                 stored.hash_slot_count,
                 min(count, self.geometry.entries),
             )
-        return codec.next_header(after.header)
+        return codec.next_header(previous.header)
 
     def begin(self) -> None:
         """Write the header of a new file; room for its slots is made on the disk. Raises ``OSError``.
@@ -100,7 +100,7 @@ class IndexFile:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next key needs a new file."""
+        """True if the next key needs a new file."""
         return self.room == 0
 
     @property
@@ -117,9 +117,7 @@ class IndexFile:
         return self.header.end_timestamp
 
     def put_keys(self, key_hash: Int32, phy_offset: Int64, store_timestamp: Int64) -> None:
-        """Entries for as many keys as arrays have items, at most :attr:`room`. Raises ``OSError``, nothing is put
-        then.
-        """
+        """Add entries for all keys of the arrays, at most :attr:`room`. Raises ``OSError``, nothing is put then."""
         count = len(key_hash)
         if not count:
             return
@@ -139,7 +137,7 @@ class IndexFile:
         self._write_header()
 
     def put_key(self, key_hash: int, phy_offset: int, store_timestamp: int) -> None:
-        """One entry; the file must not be full. Raises ``OSError``."""
+        """Add one entry; the file must not be full. Raises ``OSError``."""
         self._reserve(self.header.index_count + 1)
         self.header = put_entry(self._view, self.header, self.geometry, key_hash, phy_offset, store_timestamp)
         self._write_header()
@@ -149,8 +147,8 @@ class IndexFile:
         self._show(self.header)
 
     def _reserve(self, entries: int) -> None:
-        """Blocks on the disk up to the entry ``entries``: a full disk is an error here, and no fault in the map
-        later.
+        """Reserve blocks on the disk up to the entry ``entries``: a full disk is an error here, and no fault in the
+        map later.
         """
         stop = min(self.geometry.entry_position(entries), self.geometry.file_size)
         if stop > self._reserved:
@@ -162,8 +160,8 @@ class IndexFile:
     # -- keeping
 
     def cut(self, log_end: int) -> None:
-        """The log ends at ``log_end`` and will grow anew: what is stored from there on is not indexed yet, whatever
-        stood there before. The header says so for good. Raises ``OSError``.
+        """Forget entries from ``log_end`` on, where the log ends now and will grow anew: those units are not indexed
+        yet. The header keeps that for good. Raises ``OSError``.
         """
         if self.header.end_phy_offset > log_end:
             self.header = replace(self.header, end_phy_offset=log_end)
@@ -171,26 +169,26 @@ class IndexFile:
             self.flush()
 
     def flush(self) -> None:
-        """Header and entries are on the disk afterwards. Raises ``OSError``."""
+        """Flush header and entries to the disk. Raises ``OSError``."""
         self._file.flush(0, self.geometry.file_size)
 
     def delete(self) -> None:
-        """Remove the file; one who asks it now still gets answers."""
+        """Remove the file; a reader that is using it still gets answers."""
         self._file.delete()
 
     def close(self) -> None:
-        """Give back descriptor and map; nothing may be put or asked any more."""
+        """Close descriptor and map; no put and no query may follow."""
         self._file.close()
 
 
 Clock = Callable[[], int]
-_TRIES, _PAUSE = 3, 1.0
+_CREATE_TRIES, _RETRY_PAUSE_S = 3, 1.0
 _log = logging.getLogger(__name__)
 
 
 class KeyAnswers(NamedTuple):
-    """Offsets into the log that may hold many keys (hash collisions are among them): in the order of the log, one key's
-    behind the other's, ``ends[i]`` of them up to key ``i``; and how far the newest file goes.
+    """Offsets into the log that may hold many keys (hash collisions are among them): in the order of the log, key
+    after key; ``ends[i]`` is where those of key ``i`` end; and the end of the newest file.
     """
 
     ends: npt.NDArray[np.int64]
@@ -232,13 +230,13 @@ class IndexService:
         self._seen: tuple[tuple[IndexFile, ...], MappedFiles] = (), mapped_files(())
 
     def load(self, *, abnormal: bool = False, index_msg_timestamp: int = 0) -> list[str]:
-        """Take the files that are there; gives the names of those deleted.
+        """Load the files of the folder; returns the names of those deleted.
 
         After an abnormal exit a file that goes beyond ``index_msg_timestamp`` (ms, the checkpoint's) is deleted
         (docs/formats/index-file.md#files). Raises :class:`WrongFileSize` where a file has another geometry than the
         configuration: RocketMQ misreads it.
         """
-        files, gone = [], []
+        files, deleted_names = [], []
         for name, size in self._disk.names(self._folder):
             if not (name.isascii() and name.isdigit()):
                 _log.warning("%s: expected a name of digits", self._folder / name)
@@ -252,11 +250,11 @@ class IndexService:
             file = self._open(name)
             if abnormal and file.end_timestamp > index_msg_timestamp:
                 file.delete()
-                gone.append(name)
+                deleted_names.append(name)
             else:
                 files.append(file)
         self.files = tuple(files)
-        return gone
+        return deleted_names
 
     # -- puts
 
@@ -304,61 +302,61 @@ class IndexService:
         """
         if self.files and not self.files[-1].is_full:
             return self.files[-1]
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_CREATE_TRIES)):
             try:
                 return self._create()
             except OSError as error:
-                if not left:
+                if not tries_left:
                     raise
-                _log.warning("no new index file, tried again in %.0f s: %s", _PAUSE, error)
-                self._pause(_PAUSE)
+                _log.warning("no new index file, tried again in %.0f s: %s", _RETRY_PAUSE_S, error)
+                self._pause(_RETRY_PAUSE_S)
         raise AssertionError
 
     def _create(self) -> IndexFile:
-        before = self.files[-1] if self.files else None
-        name = index_file_name(self._clock(), before.name if before else "")
-        file = self._open(name, before)
+        full_file = self.files[-1] if self.files else None
+        name = index_file_name(self._clock(), full_file.name if full_file else "")
+        file = self._open(name, full_file)
         with self._changing:
             self.files = (*self.files, file)
-        if before is not None:
+        if full_file is not None:
             if self._on_full is not None:
-                self._on_full(before)
+                self._on_full(full_file)
             else:
-                before.flush()
+                full_file.flush()
         return file
 
-    def _open(self, name: str, after: IndexFile | None = None) -> IndexFile:
+    def _open(self, name: str, previous: IndexFile | None = None) -> IndexFile:
         file = self._disk.open(self._folder / name, self._geometry.file_size)
         try:
-            found = IndexFile(file, name, self._geometry, after)
-            if found.header.index_count <= 1:
-                found.begin()
+            index_file = IndexFile(file, name, self._geometry, previous)
+            if index_file.header.index_count <= 1:
+                index_file.begin()
         except OSError:
             file.delete()
             raise
-        return found
+        return index_file
 
     # -- asking
 
     def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> tuple[list[int], int, int]:
-        """Where the log may hold ``key``: files newest first, entries with a time in [begin, end] ms
-        (docs/formats/index-file.md#query).
+        """Find the offsets at which the log may hold ``key``: files newest first, entries with a time in [begin,
+        end] ms (docs/formats/index-file.md#query).
 
         Gives the offsets (hash collisions are among them), newest first, and time (ms) and offset up to which the
         newest file goes.
         """
         mapped = self._mapped_files()
-        most = max_count if max_count < self._most else self._most  # noqa: FURB136 (a third of the price)
-        return find_key(mapped, topic, key, begin, end, most), mapped.end_timestamp, mapped.end_phy_offset
+        limit = max_count if max_count < self._most else self._most  # noqa: FURB136 (a third of the price)
+        return find_key(mapped, topic, key, begin, end, limit), mapped.end_timestamp, mapped.end_phy_offset
 
     def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> KeyAnswers:
         """:meth:`query_offset` for many keys of one topic in one walk over the files."""
         mapped = self._mapped_files()
-        found = find_keys(mapped, hashes_of(topic, keys), TimeWindow(begin, end, max(min(max_count, self._most), 0)))
-        return KeyAnswers(*found, mapped.end_timestamp, mapped.end_phy_offset)
+        matches = find_keys(mapped, hashes_of(topic, keys), TimeWindow(begin, end, max(min(max_count, self._most), 0)))
+        return KeyAnswers(*matches, mapped.end_timestamp, mapped.end_phy_offset)
 
     def _mapped_files(self) -> MappedFiles:
-        """The files as readers see them now; worked out anew only where something was put since."""
+        """Return the files as readers see them now; made anew only where something was put since."""
         files, mapped = self._seen
         if files is self.files:
             if not files or mapped.files[0] is files[-1].mapped:
@@ -378,7 +376,7 @@ class IndexService:
     # -- keeping
 
     def flush(self) -> None:
-        """Every file is on the disk afterwards. Raises ``OSError``."""
+        """Flush every file to the disk. Raises ``OSError``."""
         for file in self.files:
             file.flush()
 
@@ -386,17 +384,17 @@ class IndexService:
         """Delete the oldest files that end below ``log_min``, never the last; gives their names
         (docs/formats/index-file.md#files).
         """
-        gone = []
+        expired_files = []
         with self._changing:
             for file in self.files[:-1]:
                 if file.end_phy_offset >= log_min:
                     break
-                gone.append(file)
-            self.files = self.files[len(gone) :]
+                expired_files.append(file)
+            self.files = self.files[len(expired_files) :]
         self._forget_seen()
-        for file in gone:
+        for file in expired_files:
             file.delete()
-        return [file.name for file in gone]
+        return [file.name for file in expired_files]
 
     def destroy(self) -> None:
         """Delete every file."""

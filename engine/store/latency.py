@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 BUCKETS: Final = 48
-"""Bucket *n* counts what took from 2ⁿ⁻¹ to below 2ⁿ nanoseconds; the last one everything longer."""
+"""Bucket *n* counts durations from 2ⁿ⁻¹ to below 2ⁿ nanoseconds; the last one all longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How often something took how long. ``counts[n]`` are those below 2ⁿ ns and not below 2ⁿ⁻¹ ns."""
+    """Histogram of durations. ``counts[n]`` counts those below 2ⁿ ns and not below 2ⁿ⁻¹ ns."""
 
     counts: tuple[int, ...] = (0,) * BUCKETS
 
@@ -21,12 +21,12 @@ class Histogram:
         return sum(self.counts)
 
     def quantile(self, share: float) -> int:
-        """Nanoseconds that ``share`` (0 to 1) of all stayed below, rounded up to the bucket's end; 0 without any."""
-        wanted = share * self.count
-        seen = 0
+        """Duration (ns) below which ``share`` (0 to 1) of all lie, rounded up to the bucket's end; 0 without any."""
+        target_count = share * self.count
+        running_count = 0
         for bucket, count in enumerate(self.counts):
-            seen += count
-            if count and seen >= wanted:
+            running_count += count
+            if count and running_count >= target_count:
                 return 1 << bucket
         return 0
 
@@ -40,19 +40,19 @@ class Latencies:
         self.counts = [0] * BUCKETS
 
     def add(self, nanoseconds: int) -> None:
-        """Count one."""
+        """Count one duration."""
         bucket = nanoseconds.bit_length()
         self.counts[bucket if bucket < BUCKETS else -1] += 1
 
     def snapshot(self) -> Histogram:
-        """What was counted so far."""
+        """The counts so far."""
         return Histogram(tuple(self.counts))
 
 
 CALL_ENDS_MS: Final = (1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10000)
-"""Where the rows of ``putMessageDistributeTime`` end (Java: ``StoreStatsService``): a row is below its end."""
+"""Ends of the rows of ``putMessageDistributeTime`` (Java: ``StoreStatsService``): a row is below its end."""
 SLOW_NS: Final = 1_000_000
-"""What takes less counts as 0 ms in Java."""
+"""A shorter call counts as 0 ms in Java."""
 
 
 class SlowCalls:
@@ -62,11 +62,11 @@ class SlowCalls:
 
     def __init__(self) -> None:
         self.counts = [0] * (len(CALL_ENDS_MS) + 1)
-        """The first row stays 0: nobody tells of quick calls."""
+        """The first row stays 0: quick calls are not counted here."""
         self.longest_ms = 0
 
     def add(self, nanoseconds: int) -> None:
-        """Count one that took :data:`SLOW_NS` or longer."""
+        """Count one call that took :data:`SLOW_NS` or longer."""
         ms = nanoseconds // SLOW_NS
         self.counts[bisect_right(CALL_ENDS_MS, ms)] += 1
         self.longest_ms = max(self.longest_ms, ms)

@@ -11,7 +11,7 @@ from engine.mapped.mapped_file_queue import MappedFileQueue
 
 
 class Held(Protocol):
-    """Something that is not taken away before :meth:`release`."""
+    """Something that stays valid until :meth:`release`."""
 
     def release(self) -> None:
         """Give it back."""

@@ -1,4 +1,4 @@
-"""What a subscription lets pass: by the queue's entry first, by the message's properties then
+"""Filters of a subscription: applied to the queue's entry first, then to the message's properties
 (docs/formats/reading.md#filters; Java: MessageFilter, DefaultMessageFilter, ExpressionMessageFilter).
 """
 
@@ -37,7 +37,7 @@ class TagFilter:
         self.expression = text or "*"
         tags = (tag.strip() for tag in text.split("||"))
         hashes = (jhash(tag) for tag in tags if tag) if codes is None else codes
-        self._codes = frozenset(one & _MASK for one in hashes)
+        self._codes = frozenset(tag_hash & _MASK for tag_hash in hashes)
         self.passes_all = codes is None and text in {"", "*"}
 
     def matches_entry(self, tags_code: int | None, ext: ExtUnit | None) -> bool:  # noqa: ARG002
@@ -89,10 +89,10 @@ class BothFilters:
         self._filters = filters
 
     def matches_entry(self, tags_code: int | None, ext: ExtUnit | None) -> bool:
-        return all(one.matches_entry(tags_code, ext) for one in self._filters)
+        return all(message_filter.matches_entry(tags_code, ext) for message_filter in self._filters)
 
     def matches_unit(self, unit: bytes | memoryview) -> bool:
-        return all(one.matches_unit(unit) for one in self._filters)
+        return all(message_filter.matches_unit(unit) for message_filter in self._filters)
 
 
 def properties_of(unit: bytes | memoryview) -> dict[str, str]:

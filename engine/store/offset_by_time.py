@@ -16,7 +16,7 @@ _SHORT_HEAD = 64
 
 
 class TimedLog(Protocol):
-    """What a search by time asks of the commit log."""
+    """The commit log as a search by time needs it."""
 
     @property
     def min_offset(self) -> int: ...
@@ -34,8 +34,8 @@ def store_time(log: TimedLog, offset: int, size: int) -> int:
     head = log.read(offset, _HEAD)
     if len(head) < _SHORT_HEAD:
         return -1
-    at = 68 if int.from_bytes(head[36:40], "big") & BORN_HOST_V6 else 56
-    stamp = head[at : at + 8]
+    time_position = 68 if int.from_bytes(head[36:40], "big") & BORN_HOST_V6 else 56
+    stamp = head[time_position : time_position + 8]
     return int.from_bytes(stamp, "big", signed=True) if len(stamp) == 8 else -1
 
 
@@ -46,8 +46,10 @@ def offset_by_time(queue: QueueBytes | None, log: TimedLog, timestamp: int, boun
     if queue is None:
         return 0
     lower = boundary == "lower"
-    found = _in_batches(queue, timestamp, lower) if queue.kind == "batch" else _Search(queue, log).run(timestamp, lower)
-    return min(max(found, queue.min_offset), queue.max_offset)
+    queue_offset = (
+        _in_batches(queue, timestamp, lower) if queue.kind == "batch" else _Search(queue, log).run(timestamp, lower)
+    )
+    return min(max(queue_offset, queue.min_offset), queue.max_offset)
 
 
 def offset_by_time_49(queue: QueueBytes | None, log: TimedLog, timestamp: int, modified: Sequence[int]) -> int:
@@ -62,15 +64,15 @@ def offset_by_time_49(queue: QueueBytes | None, log: TimedLog, timestamp: int, m
     return _nearest(queue, log, timestamp, max(queue.min_offset, chosen[0]), chosen)
 
 
-def _nearest(queue: QueueBytes, log: TimedLog, timestamp: int, low: int, span: tuple[int, int]) -> int:
-    first, high = span
-    left = right = -1
-    left_time = right_time = -1
-    while high >= low:
-        middle = first + (low + high - 2 * first) // 2
+def _nearest(queue: QueueBytes, log: TimedLog, timestamp: int, low_number: int, span: tuple[int, int]) -> int:
+    first_number, high_number = span
+    earlier_number = later_number = -1
+    earlier_time = later_time = -1
+    while high_number >= low_number:
+        middle = first_number + (low_number + high_number - 2 * first_number) // 2
         entry = unit_at(queue, middle)
         if entry is None or entry.physical_offset < log.min_offset:
-            low, left = middle + 1, middle
+            low_number, earlier_number = middle + 1, middle
             continue
         time = store_time(log, entry.physical_offset, entry.size)
         if time < 0:
@@ -78,14 +80,14 @@ def _nearest(queue: QueueBytes, log: TimedLog, timestamp: int, low: int, span: t
         if time == timestamp:
             return middle
         if time > timestamp:
-            high, right, right_time = middle - 1, middle, time
+            high_number, later_number, later_time = middle - 1, middle, time
         else:
-            low, left, left_time = middle + 1, middle, time
-    if left_time == -1:
-        return right if right >= 0 else max(first - 1, 0)
-    if right_time == -1:
-        return left
-    return right if timestamp - left_time > right_time - timestamp else left
+            low_number, earlier_number, earlier_time = middle + 1, middle, time
+    if earlier_time == -1:
+        return later_number if later_number >= 0 else max(first_number - 1, 0)
+    if later_time == -1:
+        return earlier_number
+    return later_number if timestamp - earlier_time > later_time - timestamp else earlier_number
 
 
 class _Search:
@@ -99,14 +101,14 @@ class _Search:
         bounds = self._choose_file(timestamp, lower)
         if bounds is None:
             return 0
-        first, ceiling = bounds
-        low = max(self._queue.min_offset, first)
-        low = low if low <= ceiling else first
+        first_number, ceiling = bounds
+        floor = max(self._queue.min_offset, first_number)
+        floor = floor if floor <= ceiling else first_number
         if self._time(ceiling) < timestamp:
             return ceiling + 1 if lower else ceiling
-        if self._time(low) > timestamp:
-            return first if lower else 0
-        return self._bisect(timestamp, lower, low, ceiling)
+        if self._time(floor) > timestamp:
+            return first_number if lower else 0
+        return self._bisect(timestamp, lower, floor, ceiling)
 
     def _choose_file(self, timestamp: int, lower: bool) -> tuple[int, int] | None:
         """(first entry, last readable entry) of the file that the search goes into."""
@@ -117,14 +119,14 @@ class _Search:
             return next((span for span in spans[:-1] if self._time(span[1]) >= timestamp), spans[-1])
         return next((span for span in reversed(spans) if self._time(span[0]) <= timestamp), None)
 
-    def _bisect(self, timestamp: int, lower: bool, low: int, ceiling: int) -> int:
-        floor, left, right = low, -1, -1
-        high = ceiling
-        while high >= low:
-            middle = (low + high) // 2
+    def _bisect(self, timestamp: int, lower: bool, low_number: int, ceiling: int) -> int:
+        floor, earlier_number, later_number = low_number, -1, -1
+        high_number = ceiling
+        while high_number >= low_number:
+            middle = (low_number + high_number) // 2
             entry = unit_at(self._queue, middle)
             if entry is None or entry.physical_offset < self._low_offset:
-                low = middle + 1
+                low_number = middle + 1
                 continue
             time = self._time_of(entry)
             if time < 0:
@@ -132,10 +134,10 @@ class _Search:
             if time == timestamp:
                 return self._spread(middle, timestamp, lower, floor, ceiling)
             if time > timestamp:
-                high, right = middle - 1, middle
+                high_number, later_number = middle - 1, middle
             else:
-                low, left = middle + 1, middle
-        return max(right if lower else left, 0)
+                low_number, earlier_number = middle + 1, middle
+        return max(later_number if lower else earlier_number, 0)
 
     def _spread(self, middle: int, timestamp: int, lower: bool, floor: int, ceiling: int) -> int:
         step = -1 if lower else 1
@@ -160,33 +162,33 @@ def _in_batches(queue: QueueBytes, timestamp: int, lower: bool) -> int:
         return -1
     chosen = spans[0]
     for span in spans:
-        first = unit_at(queue, span[0])
-        if first is not None and (first.store_timestamp or 0) <= timestamp:
+        first_entry = unit_at(queue, span[0])
+        if first_entry is not None and (first_entry.store_timestamp or 0) <= timestamp:
             chosen = span
-    last = unit_at(queue, chosen[1])
-    if last is not None and timestamp >= (last.store_timestamp or 0):
-        return last.queue_offset
-    found = unit_at(queue, _batch_bisect(queue, chosen, timestamp, lower))
-    return found.queue_offset if found is not None else -1
+    last_entry = unit_at(queue, chosen[1])
+    if last_entry is not None and timestamp >= (last_entry.store_timestamp or 0):
+        return last_entry.queue_offset
+    entry = unit_at(queue, _batch_bisect(queue, chosen, timestamp, lower))
+    return entry.queue_offset if entry is not None else -1
 
 
 def _batch_bisect(queue: QueueBytes, span: tuple[int, int], timestamp: int, lower: bool) -> int:
     """BatchConsumeQueue.binarySearchRight of 5.3.3 over unit numbers, with what it misses: −1 for UPPER between two
     times.
     """
-    left, right = span
-    while left <= right:
-        middle = (left + right) // 2
+    low_number, high_number = span
+    while low_number <= high_number:
+        middle = (low_number + high_number) // 2
         entry = unit_at(queue, middle)
         time = (entry.store_timestamp or 0) if entry is not None else -1
-        if middle == right:
+        if middle == high_number:
             return middle if time >= timestamp else -1
-        if middle == left:
+        if middle == low_number:
             if time >= timestamp:
                 return middle
-            left = middle + 1
+            low_number = middle + 1
         elif lower:
-            left, right = (middle + 1, right) if time < timestamp else (left, middle)
+            low_number, high_number = (middle + 1, high_number) if time < timestamp else (low_number, middle)
         else:
-            left, right = (middle, right) if time <= timestamp else (left, middle - 1)
+            low_number, high_number = (middle, high_number) if time <= timestamp else (low_number, middle - 1)
     return -1

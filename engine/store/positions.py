@@ -10,7 +10,7 @@ from engine.store.latency import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """One look at a store. Offsets are bytes of the commit log; taken so that
+    """Positions of a store at one moment, as bytes of the commit log. They are read in an order in which
     ``dispatched <= confirm`` and ``flushed <= committed <= wrote`` hold whatever runs beside.
     """
 

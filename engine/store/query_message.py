@@ -27,7 +27,7 @@ _EARLIEST_SIZE = 64
 
 
 class KeyIndex(Protocol):
-    """What a query asks of the index files."""
+    """The index files, as a query needs them."""
 
     def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> tuple[list[int], int, int]:
         """Offsets of the log under which the key's hash is indexed, newest first; time and offset of the last update
@@ -99,33 +99,33 @@ def query_message(
 
 
 def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list[int], list[Held]]:
-    """The units that begin at ``offsets`` (ascending) by what their first four bytes say, those that are there; and
-    what holds them.
+    """Return the units that begin at ``offsets`` (ascending), as long as their first four bytes say, where the log
+    has them; their offsets; and what holds their bytes.
     """
     messages: list[memoryview] = []
-    places: list[int] = []
+    unit_offsets: list[int] = []
     lent: list[Held] = []
     start, room = 0, -1
     for offset in offsets:
-        at = offset - start
-        if at + SIZE_BYTES > room:
-            held = log.lend(offset, SIZE_BYTES)
-            if held is None:
+        position = offset - start
+        if position + SIZE_BYTES > room:
+            lent_bytes = log.lend(offset, SIZE_BYTES)
+            if lent_bytes is None:
                 continue
-            lent.append(held)
-            view, start = held.view, held.start_offset
-            at, room = offset - start, len(view)
-        end = at + _SIZE.unpack_from(view, at)[0]
-        if at + SIZE_BYTES < end <= room:
-            messages.append(view[at:end])
-            places.append(offset)
-    return messages, places, lent
+            lent.append(lent_bytes)
+            view, start = lent_bytes.view, lent_bytes.start_offset
+            position, room = offset - start, len(view)
+        end = position + _SIZE.unpack_from(view, position)[0]
+        if position + SIZE_BYTES < end <= room:
+            messages.append(view[position:end])
+            unit_offsets.append(offset)
+    return messages, unit_offsets, lent
 
 
 def by_unique_key(index: KeyIndex | None, log: QueryableLog, topic: str, unique_key: str) -> Unit | None:
-    """The newest message of ``topic`` with this unique key, None where the index leads to none."""
-    with query_message(index, log, topic, unique_key) as found:
-        for offset, message in sorted(zip(found.offsets, found.messages, strict=True), reverse=True):
+    """Return the newest message of ``topic`` with this unique key, None where the index leads to none."""
+    with query_message(index, log, topic, unique_key) as result:
+        for offset, message in sorted(zip(result.offsets, result.messages, strict=True), reverse=True):
             unit = _decoded(message, offset)
             if unit is not None and unit.topic == topic and unit.unique_key == unique_key:
                 return unit
@@ -133,7 +133,7 @@ def by_unique_key(index: KeyIndex | None, log: QueryableLog, topic: str, unique_
 
 
 def by_offset_id(log: ReadableLog, text: str) -> Unit | None:
-    """The unit whose offset message id is ``text``; None where its place holds no unit with that id."""
+    """Return the unit whose offset message id is ``text``; None where there is no unit with that id at its offset."""
     parsed = parse_offset_message_id(text)
     unit = look_message_by_offset(log, parsed[1]) if parsed is not None else None
     return unit if unit is not None and unit.offset_msg_id == text.upper() else None
@@ -141,8 +141,8 @@ def by_offset_id(log: ReadableLog, text: str) -> Unit | None:
 
 def look_message_by_offset(log: ReadableLog, offset: int) -> Unit | None:
     """The unit that begins at ``offset``, its body as stored; None where there is none that can be read."""
-    with lend_message_by_offset(log, offset) as found:
-        return _decoded(found.messages[0], offset) if found.messages else None
+    with lend_message_by_offset(log, offset) as result:
+        return _decoded(result.messages[0], offset) if result.messages else None
 
 
 def lend_message_by_offset(log: ReadableLog, offset: int) -> QueryMessageResult:
@@ -165,8 +165,8 @@ def _decoded(message: memoryview, offset: int) -> Unit | None:
 
 
 class ManyAnswers(Protocol):
-    """What the index answers for many keys: ``offsets`` in the order of the log, one key's behind the other's,
-    ``ends[i]`` of them up to key ``i``.
+    """Answers of the index for many keys: ``offsets`` in the order of the log, key after key; ``ends[i]`` is where
+    those of key ``i`` end.
     """
 
     @property
@@ -176,15 +176,15 @@ class ManyAnswers(Protocol):
 
 
 class ManyKeysIndex(Protocol):
-    """What such a query asks of the index files."""
+    """The index files, as a query for many keys needs them."""
 
     def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> ManyAnswers:
         """Offsets of the log under which the keys' hashes are indexed."""
 
 
 class QueryMessagesResult(LentMessages):
-    """Messages of all keys, one key's behind the other's; :meth:`of` gives those of one. Each key's are in the order of
-    the log, collisions of the hash among them.
+    """Messages of all keys, key after key; :meth:`of` gives those of one key. Those of a key are in the order of the
+    log, collisions of the hash among them.
     """
 
     __slots__ = ("_ends",)
@@ -207,10 +207,10 @@ def query_messages(
     begin: int = 0,
     end: int = LAST_TIME,
 ) -> QueryMessagesResult:
-    """Messages stored in [begin, end] ms under ``topic`` and each of ``keys``, as the index has them.
+    """Return messages stored in [begin, end] ms under ``topic`` and each of ``keys``, as the index has them.
 
-    As :func:`engine.store.query_message.query_message` for each key, but for its further rounds: what the log has no
-    more is left out.
+    Like :func:`engine.store.query_message.query_message` for each key, without its further rounds: messages that
+    the log no longer has are left out.
     """
     if index is None or not keys:
         return QueryMessagesResult([], [], [0] * len(keys), [])
@@ -219,28 +219,28 @@ def query_messages(
     views: list[memoryview] = []
 
     def span_at(offset: int) -> Span:
-        span, held = _span(log, offset)
+        span, lent_bytes = _span(log, offset)
         views.append(span.view or memoryview(b""))
-        if held is not None:
-            lent.append(held)
+        if lent_bytes is not None:
+            lent.append(lent_bytes)
         return span
 
     units = place_units(answers.ends, answers.offsets, span_at)
     if len(views) == 1:
         view = views[0]
-        messages = [view[at:stop] for at, stop in zip(units.begins, units.stops, strict=True)]
+        messages = [view[unit_start:unit_stop] for unit_start, unit_stop in zip(units.begins, units.stops, strict=True)]
     else:
         places = zip(units.spans, units.begins, units.stops, strict=True)
-        messages = [views[span][at:stop] for span, at, stop in places]
+        messages = [views[span][unit_start:unit_stop] for span, unit_start, unit_stop in places]
     return QueryMessagesResult(messages, units.offsets, units.ends, lent)
 
 
 def _span(log: ReadableLog, offset: int) -> tuple[Span, LentBytes | None]:
-    """What may be read of the log's file that holds ``offset``, and what holds that."""
+    """Return the part of the log's file that holds ``offset``, as far as it can be read, and what holds its bytes."""
     start = offset - offset % log.file_size
     stop = start + log.file_size
     for place in (start, offset):
-        held = log.lend(place, SIZE_BYTES)
-        if held is not None:
-            return Span(held.start_offset, stop, held.view), held
+        lent_bytes = log.lend(place, SIZE_BYTES)
+        if lent_bytes is not None:
+            return Span(lent_bytes.start_offset, stop, lent_bytes.view), lent_bytes
     return Span(offset, stop, None), None

@@ -19,7 +19,7 @@ _CHUNK = 256
 
 
 class ExtUnit(Protocol):
-    """What the ext file tells of a message: its real tag, store time (ms) and filter bit map
+    """A message's unit in the ext file: its real tag, store time (ms) and filter bit map
     (docs/formats/consume-queue.md#ext).
     """
 
@@ -36,7 +36,7 @@ class ExtUnit(Protocol):
 
 
 class QueueBytes(Protocol):
-    """One consume queue as its readers need it."""
+    """A consume queue as its readers need it."""
 
     @property
     def kind(self) -> str:
@@ -61,7 +61,7 @@ class QueueBytes(Protocol):
         """Up to ``size`` readable bytes from byte ``offset`` on, never beyond the end of one file."""
 
     def lend_bytes(self, offset: int, size: int) -> bytes | memoryview:
-        """As :meth:`read_bytes`, or a view of the file that shows the same."""
+        """Like :meth:`read_bytes`, but may return a view of the file itself."""
 
     def spans(self) -> list[tuple[int, int]]:
         """(first byte, end of the readable bytes) of each file that holds any."""
@@ -72,7 +72,7 @@ class QueueBytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CqEntry:
-    """One entry as stored; in a batch queue ``queue_offset`` is the batch's first and ``batch_size`` is set."""
+    """An entry as stored; in a batch queue ``queue_offset`` is the batch's first and ``batch_size`` is set."""
 
     queue_offset: int
     physical_offset: int
@@ -95,37 +95,37 @@ class CqEntry:
         return self.queue_offset + (self.batch_size or 1)
 
 
-def simple_entry(queue: QueueBytes, number: int, data: bytes, at: int = 0) -> CqEntry:
-    """The entry of a simple queue at ``data[at]``."""
-    unit = cq.decode(data, at)
+def simple_entry(queue: QueueBytes, number: int, data: bytes, position: int = 0) -> CqEntry:
+    """Decode the entry of a simple queue at ``data[position]``."""
+    unit = cq.decode(data, position)
     ext = queue.ext_unit(unit.tags_code) if cq.is_ext_address(unit.tags_code) else None
     return CqEntry(number, unit.physical_offset, unit.size, unit.tags_code, unit.state, ext)
 
 
-def batch_entry(data: bytes, at: int = 0) -> CqEntry:
-    """The entry of a batch queue at ``data[at]``."""
-    physical, size, tags_code, stored, base, count, _, _ = _BATCH.unpack_from(data, at)
+def batch_entry(data: bytes, position: int = 0) -> CqEntry:
+    """Decode the entry of a batch queue at ``data[position]``."""
+    physical, size, tags_code, stored, base, count, _, _ = _BATCH.unpack_from(data, position)
     valid = physical >= 0 and size > 0 and base >= 0 and count > 0
     return CqEntry(base, physical, size, tags_code, "entry" if valid else "empty", None, count, stored)
 
 
 def unit_at(queue: QueueBytes, number: int) -> CqEntry | None:
-    """The unit by its number in the files (of a simple queue: its queue offset), None where none is."""
+    """Return the unit with this number in the files (in a simple queue its queue offset), None where there is none."""
     size = queue.unit_size
     data = queue.read_bytes(number * size, size) if number >= 0 else b""
     if len(data) < size:
         return None
     if queue.kind != "batch":
         return simple_entry(queue, number, data)
-    found = batch_entry(data)
-    return found if found.state == "entry" else None
+    entry = batch_entry(data)
+    return entry if entry.state == "entry" else None
 
 
 def number_spans(queue: QueueBytes) -> list[tuple[int, int]]:
-    """(first, last) unit number of each file that holds any."""
+    """Return the numbers of the first and last unit of each file that holds any."""
     size = queue.unit_size
     spans = ((start // size, end // size - 1) for start, end in queue.spans())
-    return [(first, last) for first, last in spans if last >= first]
+    return [(first_number, last_number) for first_number, last_number in spans if last_number >= first_number]
 
 
 def find_batch(queue: QueueBytes, queue_offset: int) -> int | None:
@@ -133,50 +133,53 @@ def find_batch(queue: QueueBytes, queue_offset: int) -> int | None:
     spans = number_spans(queue)
     if not spans:
         return None
-    first = low = spans[0][0]
-    high = spans[-1][1] + 1
-    while low < high:
-        middle = (low + high) // 2
+    first_number = low_number = spans[0][0]
+    high_number = spans[-1][1] + 1
+    while low_number < high_number:
+        middle = (low_number + high_number) // 2
         unit = unit_at(queue, middle)
         if unit is not None and unit.queue_offset <= queue_offset:
-            low = middle + 1
+            low_number = middle + 1
         else:
-            high = middle
-    return low - 1 if low > first else None
+            high_number = middle
+    return low_number - 1 if low_number > first_number else None
 
 
-def entries_of_file(queue: QueueBytes, queue_offset: int, most: int) -> Iterator[CqEntry] | None:
-    """Entries from the one that holds ``queue_offset`` to the end of its file, at most ``most``; None where no file
-    holds it.
+def entries_of_file(queue: QueueBytes, queue_offset: int, max_count: int) -> Iterator[CqEntry] | None:
+    """Return entries from the one that holds ``queue_offset`` to the end of its file, at most ``max_count``; None
+    where no file holds it.
     """
     if queue.kind == "batch":
-        return _batch_entries(queue, queue_offset, most)
+        return _batch_entries(queue, queue_offset, max_count)
     size = queue.unit_size
-    data = queue.read_bytes(queue_offset * size, most * size)
+    data = queue.read_bytes(queue_offset * size, max_count * size)
     if len(data) < size:
         return None
     return (simple_entry(queue, queue_offset + n, data, n * size) for n in range(len(data) // size))
 
 
-def _batch_entries(queue: QueueBytes, queue_offset: int, most: int) -> Iterator[CqEntry] | None:
+def _batch_entries(queue: QueueBytes, queue_offset: int, max_count: int) -> Iterator[CqEntry] | None:
     number = find_batch(queue, queue_offset)
-    first = unit_at(queue, number) if number is not None else None
-    if number is None or first is None or not first.queue_offset <= queue_offset < first.next_offset:
+    batch = unit_at(queue, number) if number is not None else None
+    if number is None or batch is None or not batch.queue_offset <= queue_offset < batch.next_offset:
         return None
-    return _batch_run(queue, number, most)
+    return _batch_run(queue, number, max_count)
 
 
-def _batch_run(queue: QueueBytes, number: int, most: int) -> Iterator[CqEntry]:
+def _batch_run(queue: QueueBytes, number: int, max_count: int) -> Iterator[CqEntry]:
     size = queue.unit_size
-    end = next((last + 1 for first, last in number_spans(queue) if first <= number <= last), number)
-    stop = min(end, number + most)
+    end = next(
+        (last_number + 1 for first_number, last_number in number_spans(queue) if first_number <= number <= last_number),
+        number,
+    )
+    stop = min(end, number + max_count)
     while number < stop:
         data = queue.read_bytes(number * size, min(stop - number, _CHUNK) * size)
         if len(data) < size:
             return
-        for at in range(0, len(data) - size + 1, size):
-            found = batch_entry(data, at)
-            if found.state != "entry":
+        for position in range(0, len(data) - size + 1, size):
+            entry = batch_entry(data, position)
+            if entry.state != "entry":
                 return
-            yield found
+            yield entry
             number += 1

@@ -76,25 +76,25 @@ class QueueFiles:
 
     @property
     def last_is_full(self) -> bool:
-        """Whether the next entry needs a new file."""
+        """True if the next entry needs a new file."""
         return not self.starts or self.end - self.starts[-1] >= self.file_size
 
     def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
-        """Take the files as ``listed`` (name, length), or list them (docs/formats/files.md#folders). An empty last one
-        is deleted; raises :class:`StoreError` for any other wrong length.
+        """Load the files ``listed`` (name, length), or list the folder (docs/formats/files.md#folders). An empty
+        last one is deleted; raises :class:`StoreError` for any other wrong length.
         """
-        found = self._disk.names(Path(self.folder)) if listed is None else sorted(listed)
-        if found and found[-1][1] == 0:
-            self._disk.delete(Path(self.folder, found.pop()[0]))
+        files = self._disk.names(Path(self.folder)) if listed is None else sorted(listed)
+        if files and files[-1][1] == 0:
+            self._disk.delete(Path(self.folder, files.pop()[0]))
         starts = []
-        for name, size in found:
+        for name, size in files:
             start = parse_file_name(name)
             if start is None:
-                what = f"expected a file name of {len(queue_file_name(0))} digits"
-                raise StoreError(what, file=str(Path(self.folder, name)))
+                problem = f"expected a file name of {len(queue_file_name(0))} digits"
+                raise StoreError(problem, file=str(Path(self.folder, name)))
             if size != self.file_size:
-                what = f"expected {self.file_size:,} bytes, found {size:,}"
-                raise WrongFileSize(what, file=str(Path(self.folder, name)))
+                problem = f"expected {self.file_size:,} bytes, found {size:,}"
+                raise WrongFileSize(problem, file=str(Path(self.folder, name)))
             starts.append(start)
         self.starts = tuple(starts)
         self.end = self.flushed = starts[-1] + self.file_size if starts else 0
@@ -130,21 +130,21 @@ class QueueFiles:
                 self.flushed = start
 
     def read(self, offset: int, size: int) -> bytes:
-        """Bytes from ``offset`` on, of one file only; none outside the files. What lies behind :attr:`end` is there
-        too.
+        """Read bytes from ``offset`` on, of one file only; none outside the files. Bytes behind :attr:`end` can be
+        read too.
         """
         starts = self.starts
-        at = bisect_right(starts, offset) - 1
-        if at < 0 or offset >= starts[at] + self.file_size:
+        index = bisect_right(starts, offset) - 1
+        if index < 0 or offset >= starts[index] + self.file_size:
             return b""
-        start = starts[at]
+        start = starts[index]
         try:
             return self._file(start).read(offset - start, min(size, start + self.file_size - offset))
         except FileNotFoundError:
-            return b""  # cleaned away meanwhile
+            return b""  # deleted meanwhile
 
     def lend(self, offset: int, size: int) -> bytes | memoryview:
-        """As :meth:`read`, from a map where the queue is read over and over."""
+        """Like :meth:`read`, but returns a view of a mapped file where the queue is read over and over."""
         hot = self._hot
         if hot is not None and 0 <= offset - hot[0] < self.file_size:
             return hot[1][offset - hot[0] : offset - hot[0] + size]
@@ -154,35 +154,35 @@ class QueueFiles:
         return self.read(offset, size)
 
     def _map(self, offset: int) -> None:
-        """Map the file that holds ``offset``; the map of the queue that has had one longest may go for it."""
+        """Map the file that holds ``offset``; the queue that has had a map longest may lose it for that."""
         self._reads = 0
         starts = self.starts
-        at = bisect_right(starts, offset) - 1
-        if at < 0:
+        index = bisect_right(starts, offset) - 1
+        if index < 0:
             return
         try:
-            view = self._file(starts[at]).view
+            view = self._file(starts[index]).view
         except OSError:
-            return  # a plain read says what is wrong
+            return  # a plain read reports the error
         with _hot_lock, self._lock:
             if starts is not self.starts:
                 return
-            self._hot = (starts[at], view)
+            self._hot = (starts[index], view)
             if self not in _hot:
                 _hot.append(self)
             if len(_hot) > HOT_FILES:
                 _hot.pop(0).cool()
 
     def cool(self) -> None:
-        """Let go of the map."""
+        """Release the map."""
         self._hot = None
 
     def distrust(self) -> None:
-        """What was found may be in the page cache only, as after a crash of the process: flush it again."""
+        """Count what was found as not flushed: after a crash of the process it may be in the page cache only."""
         self.flushed = min([self.flushed, *self.starts[-2:]])
 
     def detach(self) -> None:
-        """Have no files any more: they lie elsewhere now, or are about to go."""
+        """Give up all files: they lie elsewhere now, or are about to be deleted."""
         with self._lock:
             self._replace(())
             self.end = self.flushed = 0
@@ -193,22 +193,22 @@ class QueueFiles:
         Gives the paths of the files that were deleted.
         """
         with self._lock:
-            kept = tuple(start for start in self.starts if last_start is not None and start <= last_start)
-            gone = [start for start in self.starts if start not in kept]
-            self._replace(kept)
-            self.end = end if kept else 0
+            kept_starts = tuple(start for start in self.starts if last_start is not None and start <= last_start)
+            dropped_starts = [start for start in self.starts if start not in kept_starts]
+            self._replace(kept_starts)
+            self.end = end if kept_starts else 0
             self.flushed = min(self.flushed, self.end)
-        return [self._delete(start) for start in reversed(gone)]
+        return [self._delete(start) for start in reversed(dropped_starts)]
 
     def drop_first(self, starts: Iterable[int]) -> list[str]:
         """Delete the files that begin at ``starts``; gives their paths. The last file stays whatever is asked."""
         with self._lock:
-            gone = [start for start in starts if start in self.starts[:-1]]
-            self._replace(tuple(start for start in self.starts if start not in gone))
-        return [self._delete(start) for start in gone]
+            dropped_starts = [start for start in starts if start in self.starts[:-1]]
+            self._replace(tuple(start for start in self.starts if start not in dropped_starts))
+        return [self._delete(start) for start in dropped_starts]
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Bring what was appended to the disk where at least so many pages of a file wait (0: any byte;
+        """Flush what was appended, where at least so many pages of a file wait (0: any byte;
         docs/formats/files.md#mapped-files).
 
         True where nothing is left to do. Raises ``OSError``; :attr:`flushed` does not move then.
@@ -216,10 +216,10 @@ class QueueFiles:
         end = self.end
         while self.flushed < end:
             starts = self.starts
-            at = max(bisect_right(starts, self.flushed) - 1, 0)
+            index = max(bisect_right(starts, self.flushed) - 1, 0)
             if not starts:
                 return True
-            start = starts[at]
+            start = starts[index]
             stop = min(end, start + self.file_size)
             begin = max(self.flushed - start, 0)
             full = stop == start + self.file_size
@@ -229,14 +229,18 @@ class QueueFiles:
             file = waiting[start] if waiting and start in waiting else self._file(start)
             file.flush(begin, stop - start)
             if waiting and full:
-                with self._lock:  # whoever appends may have added another one meanwhile
-                    self._waiting = {at: file for at, file in (self._waiting or {}).items() if at != start} or None
-            following = starts[at + 1] if at + 1 < len(starts) else stop
+                with self._lock:  # the appending thread may have added another one meanwhile
+                    self._waiting = {
+                        waiting_start: opened
+                        for waiting_start, opened in (self._waiting or {}).items()
+                        if waiting_start != start
+                    } or None
+            following = starts[index + 1] if index + 1 < len(starts) else stop
             self.flushed = max(stop, following) if full else stop
         return True
 
     def flush_written(self, begin: int, stop: int) -> None:
-        """Bring bytes that :meth:`write` wrote into the last file to the disk. Raises ``OSError``."""
+        """Flush bytes that :meth:`write` wrote into the last file. Raises ``OSError``."""
         start = self.starts[-1]
         self._last_file().flush(begin - start, stop - start)
 
@@ -246,19 +250,19 @@ class QueueFiles:
         self._disk.remove_folder(Path(self.folder))
 
     def forget(self) -> None:
-        """Give up open files: they open again when they are used."""
-        others = list((self._waiting or {}).values())
-        for file in (self._last, self._other[1] if self._other else None, *others):
+        """Close open files: they open again when they are used."""
+        waiting_files = list((self._waiting or {}).values())
+        for file in (self._last, self._other[1] if self._other else None, *waiting_files):
             if file is not None:
                 file.close()
         self._last = self._other = self._waiting = self._hot = None
 
     def modified(self, start: int) -> int:
-        """When the file that begins at ``start`` was last written, ms."""
+        """Time (ms) at which the file that begins at ``start`` was last written."""
         return self._disk.modified(self.path(start))
 
     def path(self, start: int) -> Path:
-        """Where the file that begins at ``start`` lies."""
+        """Path of the file that begins at ``start``."""
         return Path(self.folder, queue_file_name(start))
 
     def _replace(self, starts: tuple[int, ...]) -> None:
@@ -295,13 +299,13 @@ class QueueFiles:
         starts = self.starts
         if starts and start == starts[-1]:
             return self._last_file()
-        other = self._other
-        if other is None or other[0] != start:
+        other_file = self._other
+        if other_file is None or other_file[0] != start:
             with self._lock:
                 if start not in self.starts:
                     raise FileNotFoundError(2, "deleted meanwhile", str(self.path(start)))
-                other = self._other = (start, self._open(start))
-        return other[1]
+                other_file = self._other = (start, self._open(start))
+        return other_file[1]
 
     def _open(self, start: int) -> DiskFile:
         return self._disk.open(self.path(start), self.file_size)

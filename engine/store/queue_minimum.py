@@ -1,5 +1,5 @@
-"""Where a queue's entries begin whose units the log still holds (docs/formats/consume-queue.md#bounds; Java:
-ConsumeQueue.correctMinOffset).
+"""The minimum of a queue: its first entry whose unit the log still holds (docs/formats/consume-queue.md#bounds;
+Java: ConsumeQueue.correctMinOffset).
 
 Pure: entries are asked for through a function. RocketMQ's steps are kept, so that a queue with disorderly entries
 (pre-filled ones point to 0) is judged as there.
@@ -22,32 +22,38 @@ class Span(NamedTuple):
 
 
 def corrected_minimum(
-    minimum: int, first: Span, last: Span, log_min: int, physical_at: PhysicalAt, *, past_empty_last: bool = False
+    minimum: int,
+    first_span: Span,
+    last_span: Span,
+    log_min: int,
+    physical_at: PhysicalAt,
+    *,
+    past_empty_last: bool = False,
 ) -> int:
     """Return the minimum (bytes) of a queue as 5.x corrects it: by the last entry, then by a search in the first file.
 
     Where the last file has no entry, 5.5 goes on with that search (``past_empty_last``); older releases do not.
     """
-    if minimum >= last.end or (last.end == last.start and not past_empty_last):
+    if minimum >= last_span.end or (last_span.end == last_span.start and not past_empty_last):
         return minimum
-    if last.end > last.start and physical_at(last.end - UNIT) < log_min:
-        return last.end
+    if last_span.end > last_span.start and physical_at(last_span.end - UNIT) < log_min:
+        return last_span.end
     begin, intact = minimum, True
-    if begin < first.start:
-        begin, intact = first.start, False
-    if begin >= first.end or (intact and physical_at(begin) >= log_min):
+    if begin < first_span.start:
+        begin, intact = first_span.start, False
+    if begin >= first_span.end or (intact and physical_at(begin) >= log_min):
         return minimum
-    low, high = 0, first.end - begin - UNIT
-    while high - low > UNIT:
-        middle = (low + high) // 2 // UNIT * UNIT
+    low_distance, high_distance = 0, first_span.end - begin - UNIT
+    while high_distance - low_distance > UNIT:
+        middle = (low_distance + high_distance) // 2 // UNIT * UNIT
         physical = physical_at(begin + middle)
         if physical == log_min:
-            low = high = middle
+            low_distance = high_distance = middle
         elif physical > log_min:
-            high = middle
+            high_distance = middle
         else:
-            low = middle
-    for at in range(begin + low, begin + high + 1, UNIT):
-        if physical_at(at) >= log_min:
-            return at
+            low_distance = middle
+    for offset in range(begin + low_distance, begin + high_distance + 1, UNIT):
+        if physical_at(offset) >= log_min:
+            return offset
     return minimum

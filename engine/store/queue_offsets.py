@@ -1,8 +1,8 @@
-"""Next queue offset of every queue (docs/formats/consume-queue.md#queue-offsets; Java: topicQueueTable,
+"""The next queue offset of every queue (docs/formats/consume-queue.md#queue-offsets; Java: topicQueueTable,
 QueueOffsetOperator).
 
-One array of numbers, so that many messages can take theirs in one compiled call; a queue keeps its place in it for
-good. Whoever holds the append lock may ask and change it, nobody else.
+One array of numbers, so that many messages can take theirs in one compiled call; the place of a queue in it never
+changes. Only the holder of the append lock may read or change it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class QueueOffsetTable:
         return self._count
 
     def place(self, topic: str, queue_id: int) -> int:
-        """Where in :attr:`numbers` the queue's offset stands; entered when it is new."""
+        """Index of the queue's offset in :attr:`numbers`; a new queue is entered."""
         places = self._places.get(topic)
         if places is None:
             places = self._places[topic] = {}
@@ -50,29 +50,29 @@ class QueueOffsetTable:
         return 0 if place is None else self.numbers[place]
 
     def increase(self, topic: str, queue_id: int, count: int = 1) -> None:
-        """``count`` messages have gone into the queue."""
+        """Count ``count`` messages that have gone into the queue."""
         self.numbers[self.place(topic, queue_id)] += count
 
     def load(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """What recovery found: the ends of the queues, and nothing else."""
+        """Take the ends of the queues from recovery, and nothing else."""
         self.numbers = array("q", bytes(8 * len(self.numbers)))
         for (topic, queue_id), offset in offsets.items():
             place = self.place(topic, queue_id)
             self.numbers[place] = offset
 
     def forget(self, topic: str) -> None:
-        """The topic was deleted: its queues begin at 0 again. Takes as long as the topic has queues, however many there
-        are of others: puts wait meanwhile.
+        """Let the queues of a deleted topic begin at 0 again. Takes time for the topic's own queues only: puts wait
+        meanwhile.
         """
         for place in self._places.get(topic, {}).values():
             self.numbers[place] = 0
 
     def count_of(self, prefix: str) -> int:
-        """How many queues have names that begin with ``prefix``."""
+        """Number of queues whose names begin with ``prefix``."""
         return sum(len(places) for topic, places in self._places.items() if topic.startswith(prefix))
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """All of them, as a copy."""
+        """Return a copy of all offsets."""
         return {
             (topic, queue_id): self.numbers[place]
             for topic, places in self._places.items()

@@ -69,12 +69,12 @@ class RunningFlags:
 
     @property
     def writeable(self) -> bool:
-        """Puts are taken."""
+        """True if puts are taken."""
         return not self.bits & _STOPS_PUTS
 
     @property
     def queue_writeable(self) -> bool:
-        """Entries go into queues: a full disk and a fence stop puts only."""
+        """True if entries go into queues: a full disk and a fence stop puts only."""
         return not self.bits & _STOPS_QUEUES
 
     @property

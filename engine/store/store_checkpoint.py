@@ -58,28 +58,28 @@ class StoreCheckpoint:
         self.logics_offset = self._settled_offset = 0
 
     def load(self) -> Checkpoint:
-        """Take the file's values, zeros where there is none or it is too short; raises ``OSError``."""
+        """Load the file's values, zeros where there is none or it is too short; raises ``OSError``."""
         raw = self._disk.read_file(self._path)
         try:
-            found = decode(raw) if raw is not None else _NOTHING
+            checkpoint = decode(raw) if raw is not None else _NOTHING
         except CorruptUnit as error:
             _log.warning("%s: %s", self._path, error)
-            found = _NOTHING
+            checkpoint = _NOTHING
         self._written = raw if raw is not None and len(raw) == CHECKPOINT_SIZE else None
         self._before = raw or b""
         self.physic, self.logics, self.index = (
-            found.physic_msg_timestamp,
-            found.logics_msg_timestamp,
-            (found.index_msg_timestamp),
+            checkpoint.physic_msg_timestamp,
+            checkpoint.logics_msg_timestamp,
+            (checkpoint.index_msg_timestamp),
         )
-        self.master_flushed, self.confirm = found.master_flushed_offset or 0, found.confirm_phy_offset or 0
-        self.logics_offset = self._settled_offset = found.logics_physical_offset or 0
+        self.master_flushed, self.confirm = checkpoint.master_flushed_offset or 0, checkpoint.confirm_phy_offset or 0
+        self.logics_offset = self._settled_offset = checkpoint.logics_physical_offset or 0
         self._settled = self.logics
-        return found
+        return checkpoint
 
     def settle_logics(self, timestamp: int, offset: int = 0) -> None:
-        """Every entry put up to ``timestamp`` and the unit at ``offset`` (values that ``logics`` and ``logics_offset``
-        had before the flush) is on disk.
+        """Note that every entry up to ``timestamp`` and the unit at ``offset`` is on disk (values that ``logics``
+        and ``logics_offset`` had before the flush).
         """
         self._settled = max(self._settled, timestamp)
         self._settled_offset = max(self._settled_offset, offset)
@@ -91,7 +91,7 @@ class StoreCheckpoint:
 
     @property
     def value(self) -> Checkpoint:
-        """What :meth:`flush` would write."""
+        """The checkpoint that :meth:`flush` would write."""
         return Checkpoint(
             self.physic,
             self._settled,
@@ -118,7 +118,7 @@ class StoreCheckpoint:
         return True
 
     def close(self) -> None:
-        """Give the file back; nothing is written."""
+        """Close the file; nothing is written."""
         with self._lock:
             if self._file is not None:
                 self._file.close()

@@ -26,7 +26,7 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True, slots=True)
 class StoreParts:
-    """One store's structures. ``pool`` is None without a transient pool, ``index`` where no index is kept."""
+    """The structures of a store. ``pool`` is None without a transient pool, ``index`` where no index is kept."""
 
     paths: StorePaths
     config: MessageStoreConfig
@@ -46,7 +46,7 @@ class StoreParts:
 
     @property
     def sync_flush(self) -> bool:
-        """Puts wait for the disk."""
+        """True if puts wait for the disk."""
         return self.config.flush_disk_type == "SYNC_FLUSH"
 
     @property

@@ -1,6 +1,7 @@
-"""One queue read from a place on to its end in blocks of many messages, lent and not copied.
+"""Stream of a queue from an offset to its end, in blocks of many messages, lent and not copied.
 
-For whoever wants all of a queue: what getMessage decides message by message (limits, filters) is left to the caller.
+For callers that want all of a queue: they decide themselves what getMessage decides message by message (limits,
+filters).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class StreamBlock:
         return [view[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def release(self) -> None:
-        """Give the bytes back; a second time does nothing."""
+        """Give the bytes back; a second call does nothing."""
         lent, self._lent = self._lent, None
         if lent is not None:
             lent.release()
@@ -65,7 +66,7 @@ class StreamBlock:
 def stream(
     queue: QueueBytes | None, log: ReadableLog, start: int = 0, stop: int | None = None
 ) -> Iterator[StreamBlock]:
-    """Blocks of messages from queue offset ``start`` to ``stop`` (default: the end of the queue as it is now).
+    """Yield blocks of messages from queue offset ``start`` to ``stop`` (default: the end of the queue as it is now).
 
     In a batch queue the first block begins with the batch that holds ``start``. Entries whose messages the log does not
     hold any more are left out.
@@ -73,31 +74,31 @@ def stream(
     if queue is None:
         return
     for number, entries in _runs(queue, start, stop):
-        at = 0
-        while at < len(entries):
-            block, count = _block(number + at, entries[at:], log)
+        index = 0
+        while index < len(entries):
+            block, count = _block(number + index, entries[index:], log)
             if block is not None:
                 try:
                     yield block
                 finally:
                     block.release()
-            at += count
+            index += count
 
 
 def _runs(queue: QueueBytes, start: int, stop: int | None) -> Iterator[tuple[int, np.ndarray]]:
-    """(number of the first, entries) of runs in one queue file each."""
+    """Yield (number of the first entry, entries) of runs that lie in one queue file each."""
     import numpy as np
 
     from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 
     batch, size = queue.kind == "batch", queue.unit_size
     limit = queue.max_offset if stop is None else min(stop, queue.max_offset)
-    first = (find_batch(queue, max(start, 0)) or 0) if batch else max(start, queue.min_offset, 0)
+    first_number = (find_batch(queue, max(start, 0)) or 0) if batch else max(start, queue.min_offset, 0)
     for begin, end in queue.spans():
-        number, last = max(begin // size, first), end // size
-        last = last if batch else min(last, limit)
-        while number < last:
-            data = queue.read_bytes(number * size, min(last - number, MOST_ENTRIES) * size)
+        number, stop_number = max(begin // size, first_number), end // size
+        stop_number = stop_number if batch else min(stop_number, limit)
+        while number < stop_number:
+            data = queue.read_bytes(number * size, min(stop_number - number, MOST_ENTRIES) * size)
             rows = np.frombuffer(data[: len(data) - len(data) % size], BATCH_CQ_UNIT if batch else CQ_UNIT)
             if batch:
                 rows = rows[rows["msg_base_offset"] < limit]
@@ -108,19 +109,21 @@ def _runs(queue: QueueBytes, start: int, stop: int | None) -> Iterator[tuple[int
 
 
 def _block(number: int, entries: np.ndarray, log: ReadableLog) -> tuple[StreamBlock | None, int]:
-    """The leading entries whose messages lie in one file, or None for leading ones that are gone; and how many."""
+    """Return the leading entries whose messages lie in one file, or None for leading ones that are gone; and how
+    many.
+    """
     physical = entries["physical_offset"].astype("i8")
     sizes = entries["size"].astype("i8")
     if int(sizes[0]) == PREFILLED_SIZE:
         return None, _leading(sizes == PREFILLED_SIZE)
-    first = int(physical[0])
-    lent = log.lend(first, int(sizes[0]))
+    first_offset = int(physical[0])
+    lent = log.lend(first_offset, int(sizes[0]))
     if lent is None:
-        following = first - first % log.file_size + log.file_size
-        return None, _leading((physical >= first) & (physical < following))
+        following = first_offset - first_offset % log.file_size + log.file_size
+        return None, _leading((physical >= first_offset) & (physical < following))
     start = lent.start_offset
-    here = (physical >= start) & (physical + sizes <= start + len(lent.view)) & (sizes > 0)
-    count = _leading(here)
+    in_file = (physical >= start) & (physical + sizes <= start + len(lent.view)) & (sizes > 0)
+    count = _leading(in_file)
     if not count:
         lent.release()
         return None, 1
@@ -128,5 +131,5 @@ def _block(number: int, entries: np.ndarray, log: ReadableLog) -> tuple[StreamBl
 
 
 def _leading(true: np.ndarray) -> int:
-    """How many are true from the first on."""
+    """Number of true values from the first on."""
     return len(true) if true.all() else int(true.argmin())

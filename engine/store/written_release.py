@@ -1,7 +1,8 @@
-"""Which release of RocketMQ seems to have written a store last, by what only some of them leave behind.
+"""The release of RocketMQ that seems to have written a store last, by traces that only some of them leave.
 
-A guess, always given with its evidence. Each kind of evidence says "this release or a later one"; a store that an older
-release continued after an upgrade still has the marks of the newer one, unless its newest units say otherwise.
+A guess, always given with its evidence. Each kind of evidence says "this release or a later one"; a store that an
+older release continued after an upgrade still has the marks of the newer one, unless its newest units say
+otherwise.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _ROCKSDB_OF_5_5_1 = (8, 4, 4)
 
 
 class Written(NamedTuple):
-    """A release, and the evidence for it in a clause of English."""
+    """A release, and the evidence for it as a clause."""
 
     release: Release
     evidence: str
 
 
 class StoreFiles(Protocol):
-    """What is asked of a store's files."""
+    """A store's files, as the search for its release reads them."""
 
     def exists(self, path: Path) -> bool: ...
 
@@ -44,7 +45,7 @@ class StoreFiles(Protocol):
 
 
 class TagEntries(NamedTuple):
-    """What a sample of the newest indexed units with tags says: how many have an index entry of their tags."""
+    """A sample of the newest indexed units with tags: how many have an index entry of their tags."""
 
     units: int
     with_entry: int
@@ -83,7 +84,7 @@ def guess(
 
 
 def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpoint | None) -> Written | None:
-    """5.4 or later by its files, and which of them."""
+    """Return which release of 5.4 or later the files show."""
     if checkpoint is not None and checkpoint.logics_physical_offset:
         return Written("5.5", "its checkpoint has a logicsPhysicalOffset")
     folder = paths.root / _ROCKSDB
@@ -109,7 +110,7 @@ def _rocksdb_version(folder: Path, reading: StoreFiles) -> tuple[int, ...] | Non
     versions = []
     for name in reading.names(folder):
         if name.startswith(_OPTIONS):
-            found = _ROCKSDB_VERSION.search(reading.read(folder / name) or b"")
-            if found is not None:
-                versions.append(tuple(int(number) for number in found.groups()))
+            version_match = _ROCKSDB_VERSION.search(reading.read(folder / name) or b"")
+            if version_match is not None:
+                versions.append(tuple(int(number) for number in version_match.groups()))
     return max(versions, default=None)

@@ -48,9 +48,9 @@ def plan_text(plan: RecoveryPlan, other_start: Start | None, written: tuple[Rele
     """Return the plan as ``storescope recover --plan --json`` prints it, with the start of the other release and the
     release that seems to have ``written`` the store: one line.
     """
-    from engine.store.recovery.plan import told
+    from engine.store.recovery.plan import recovery_record
 
-    record = told(plan, () if other_start is None else (other_start,), written)
+    record = recovery_record(plan, () if other_start is None else (other_start,), written)
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 

@@ -24,7 +24,15 @@ from engine.mapped import undo as backup_undo
 from engine.mapped.backup import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.releases import Release, compared_with, of
-from engine.store.recovery.plan import Loss, RecoveryPlan, file_limit_words, folded, told, undispatched_words, what
+from engine.store.recovery.plan import (
+    Loss,
+    RecoveryPlan,
+    blocker_text,
+    file_limit_words,
+    group_blockers,
+    recovery_record,
+    undispatched_words,
+)
 from engine.store_folders import lock_beside
 
 MOST_FILES = 20
@@ -138,7 +146,7 @@ def _show(
     written: tuple[Release, str] | None = None,
     **more: Any,
 ) -> None:
-    record = {**told(found, others, written), **more}
+    record = {**recovery_record(found, others, written), **more}
     out.record(record)
     if not out.as_json:
         _for_people(found, others, written, record, out)
@@ -194,10 +202,10 @@ def _verdict(found: RecoveryPlan) -> str:
     if not found.blockers:
         return "yes"
     reasons = []
-    for same in folded(found.blockers):
+    for same in group_blockers(found.blockers):
         first = same[0]
         names = [str(blocker.file) for blocker in same if blocker.file]
-        message = plain(what(first)[1] if len(same) > 1 else first.message)
+        message = plain(blocker_text(first)[1] if len(same) > 1 else first.message)
         reasons.append(f"\n  {message} [{first.finding}]")
         if len(same) > 1:
             more = f" and {len(names) - MOST_FILES:,} more" if len(names) > MOST_FILES else ""

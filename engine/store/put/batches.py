@@ -38,7 +38,7 @@ _ILLEGAL = PutMessageStatus.MESSAGE_ILLEGAL
 
 
 def put_batch(log: PutLog, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-    """Put messages of one topic and queue as one batch; ``properties`` are the batch's own.
+    """Put messages of one topic and queue as one batch; ``properties`` belong to the batch itself.
 
     Queue, birth, flags and hosts are those of the first message.
     """
@@ -46,8 +46,8 @@ def put_batch(log: PutLog, messages: Sequence[Message], properties: dict[str, st
         return PutMessageResult(log.refuses)
     if not messages:
         return PutMessageResult(_ILLEGAL)
-    first = messages[0]
-    if any(message.topic != first.topic or message.queue_id != first.queue_id for message in messages):
+    first_message = messages[0]
+    if any(message.topic != first_message.topic or message.queue_id != first_message.queue_id for message in messages):
         return PutMessageResult(_ILLEGAL)
     if any(message.body is None for message in messages):
         return PutMessageResult(_ILLEGAL)
@@ -57,7 +57,7 @@ def put_batch(log: PutLog, messages: Sequence[Message], properties: dict[str, st
         body = encode_batch(messages)
     except ValueError:
         return PutMessageResult(_ILLEGAL)
-    return put_encoded_batch(log, first.changed(body=body, properties=properties, properties_raw=None))
+    return put_encoded_batch(log, first_message.changed(body=body, properties=properties, properties_raw=None))
 
 
 def put_encoded_batch(log: PutLog, batch: Message) -> PutMessageResult:
@@ -76,9 +76,9 @@ def put_encoded_batch(log: PutLog, batch: Message) -> PutMessageResult:
     if isinstance(members, MemberDamage) or not members:
         return PutMessageResult(_ILLEGAL)
     if props.UNIQUE_KEY in shared and log.is_batch_topic(batch.topic):
-        found = {**shared, props.INNER_NUM: str(len(members))}
+        properties = {**shared, props.INNER_NUM: str(len(members))}
         flags = batch.sys_flag | codec.INNER_BATCH | codec.NEED_UNWRAP
-        return log.put_message(batch.changed(properties=found, sys_flag=flags))
+        return log.put_message(batch.changed(properties=properties, sys_flag=flags))
     try:
         host = host_raw(batch.store_host) if batch.store_host is not None else log.store_host_raw
         run = UnitRun(

@@ -1,8 +1,8 @@
 """Many messages in one call: columns of them encoded straight into the file (docs/formats/commit-log.md#append,
 docs/formats/consume-queue.md#queue-offsets).
 
-What :class:`engine.store.commit_log.CommitLog` offers as ``append_columns``. Rows that rules apply
-to go the long way, each in its turn; the bytes are those of single puts.
+:class:`engine.store.commit_log.CommitLog` offers this as ``append_columns``. Rows that rules apply to go the long
+way, each in its turn; the bytes are those of single puts.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from engine.store.put.log import PutLog
 
 
-MOST_ROOM = 8 << 20
-"""Bytes of room on the disk that are asked for at a time."""
+MAX_RESERVED_BYTES = 8 << 20
+"""Bytes of room on the disk that are reserved at a time."""
 
 
-def append_columns(log: PutLog, what: MessageColumns) -> PutMessageResults:
-    """Append every row of ``what``, in order."""
+def append_columns(log: PutLog, columns: MessageColumns) -> PutMessageResults:
+    """Append every row of ``columns``, in order."""
     if log.refuses is not None:
-        return PutMessageResults.refused(len(what), log.refuses)
-    run = Run(what, [log.topic(name).row for name in what.topics], log.store_host_raw)
+        return PutMessageResults.refused(len(columns), log.refuses)
+    run = Run(columns, [log.topic(name).row for name in columns.topics], log.store_host_raw)
     answers: dict[int, PutMessageResult] = {}
     times: list[tuple[int, int]] = []
     while run.row < run.rows:
-        why = write_job.RULED if log.property_crc or log.is_busy else _append_some(log, run, answers, times)
-        if why == write_job.RULED:
+        stop_reason = write_job.RULED if log.property_crc or log.is_busy else _append_some(log, run, answers, times)
+        if stop_reason == write_job.RULED:
             answers[run.row] = _put_one(log, run)
             run.skip()
     return PutMessageResults.of_rows(run.out, answers, times, lambda row: run.row_hosts(row)[1])
@@ -57,16 +57,16 @@ def _append_some(log: PutLog, run: Run, answers: dict[int, PutMessageResult], ti
             times.append((run.row, now))
             run.rebuild_table()
             while run.row < run.rows:
-                why = _fill_file(log, run, now)
-                if why in (write_job.DONE, write_job.RULED):
-                    return why
-                if why == write_job.NO_PLACE:
+                stop_reason = _fill_file(log, run, now)
+                if stop_reason in (write_job.DONE, write_job.RULED):
+                    return stop_reason
+                if stop_reason == write_job.NO_PLACE:
                     if not _enter_queue(log, run):
                         return write_job.RULED
                     continue
-                found = log.room_for(run.unit_size(), now)
-                if isinstance(found, PutMessageResult):
-                    answers[run.row] = found
+                file_or_result = log.room_for(run.unit_size(), now)
+                if isinstance(file_or_result, PutMessageResult):
+                    answers[run.row] = file_or_result
                     run.skip()
     except NotWriteable:
         _answer_rest(run, answers, PutMessageResult(log.refused))
@@ -82,29 +82,29 @@ def _answer_rest(run: Run, answers: dict[int, PutMessageResult], answer: PutMess
 
 
 def _fill_file(log: PutLog, run: Run, now: int) -> int:
-    """As many rows as the last file takes; NO_ROOM where the next one needs another file."""
+    """Fill the last file with as many rows as it takes; returns NO_ROOM where the next one needs another file."""
     while True:
-        last = log.files.last
-        if last is None or last.is_full:
+        file = log.files.last
+        if file is None or file.is_full:
             return write_job.NO_ROOM
-        position = last.wrote
-        limit = min(last.size, position + run.max_remaining_bytes() + BLANK_SIZE)
-        if limit - position > MOST_ROOM:
-            limit = position + max(MOST_ROOM, run.unit_size() + BLANK_SIZE)
-        why, end = log.encoder.encode(
+        position = file.wrote
+        limit = min(file.size, position + run.max_remaining_bytes() + BLANK_SIZE)
+        if limit - position > MAX_RESERVED_BYTES:
+            limit = position + max(MAX_RESERVED_BYTES, run.unit_size() + BLANK_SIZE)
+        stop_reason, end = log.encoder.encode(
             run,
-            last.target(limit - position),
+            file.target(limit - position),
             position,
             limit,
-            last.start_offset,
+            file.start_offset,
             now,
             log.queue_offsets.numbers,
             log.max_message_size,
         )
         if end > position:
-            last.advance(end - position, now)
-        if why != write_job.NO_ROOM or limit == last.size:
-            return why
+            file.advance(end - position, now)
+        if stop_reason != write_job.NO_ROOM or limit == file.size:
+            return stop_reason
 
 
 def _enter_queue(log: PutLog, run: Run) -> bool:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 MOST_QUEUES = 1 << 16
-"""Queue ids from here on go the long way: no table of their places is made."""
+"""Queue ids from this one on go the long way: no table of their places is made."""
 
 
 class Topic:
-    """What the log keeps of a topic: its field, and where its queues' offsets stand."""
+    """The log's data of one topic: its encoded field, and where its queues' offsets stand."""
 
     __slots__ = ("field", "fixed", "legal", "magic", "name", "places", "raw", "row")
 
@@ -41,11 +41,11 @@ class Topic:
         )
         self.places: dict[int, int] = {}
         self.row = TopicRow(self.raw, self.magic)
-        """The same for a run over columns."""
+        """The topic's row for a run over columns."""
 
 
 class PutLog(Protocol):
-    """What a put needs of the log; :class:`engine.store.commit_log.CommitLog` says what each is."""
+    """The parts of the log that a put uses; :class:`engine.store.commit_log.CommitLog` describes each."""
 
     config: MessageStoreConfig
     files: MappedFileQueue

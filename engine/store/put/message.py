@@ -1,4 +1,4 @@
-"""What a put answers, and what is asked of a message before it is stored (docs/formats/writing.md#flush, #checks,
+"""Results of a put, and the checks of a message before it is stored (docs/formats/writing.md#flush, #checks,
 docs/formats/delays.md#levels, #timer-messages).
 
 Java: PutMessageStatus, PutMessageResult, AppendMessageResult, and of the broker HookUtils. A message that a rule
@@ -52,7 +52,7 @@ RULED = frozenset(
 
 
 class PutMessageStatus(Enum):
-    """How a put ended, in the words of 5.x (docs/formats/writing.md#flush)."""
+    """Outcome of a put, in the words of 5.x (docs/formats/writing.md#flush)."""
 
     PUT_OK = "PUT_OK"
     FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
@@ -73,7 +73,7 @@ class PutMessageStatus(Enum):
 
 
 class AppendMessageStatus(Enum):
-    """How the append inside a put ended (docs/formats/commit-log.md#append)."""
+    """Outcome of the append inside a put (docs/formats/commit-log.md#append)."""
 
     PUT_OK = "PUT_OK"
     END_OF_FILE = "END_OF_FILE"
@@ -84,7 +84,7 @@ class AppendMessageStatus(Enum):
 
 
 class AppendMessageResult(NamedTuple):
-    """Where a message went: ``physical_offset`` and ``size`` in bytes of the log, ``store_timestamp`` ms.
+    """Position of an appended message: ``physical_offset`` and ``size`` in bytes of the log, ``store_timestamp`` ms.
 
     ``queue_offset`` is 0 for PREPARED and ROLLBACK. Of a batch, ``size`` covers all units and ``unit_offsets`` tells
     where each begins.
@@ -107,23 +107,23 @@ class AppendMessageResult(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """Offset behind the last byte: what a waiting sender wants flushed."""
+        """Offset behind the last byte, up to which a waiting sender wants a flush."""
         return self.physical_offset + self.size
 
 
 class PutMessageResult:
-    """The answer to a put; a late flush may still change ``status``."""
+    """Result of a put; a late flush may still change ``status``."""
 
     __slots__ = ("fields", "status")
 
     def __init__(self, status: PutMessageStatus, append: AppendMessageResult | None = None) -> None:
         self.status = status
         self.fields: AppendMessageResult | tuple[Any, ...] | None = append
-        """What :attr:`append` is made of; a plain tuple until somebody asks, for a put has to be quick."""
+        """The fields of :attr:`append`; a plain tuple until it is read, because a put has to be quick."""
 
     @property
     def append(self) -> AppendMessageResult | None:
-        """Where the message went; None where nothing was tried."""
+        """The result of the append; None where nothing was tried."""
         fields = self.fields
         if fields.__class__ is tuple:
             fields = self.fields = AppendMessageResult(*fields)
@@ -131,7 +131,7 @@ class PutMessageResult:
 
     @property
     def ok(self) -> bool:
-        """The message is in the log (PUT_OK alone does not say so: docs/formats/writing.md#put)."""
+        """True if the message is in the log (PUT_OK alone does not say so: docs/formats/writing.md#put)."""
         return self.fields is not None and self.fields[0] is AppendMessageStatus.PUT_OK
 
     def __repr__(self) -> str:
@@ -139,9 +139,10 @@ class PutMessageResult:
 
 
 class PutMessageResults(Sequence[PutMessageResult]):
-    """The answers to one call that put many, in order; an answer is made when somebody looks at it.
+    """Results of one call that put many messages, in order; each is made when it is first read.
 
-    ``end_offset`` is what a flush has to reach for all of them, ``waits`` whether any of them wants that.
+    ``end_offset`` is the offset that a flush has to reach for all of them, ``waits`` is True if any of them wants
+    that flush.
     """
 
     __slots__ = ("_made", "_make", "_rows", "end_offset", "ok", "waits")
@@ -158,7 +159,7 @@ class PutMessageResults(Sequence[PutMessageResult]):
 
     @classmethod
     def of(cls, results: list[PutMessageResult], *, waits: bool = True) -> PutMessageResults:
-        """Answers that are there already."""
+        """Wrap results that exist already."""
         ends = [result.append.end_offset for result in results if result.append is not None and result.ok]
         return cls(
             len(results),
@@ -170,7 +171,7 @@ class PutMessageResults(Sequence[PutMessageResult]):
 
     @classmethod
     def refused(cls, rows: int, status: PutMessageStatus) -> PutMessageResults:
-        """The same refusal for all of them."""
+        """Return the same refusal for all messages."""
         refused = PutMessageResult(status)
         return cls(rows, lambda _row: refused, ok=False, end_offset=0, waits=False)
 
@@ -178,21 +179,22 @@ class PutMessageResults(Sequence[PutMessageResult]):
     def of_rows(
         cls,
         out: array[int],
-        told: dict[int, PutMessageResult],
+        row_results: dict[int, PutMessageResult],
         times: Sequence[tuple[int, int]],
         stored_host: Callable[[int], bytes],
         *,
         waits: bool = True,
     ) -> PutMessageResults:
-        """Those of ``told`` by their rows; of all other rows ``out`` has the offsets, then the queue offsets, then the
-        sizes in bytes, ``times`` the first row of each store time (ms), and ``stored_host`` gives the raw host.
+        """Build the results: those of ``row_results`` by their rows; of all other rows ``out`` has the offsets, then
+        the queue offsets, then the sizes in bytes, ``times`` the first row of each store time (ms), and
+        ``stored_host`` gives the raw host.
         """
         rows = len(out) // 3
 
         def make(row: int) -> PutMessageResult:
-            known = told.get(row)
-            if known is not None:
-                return known
+            row_result = row_results.get(row)
+            if row_result is not None:
+                return row_result
             now = times[bisect_right(times, (row, 1 << 63)) - 1][1]
             offset, queue_offset, size = out[row], out[rows + row], out[2 * rows + row]
             return PutMessageResult(
@@ -200,11 +202,11 @@ class PutMessageResults(Sequence[PutMessageResult]):
                 AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, 1, stored_host(row)),
             )
 
-        if rows and not told:
+        if rows and not row_results:
             return cls(rows, make, ok=True, end_offset=out[rows - 1] + out[-1], waits=waits)
-        ends = [result.append.end_offset for result in told.values() if result.ok and result.append is not None]
-        ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in told)
-        ok = all(result.ok for result in told.values())
+        ends = [result.append.end_offset for result in row_results.values() if result.ok and result.append is not None]
+        ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in row_results)
+        ok = all(result.ok for result in row_results.values())
         return cls(rows, make, ok=ok, end_offset=max(ends, default=0), waits=waits)
 
     def __len__(self) -> int:
@@ -216,33 +218,33 @@ class PutMessageResults(Sequence[PutMessageResult]):
     def __getitem__(self, row: slice) -> list[PutMessageResult]: ...
     def __getitem__(self, row: int | slice) -> PutMessageResult | list[PutMessageResult]:
         if isinstance(row, slice):
-            return [self[at] for at in range(*row.indices(self._rows))]
-        at = row + self._rows if row < 0 else row
-        if not 0 <= at < self._rows:
+            return [self[index] for index in range(*row.indices(self._rows))]
+        index = row + self._rows if row < 0 else row
+        if not 0 <= index < self._rows:
             raise IndexError(row)
-        made = self._made.get(at)
-        if made is None:
-            made = self._made[at] = self._make(at)
-        return made
+        result = self._made.get(index)
+        if result is None:
+            result = self._made[index] = self._make(index)
+        return result
 
     def __iter__(self) -> Iterator[PutMessageResult]:
-        made, make = self._made, self._make
-        for at in range(self._rows):
-            found = made.get(at)
-            if found is None:
-                found = made[at] = make(at)
-            yield found
+        made_results, make = self._made, self._make
+        for row in range(self._rows):
+            result = made_results.get(row)
+            if result is None:
+                result = made_results[row] = make(row)
+            yield result
 
     def set_status(self, status: PutMessageStatus) -> None:
-        """Give every message that is in the log this status: what a late flush says of all of them."""
+        """Give every message that is in the log this status, after a late flush."""
         for result in self:
             if result.ok:
                 result.status = status
 
 
 def check_topic(topic: str, like: Release) -> bool:
-    """Whether the store takes messages of ``topic`` (docs/formats/writing.md#checks, rule 2); names that are no
-    folder's name it does not.
+    """Return True if the store takes messages of ``topic`` (docs/formats/writing.md#checks, rule 2); False also for
+    names that are no folder's name.
     """
     if not topic or topic in (".", "..") or "/" in topic or "\0" in topic:
         return False
@@ -269,7 +271,7 @@ def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -
 
 
 def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Release) -> Message | PutMessageStatus:
-    """The message that is stored in the place of a delayed or timed one; others come back as they are
+    """Return the message that is stored in the place of a delayed or timed one; others come back as they are
     (docs/formats/delays.md#levels, #timer-messages). ``now`` is ms.
     """
     if message.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
@@ -299,56 +301,60 @@ def _number(text: str) -> int:
 
 
 def _delayed(message: Message, level: int, config: MessageStoreConfig, like: Release) -> Message:
-    most = len(config.delay_levels())
-    found = dict(message.properties or {})
+    max_level = len(config.delay_levels())
+    properties = dict(message.properties or {})
     if of(like).drops_times_of_delayed:
         for name in _TIMES:
-            found.pop(name, None)
-    if level > most:
-        level = most
-        found[props.DELAY] = str(level)
-    moved = _moved(message, found, SCHEDULE_TOPIC, level - 1)
+            properties.pop(name, None)
+    if level > max_level:
+        level = max_level
+        properties[props.DELAY] = str(level)
+    moved = _moved(message, properties, SCHEDULE_TOPIC, level - 1)
     if not of(like).closes_last_property and moved.properties_raw:  # the end of the last pair is left out
         moved.properties_raw = moved.properties_raw[:-1]
     return moved
 
 
 def _is_timed(message: Message) -> bool:
-    found = message.properties or {}
-    if message.topic == TIMER_TOPIC or props.TIMER_OUT_MS in found:
+    properties = message.properties or {}
+    if message.topic == TIMER_TOPIC or props.TIMER_OUT_MS in properties:
         return False
-    return any(name in found for name in _TIMES)
+    return any(name in properties for name in _TIMES)
 
 
 def _timed(message: Message, config: MessageStoreConfig, now: int) -> Message | PutMessageStatus:
-    found = dict(message.properties or {})
+    properties = dict(message.properties or {})
     try:
-        if props.TIMER_DELAY_SEC in found:
-            deliver = now + _number(found[props.TIMER_DELAY_SEC]) * 1000
-        elif props.TIMER_DELAY_MS in found:
-            deliver = now + _number(found[props.TIMER_DELAY_MS])
+        if props.TIMER_DELAY_SEC in properties:
+            delivery_time = now + _number(properties[props.TIMER_DELAY_SEC]) * 1000
+        elif props.TIMER_DELAY_MS in properties:
+            delivery_time = now + _number(properties[props.TIMER_DELAY_MS])
         else:
-            deliver = _number(found[props.TIMER_DELIVER_MS])
+            delivery_time = _number(properties[props.TIMER_DELIVER_MS])
     except ValueError:
         return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL
-    if deliver <= now:
-        return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL if props.TIMER_DEL_UNIQUE_KEY in found else message
-    if deliver - now > config.timer_max_delay_sec * 1000:
+    if delivery_time <= now:
+        return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL if props.TIMER_DEL_UNIQUE_KEY in properties else message
+    if delivery_time - now > config.timer_max_delay_sec * 1000:
         return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL
     precision = config.timer_precision_ms
-    deliver = deliver - precision if deliver % precision == 0 else divide(deliver, precision) * precision
-    found[props.TIMER_OUT_MS] = str(deliver)
-    return _moved(message, found, TIMER_TOPIC, 0)
+    delivery_time = (
+        delivery_time - precision if delivery_time % precision == 0 else divide(delivery_time, precision) * precision
+    )
+    properties[props.TIMER_OUT_MS] = str(delivery_time)
+    return _moved(message, properties, TIMER_TOPIC, 0)
 
 
-def _moved(message: Message, found: dict[str, str], topic: str, queue_id: int) -> Message:
-    found[props.REAL_TOPIC] = message.topic
-    found[props.REAL_QUEUE_ID] = str(message.queue_id)
-    return message.changed(topic=topic, queue_id=queue_id, properties=found, properties_raw=encode_properties(found))
+def _moved(message: Message, properties: dict[str, str], topic: str, queue_id: int) -> Message:
+    properties[props.REAL_TOPIC] = message.topic
+    properties[props.REAL_QUEUE_ID] = str(message.queue_id)
+    return message.changed(
+        topic=topic, queue_id=queue_id, properties=properties, properties_raw=encode_properties(properties)
+    )
 
 
 def wants_light_queues(message: Message) -> bool:
-    """Whether the message goes to light queues too, where enableLmq is on
+    """Return True if the message goes to light queues too, where enableLmq is on
     (docs/formats/consume-queue.md#light-queues).
     """
     named = (message.properties or {}).get(props.INNER_MULTI_DISPATCH)

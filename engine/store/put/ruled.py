@@ -59,28 +59,30 @@ def put_ruled(log: PutLog, message: Message) -> PutMessageResult:
     if not check_inner_batch(message, log.is_batch_topic):
         return PutMessageResult(Status.MESSAGE_ILLEGAL)
     try:
-        stored = reschedule(message, log.config, log.clock(), log.like)
-        if isinstance(stored, Status):
-            return PutMessageResult(stored)
-        if stored.sys_flag & codec.INNER_BATCH and stored.properties is None:
-            stored = stored.changed(properties=props.decode(stored.properties_raw or b""))
-        light = _light_queues(log, stored)
-        raw = property_text(stored)
-        host_raw(stored.born_host)
-        host = host_raw(stored.store_host) if stored.store_host is not None else log.store_host_raw
-        count = _message_count(log, stored)
+        stored_message = reschedule(message, log.config, log.clock(), log.like)
+        if isinstance(stored_message, Status):
+            return PutMessageResult(stored_message)
+        if stored_message.sys_flag & codec.INNER_BATCH and stored_message.properties is None:
+            stored_message = stored_message.changed(properties=props.decode(stored_message.properties_raw or b""))
+        light_queues = _light_queues(log, stored_message)
+        raw_properties = property_text(stored_message)
+        host_raw(stored_message.born_host)
+        host = host_raw(stored_message.store_host) if stored_message.store_host is not None else log.store_host_raw
+        count = _message_count(log, stored_message)
     except ValueError:
         return PutMessageResult(Status.MESSAGE_ILLEGAL)
-    wrong = _too_long(log, stored, b"" if light else raw)
-    if wrong is not None:
-        return PutMessageResult(wrong)
-    if light and of(log.like).light_queue_limit and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
+    size_status = _too_long(log, stored_message, b"" if light_queues else raw_properties)
+    if size_status is not None:
+        return PutMessageResult(size_status)
+    if light_queues and of(log.like).light_queue_limit and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
         return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
-    return in_turn(log, lambda now: _append(log, stored, light, host, count, now))
+    return in_turn(log, lambda now: _append(log, stored_message, light_queues, host, count, now))
 
 
 def in_turn(log: PutLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
-    """What ``append`` answers at its turn, given the time (ms); what keeps it from appending as a status."""
+    """Return what ``append`` answers once it holds the lock, given the time (ms); or a status that keeps it from
+    appending.
+    """
     try:
         with log.appending as now:
             return append(now)
@@ -92,21 +94,23 @@ def in_turn(log: PutLog, append: Callable[[int], PutMessageResult]) -> PutMessag
         return PutMessageResult(Status.MESSAGE_ILLEGAL)
 
 
-def _append(log: PutLog, message: Message, light: list[str], host: bytes, count: int, now: int) -> PutMessageResult:
+def _append(
+    log: PutLog, message: Message, light_queues: list[str], host: bytes, count: int, now: int
+) -> PutMessageResult:
     table = log.queue_offsets
     queued = message.sys_flag & codec.TRANSACTION_MASK not in _OUTSIDE_QUEUES
     queue_offset = table.next(message.topic, message.queue_id) if queued else 0
     if queued and message.sys_flag & codec.INNER_BATCH and log.is_batch_topic(message.topic):
-        found = {**(message.properties or {}), props.INNER_BASE: str(queue_offset)}
-        message = message.changed(properties=found, properties_raw=encode_properties(found))
-        wrong = _too_long(log, message, property_text(message))
-        if wrong is not None:
-            return PutMessageResult(wrong)
-    if light:
-        message = _with_light_offsets(log, message, light)
-        refused = _light_too_long(log, message)
-        if refused is not None:
-            return PutMessageResult(Status.MESSAGE_ILLEGAL, AppendMessageResult(refused))
+        properties = {**(message.properties or {}), props.INNER_BASE: str(queue_offset)}
+        message = message.changed(properties=properties, properties_raw=encode_properties(properties))
+        size_status = _too_long(log, message, property_text(message))
+        if size_status is not None:
+            return PutMessageResult(size_status)
+    if light_queues:
+        message = _with_light_offsets(log, message, light_queues)
+        light_status = _light_too_long(log, message)
+        if light_status is not None:
+            return PutMessageResult(Status.MESSAGE_ILLEGAL, AppendMessageResult(light_status))
 
     def unit(offset: int) -> bytes:
         return _encode(log, message, queue_offset, offset, now)
@@ -119,30 +123,32 @@ def _append(log: PutLog, message: Message, light: list[str], host: bytes, count:
         return file
     offset = file.start_offset + file.wrote
     publish(log, file, unit(offset), now, (message.topic, message.queue_id, count if queued else 0))
-    for name in light:
+    for name in light_queues:
         if name.startswith(LMQ_PREFIX):
             table.increase(name, 0)
     answer = AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, count, host)
     return PutMessageResult(Status.PUT_OK, answer)
 
 
-def publish(log: PutLog, file: MappedFile, data: bytes | memoryview, now: int, taken: tuple[str, int, int]) -> None:
-    """Append ``data``, which takes so many queue offsets of a queue. Whoever is interrupted here leaves the unit with
-    its number, or neither of them.
+def publish(
+    log: PutLog, file: MappedFile, data: bytes | memoryview, now: int, taken_offsets: tuple[str, int, int]
+) -> None:
+    """Append ``data``, which takes queue offsets of a queue: ``taken_offsets`` is (topic, queue id, count). An
+    interrupt in here leaves the unit with its number, or neither of them.
     """
-    topic, queue_id, count = taken
+    topic, queue_id, count = taken_offsets
     if not count:
         file.append(data, now)
         return
     table, wrote = log.queue_offsets, file.wrote
     place = table.place(topic, queue_id)
-    before = table.numbers[place]
+    old_offset = table.numbers[place]
     try:
-        table.numbers[place] = before + count
+        table.numbers[place] = old_offset + count
         file.append(data, now)
     except BaseException:
         if file.wrote == wrote:
-            table.numbers[place] = before
+            table.numbers[place] = old_offset
         raise
 
 
@@ -168,7 +174,7 @@ def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | N
 
 
 def _message_count(log: PutLog, message: Message) -> int:
-    """How many queue offsets the message takes: INNER_NUM in a batch queue, else 1
+    """Number of queue offsets that the message takes: INNER_NUM in a batch queue, else 1
     (docs/formats/consume-queue.md#queue-offsets).
     """
     text = (message.properties or {}).get(props.INNER_NUM)
@@ -195,15 +201,15 @@ def _light_queue_count(log: PutLog) -> int:
         return log.queue_offsets.count_of(LMQ_PREFIX)
 
 
-def _with_light_offsets(log: PutLog, message: Message, light: list[str]) -> Message:
+def _with_light_offsets(log: PutLog, message: Message, light_queues: list[str]) -> Message:
     offsets = [
         str(log.queue_offsets.next(name, 0)) if name.startswith(LMQ_PREFIX) and log.config.enable_lmq else ""
-        for name in light
+        for name in light_queues
     ]
-    found = {**(message.properties or {}), props.INNER_MULTI_QUEUE_OFFSET: ",".join(offsets)}
+    properties = {**(message.properties or {}), props.INNER_MULTI_QUEUE_OFFSET: ",".join(offsets)}
     if of(log.like).drops_wait_of_light:
-        found.pop(props.WAIT, None)
-    return message.changed(properties=found, properties_raw=encode_properties(found))
+        properties.pop(props.WAIT, None)
+    return message.changed(properties=properties, properties_raw=encode_properties(properties))
 
 
 def _light_too_long(log: PutLog, message: Message) -> AppendMessageStatus | None:

@@ -1,1 +1,1 @@
-"""What a start does to a store: the plan of it (planning), and its execution (apply) (docs/formats/recovery.md)."""
+"""Recovery at a start: its plan (planning), and its execution (apply) (docs/formats/recovery.md)."""

@@ -46,16 +46,18 @@ _ZEROS = bytes(1 << 20)
 
 
 class WouldNotStart(StoreError):
-    """A broker would not start on the store; :attr:`plan` names what keeps it from it. Nothing was changed."""
+    """A broker would not start on the store; :attr:`plan` names the reasons. Nothing was changed."""
 
     def __init__(self, plan: RecoveryPlan) -> None:
-        first = plan.blockers[0]
-        super().__init__(first.message, file=first.file)
+        blocker = plan.blockers[0]
+        super().__init__(blocker.message, file=blocker.file)
         self.plan = plan
 
 
 class Targets(Protocol):
-    """What recovery writes to (StoreParts), nothing of it loaded yet; whoever recovers holds the store's lock."""
+    """The structures that recovery writes to (StoreParts), none of them loaded yet; the caller holds the store's
+    lock.
+    """
 
     @property
     def disk(self) -> Disk: ...
@@ -79,10 +81,12 @@ class Bulk(Protocol):
     def take(
         self, columns: UnitColumns, topics: TopicTable, chosen: NDArray[np.int64] | None = None, *, queued: bool = False
     ) -> None:
-        """The units of one block, or of its rows ``chosen``; with ``queued`` the queues know all of them already."""
+        """Dispatch the units of one block, or of its rows ``chosen``; with ``queued`` the queues know all of them
+        already.
+        """
 
     def take_one(self, request: Request) -> None:
-        """One unit."""
+        """Dispatch one unit."""
 
     def finish(self) -> None:
         """Return when everything taken is in the files."""
@@ -93,12 +97,12 @@ class Bulk(Protocol):
 
     @property
     def last_physical_offset(self) -> int:
-        """Its offset into the log."""
+        """Offset of the newest unit in the log."""
 
 
 MakeBulk = Callable[[], AbstractContextManager[Bulk]]
 Progress = Callable[[int], None]
-"""Told the place in the log of the newest unit that was taken."""
+"""Called with the offset in the log of the newest unit that was dispatched."""
 BULK_BYTES = 64 << 20
 """Log bytes from which on a bulk dispatch pays."""
 
@@ -112,16 +116,16 @@ def recover(
     empty_log: bool = False,
     progress: Progress | None = None,
 ) -> RecoveryPlan:
-    """Plan and carry out: log, queues and index are loaded and stand as the plan says that is given back.
+    """Plan and carry out; returns the plan. Log, queues and index are loaded and stand as it says.
 
-    ``bulk`` is used where much is to be dispatched; ``progress`` is told how far the log is read, then what is taken.
-    Raises :class:`LogIsEmpty` (but with ``empty_log``) and :class:`WouldNotStart` before anything is changed,
-    ``OSError`` as it comes.
+    ``bulk`` is used where much is to be dispatched; ``progress`` gets the offset up to which the log is read,
+    then that of the units dispatched. Raises :class:`LogIsEmpty` (unless ``empty_log``) and
+    :class:`WouldNotStart` before anything is changed, ``OSError`` as it comes.
     """
     if bulk is None or source.log.total_size < BULK_BYTES:
         return _recover(source, targets, like, None, empty_log, progress)
-    with bulk() as quick:
-        return _recover(source, targets, like, quick, empty_log, progress)
+    with bulk() as bulk_dispatch:
+        return _recover(source, targets, like, bulk_dispatch, empty_log, progress)
 
 
 def _recover(
@@ -157,7 +161,7 @@ def apply(
 ) -> None:
     """Carry ``plan`` out on the store that ``source`` was taken from.
 
-    Raises :class:`LogIsEmpty` (but with ``empty_log``) and :class:`WouldNotStart` before anything is changed,
+    Raises :class:`LogIsEmpty` (unless ``empty_log``) and :class:`WouldNotStart` before anything is changed,
     ``OSError`` as it comes.
     """
     execution = _Execution(targets, plan.like, bulk, source.listing, empty_log, progress)
@@ -170,7 +174,7 @@ def apply(
     passes = (recovery.walk_rules(rules, source), rules)
     for number, span in enumerate((plan.first_pass, plan.second_pass)):
         if span is not None:
-            LogWalk(files, passes[number], _Behind(execution, span)).run_dispatch(span.start, span.end)
+            LogWalk(files, passes[number], _PassFilter(execution, span)).run_dispatch(span.start, span.end)
         if number == 0:
             execution.cut_as(plan.queues)
     execution.finish(plan)
@@ -199,23 +203,23 @@ class _Execution:
 
     # -- before the walk
 
-    def refuse_empty(self, found: EmptyLog | None) -> None:
-        """Raise where the log is gone beside others that know it, and nobody said that it may be."""
-        if found is not None and not self._may_be_empty:
-            raise LogIsEmpty(found)
+    def refuse_empty(self, empty_log: EmptyLog | None) -> None:
+        """Raise where the log is gone while other files know of it, unless the caller said that it may be."""
+        if empty_log is not None and not self._may_be_empty:
+            raise LogIsEmpty(empty_log)
 
     def start(self, plan: RecoveryPlan) -> None:
-        """Everything that comes before the walk, from a finished plan."""
+        """Do everything that comes before the walk, from a finished plan."""
         self.refuse_empty(plan.empty_log)
         if plan.exit == "normal" and plan.units:
-            self._expect_a_crash()
+            self._prepare_for_crash()
         self._load(plan.index_deleted)
         for queue in plan.queues:
             if queue.found is not None:
                 self._restore(queue.topic, queue.queue_id, queue.found)
 
     def begin(self, prepared: recovery.Prepared) -> None:
-        """The same while the plan is being made."""
+        """Like :meth:`start`, while the plan is being made."""
         self.refuse_empty(prepared.empty_log)
         self.begun = True
         self._load(prepared.index_deleted)
@@ -224,24 +228,24 @@ class _Execution:
             self._restore(queue.topic, queue.queue_id, queue.found)
 
     def _load(self, index_deleted: Iterable[IndexPlan]) -> None:
-        to = self._to
+        targets = self._to
         for index in index_deleted:
-            to.disk.delete(Path(index.path))
+            targets.disk.delete(Path(index.path))
         if index_deleted:
-            to.disk.sync_folder(to.paths.index)
-        to.files.load()
-        to.queues.load(self._listing)
-        if to.index is not None:
-            to.index.load()
+            targets.disk.sync_folder(targets.paths.index)
+        targets.files.load()
+        targets.queues.load(self._listing)
+        if targets.index is not None:
+            targets.index.load()
 
-    def _expect_a_crash(self) -> None:
-        """Let a start after a crash from here on go through the whole log."""
-        to = self._to
-        self._before = to.checkpoint.load()
+    def _prepare_for_crash(self) -> None:
+        """Prepare for a crash from here on: a start after it goes through the whole log."""
+        targets = self._to
+        self._before = targets.checkpoint.load()
         zero = replace(self._before, physic_msg_timestamp=0, logics_msg_timestamp=0)
-        to.disk.write_file(to.paths.checkpoint, encode(zero), sync=True)
-        to.checkpoint.load()
-        AbortFile(to.disk, to.paths, self._like).create()
+        targets.disk.write_file(targets.paths.checkpoint, encode(zero), sync=True)
+        targets.checkpoint.load()
+        AbortFile(targets.disk, targets.paths, self._like).create()
 
     # -- units
 
@@ -266,7 +270,9 @@ class _Execution:
             self._progress(request.physical_offset)
 
     def _dispatched(self) -> tuple[int, int]:
-        """Everything taken is in the files; gives the store time of the newest unit, and its offset into the log."""
+        """Wait until everything taken is in the files; returns the newest unit's store time and its offset into the
+        log.
+        """
         if self._bulk is None:
             return self._to.dispatcher.last_store_timestamp, self._to.dispatcher.last_physical_offset
         self._bulk.finish()
@@ -275,14 +281,14 @@ class _Execution:
     # -- cutting
 
     def cut(self, queues: Iterable[RecoveredQueue]) -> None:
-        """Cut the queues by the end of the log."""
+        """Cut the queues at the end of the log."""
         self._dispatched()
         for queue in queues:
             if queue.cut is not None:
                 self._cut(queue.topic, queue.queue_id, queue.cut)
 
     def cut_as(self, queues: Iterable[QueuePlan]) -> None:
-        """The same from a finished plan."""
+        """Like :meth:`cut`, from a finished plan."""
         self._dispatched()
         for queue in queues:
             if queue.cut is not None:
@@ -290,48 +296,49 @@ class _Execution:
 
     def _cut(self, topic: str, queue_id: int, state: QueueState) -> None:
         queue = self._to.queues.find_or_create(topic, queue_id)
-        before = queue.state()
-        stop = before.end_bytes
-        if state.last_file is not None and before.last_file != state.last_file:
+        old_state = queue.state()
+        stop = old_state.end_bytes
+        if state.last_file is not None and old_state.last_file != state.last_file:
             stop = state.last_file + queue.files.file_size
         self._restore(topic, queue_id, state, stop)
 
     def _restore(self, topic: str, queue_id: int, state: QueueState, clear_to: int = 0) -> None:
-        """Let the queue stand at ``state``. Bytes behind its end stay until the end of the recovery unless ``clear_to``
-        says otherwise: entries that are dispatched again may join them, and the cut by the log's end keeps them then.
+        """Set the queue to ``state``. Bytes behind its end stay until the end of the recovery unless ``clear_to``
+        says otherwise: entries that are dispatched again may join them, and the cut by the log's end keeps them
+        then.
         """
         queue = self._to.queues.find_or_create(topic, queue_id)
-        gone = queue.restore(state)
+        deleted_paths = queue.restore(state)
         if state.last_file is not None and clear_to > state.end_bytes:
             queue.clear(clear_to)
-        for folder in dict.fromkeys(Path(path).parent for path in gone):
+        for folder in dict.fromkeys(Path(path).parent for path in deleted_paths):
             self._to.disk.sync_folder(folder)
 
     # -- at the end
 
     def finish(self, plan: RecoveryPlan) -> None:
-        """Cut the log, correct the minimums, and hold what is there against the plan."""
-        to = self._to
+        """Cut the log, correct the minimums, and compare the result with the plan."""
+        targets = self._to
         newest, newest_offset = self._dispatched()
-        if _empties(plan):
-            self._forget_the_log()
+        if _leaves_log_empty(plan):
+            self._clear_checkpoint()
         if plan.start_file is None:
-            to.queues.destroy_all()
+            targets.queues.destroy_all()
         self._cut_log(plan)
         for queue in plan.queues:
             self._settle_queue(queue, plan)
-        checkpoint = to.checkpoint
+        checkpoint = targets.checkpoint
         checkpoint.confirm = max(plan.confirm_offset, 0)
         checkpoint.logics = max(checkpoint.logics, newest)
         if checkpoint.logics_offset >= plan.end_offset:
             checkpoint.cut_logics_offset(max(plan.confirm_offset, 0))
         checkpoint.logics_offset = max(checkpoint.logics_offset, newest_offset)
         if self._before is not None:
-            self._crash_is_over(self._before)
+            self._restore_checkpoint(self._before)
 
-    def _forget_the_log(self) -> None:
-        """The next start is not to ask whether the log may be empty: the checkpoint knows of nothing from here on. That
-        comes before the last bytes of the log go, so that a crash in between is not asked about either.
+    def _clear_checkpoint(self) -> None:
+        """Set the checkpoint to zeros, so that the next start does not ask again if the log may be empty. That comes
+        before the last bytes of the log go: a start after a crash in between does not ask either.
         """
         self._to.disk.write_file(self._to.paths.checkpoint, encode(NO_CHECKPOINT), sync=True)
         self._to.checkpoint.load()
@@ -343,73 +350,73 @@ class _Execution:
         log.flushed_where = log.committed_where = end
         for folder in dict.fromkeys(Path(path).parent for path in plan.log_files_deleted):
             disk.sync_folder(folder)
-        last = log.last
-        if last is None or plan.clear_to <= end:
+        last_file = log.last
+        if last_file is None or plan.clear_to <= end:
             return
-        file = disk.open(Path(last.path), last.size)
-        at, stop = end - last.start_offset, plan.clear_to - last.start_offset
-        begin = at
-        while at < stop:
-            count = min(len(_ZEROS), stop - at)
-            file.write(at, memoryview(_ZEROS)[:count])
-            at += count
+        file = disk.open(Path(last_file.path), last_file.size)
+        position, stop = end - last_file.start_offset, plan.clear_to - last_file.start_offset
+        begin = position
+        while position < stop:
+            count = min(len(_ZEROS), stop - position)
+            file.write(position, memoryview(_ZEROS)[:count])
+            position += count
         file.flush(begin, stop)
         file.close()
 
-    def _settle_queue(self, wanted: QueuePlan, plan: RecoveryPlan) -> None:
-        queue = self._to.queues.find_or_create(wanted.topic, wanted.queue_id)
-        stands, final = queue.state(), wanted.final
-        if stands.last_file == stands.end_bytes and stands.last_file != final.last_file:  # an empty one, deleted
-            self._restore(wanted.topic, wanted.queue_id, final)
-            stands = queue.state()
-        if (stands.last_file, stands.end_bytes, stands.max_physic) != (
+    def _settle_queue(self, queue_plan: QueuePlan, plan: RecoveryPlan) -> None:
+        queue = self._to.queues.find_or_create(queue_plan.topic, queue_plan.queue_id)
+        state, final = queue.state(), queue_plan.final
+        if state.last_file == state.end_bytes and state.last_file != final.last_file:  # an empty one, deleted
+            self._restore(queue_plan.topic, queue_plan.queue_id, final)
+            state = queue.state()
+        if (state.last_file, state.end_bytes, state.max_physic) != (
             final.last_file,
             final.end_bytes,
             final.max_physic,
         ):
             raise StoreError(
-                f"queue {wanted.topic}/{wanted.queue_id} was to stand at {final}, it stands at {stands}: "
+                f"queue {queue_plan.topic}/{queue_plan.queue_id} was to stand at {final}, it stands at {state}: "
                 "the plan and what was done differ",
                 file=str(self._to.paths.root),
             )
-        if plan.start_file is not None and wanted.found is not None and wanted.found.ext_end is not None:
+        if plan.start_file is not None and queue_plan.found is not None and queue_plan.found.ext_end is not None:
             queue.correct_min(plan.log_min, plan.like)  # deletes ext files, too
         if queue.state() != final:
             queue.restore(final)
-        in_place = wanted.found is not None and wanted.found.last_file == final.last_file
-        if in_place and wanted.clear_to > final.end_bytes:
-            queue.clear(wanted.clear_to)
+        in_place = queue_plan.found is not None and queue_plan.found.last_file == final.last_file
+        if in_place and queue_plan.clear_to > final.end_bytes:
+            queue.clear(queue_plan.clear_to)
 
-    def _crash_is_over(self, before: Checkpoint) -> None:
-        to = self._to
-        to.queues.flush()
-        checkpoint = to.checkpoint
-        checkpoint.physic = before.physic_msg_timestamp
-        checkpoint.logics = max(before.logics_msg_timestamp, checkpoint.logics)
+    def _restore_checkpoint(self, old_checkpoint: Checkpoint) -> None:
+        targets = self._to
+        targets.queues.flush()
+        checkpoint = targets.checkpoint
+        checkpoint.physic = old_checkpoint.physic_msg_timestamp
+        checkpoint.logics = max(old_checkpoint.logics_msg_timestamp, checkpoint.logics)
         checkpoint.settle_logics(checkpoint.logics, checkpoint.logics_offset)
         checkpoint.flush()
 
 
-def _empties(plan: RecoveryPlan) -> bool:
-    """Whether recovery leaves nothing of a log that somebody knows of: the word for it was said, or the walk ended at
-    the log's first byte and what stands there is cleared (one blank unit; a first unit that is damaged).
+def _leaves_log_empty(plan: RecoveryPlan) -> bool:
+    """Return True if recovery leaves nothing of a log that other files know of: the caller allowed it, or the walk
+    ended at the log's first byte and what stands there is cleared (one blank unit; a first unit that is damaged).
     """
     if plan.start_file is not None and plan.end_offset > plan.log_min:
         return False
     return plan.empty_log is not None or plan.clear_to > plan.end_offset
 
 
-class _Behind:
-    """Lets through the units of one pass: those whose PHYSICALOFFSET lies behind ``span.after``."""
+class _PassFilter:
+    """Lets through the units of one pass: those whose PHYSICALOFFSET is greater than ``span.after``."""
 
     def __init__(self, execution: _Execution, span: DispatchPass) -> None:
         self._execution = execution
         self._after = span.after
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
-        wanted = np.flatnonzero(columns.physical_offset[:rows] > self._after)
-        if len(wanted):
-            self._execution.take_rows(columns, topics, wanted)
+        new_rows = np.flatnonzero(columns.physical_offset[:rows] > self._after)
+        if len(new_rows):
+            self._execution.take_rows(columns, topics, new_rows)
 
     def take(self, place: int, request: Request) -> None:
         if request.physical_offset > self._after:

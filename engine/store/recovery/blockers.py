@@ -1,5 +1,5 @@
-"""What keeps a broker from starting on a store, and the line that it would log (docs/formats/files.md#folders,
-docs/formats/recovery.md#order, docs/formats/config-tables.md#rules).
+"""Blockers: reasons why a broker does not start on a store, with the line that it would log
+(docs/formats/files.md#folders, docs/formats/recovery.md#order, docs/formats/config-tables.md#rules).
 
 Only lengths, names and the readability of tables are looked at: the part of a start that comes before recovery.
 """
@@ -32,30 +32,32 @@ _KIND = "load exception java.lang.RuntimeException: The queue type of topic:"
 
 
 class Loaded(NamedTuple):
-    """What loading finds: the blockers, and empty last files that it deletes without asking."""
+    """Result of loading: the blockers, and empty last files that it deletes without asking."""
 
     blockers: list[Blocker]
     deleted: list[str]
 
 
 def load(source: RecoverySource, release: Release) -> Loaded:
-    """Walk through a start's loading in a broker's order; several blockers may stand, a broker names the first only."""
-    found = Loaded([], [])
+    """Go through a start's loading in a broker's order. There may be several blockers; a broker names only the
+    first.
+    """
+    loaded = Loaded([], [])
     paths = StorePaths(source.root)
-    found.blockers.extend(_tables(source, release))
-    _file_queue(source, source.log.folders, source.log_file_size, "CL07", release, found)
+    loaded.blockers.extend(_tables(source, release))
+    _file_queue(source, source.log.folders, source.log_file_size, "CL07", release, loaded)
     for queue in source.queues:
         size = source.batch_queue_file_size if queue.kind == "batch" else source.queue_file_size
-        _file_queue(source, queue.sequence.folders, size, "CQ01", release, found)
+        _file_queue(source, queue.sequence.folders, size, "CQ01", release, loaded)
         if queue.ext is not None and (queue.ext.file_size or 0):
-            _file_queue(source, queue.ext.folders, queue.ext.file_size, "CQ01", release, found)
+            _file_queue(source, queue.ext.folders, queue.ext.file_size, "CQ01", release, loaded)
     if of(release).checks_queue_kinds:
-        found.blockers.extend(_wrong_kinds(source))
+        loaded.blockers.extend(_wrong_kinds(source))
     if of(release).loads_timers:
-        found.blockers.extend(_timer(paths, source))
-    found.blockers.extend(_state_files(paths, source, release))
+        loaded.blockers.extend(_timer(paths, source))
+    loaded.blockers.extend(_state_files(paths, source, release))
     if source.lock_held:
-        found.blockers.append(
+        loaded.blockers.append(
             Blocker(
                 "AB01",
                 "A process holds the store's lock: a broker is running on it",
@@ -63,14 +65,14 @@ def load(source: RecoverySource, release: Release) -> Loaded:
                 str(paths.lock),
             )
         )
-    return found
+    return loaded
 
 
 def _file_queue(
-    source: RecoverySource, folders: tuple[Path, ...], size: int, rule: str, release: Release, found: Loaded
+    source: RecoverySource, folders: tuple[Path, ...], size: int, rule: str, release: Release, loaded: Loaded
 ) -> None:
     """MappedFileQueue.load over one folder, or over all folders of a multi-path log: the first misfit ends it."""
-    if len(found.blockers) >= MOST_BLOCKERS:
+    if len(loaded.blockers) >= MOST_BLOCKERS:
         return
     entries = sorted((e for folder in folders for e in source.listing(folder)), key=lambda e: e.name)
     rules = of(release)
@@ -78,21 +80,21 @@ def _file_queue(
         if entry.folder and rules.skips_folders:
             continue
         if entry.size == 0 and number == len(entries) - 1 and rules.deletes_empty_last_file and not entry.folder:
-            found.deleted.append(entry.path)
+            loaded.deleted.append(entry.path)
             continue
         if entry.folder or (size and entry.size != size):
-            what = FOLDER if entry.folder else f"{entry.size:,} bytes"
-            found.blockers.append(
+            actual = FOLDER if entry.folder else f"{entry.size:,} bytes"
+            loaded.blockers.append(
                 Blocker(
                     rule,
-                    f"{entry.path}: expected a file of {size:,} bytes, found {what}",
+                    f"{entry.path}: expected a file of {size:,} bytes, found {actual}",
                     f"{entry.path}\t{entry.size} {_NOT_MATCHED}",
                     entry.path,
                 )
             )
             return
         if parse_file_name(entry.name) is None:
-            found.blockers.append(
+            loaded.blockers.append(
                 Blocker(
                     rule,
                     f"{entry.path}: the name is no number, a file queue's files are named by their start offset",
@@ -103,25 +105,30 @@ def _file_queue(
             return
 
 
-def out_of_memory(files: list[ReadOnlyFile], end: int, asked: int) -> list[Blocker]:
-    """4.9 makes an array of the length field's size before it looks at what is left: none is that long in Java."""
-    if asked < NO_SUCH_ARRAY:
+def out_of_memory(files: list[ReadOnlyFile], end: int, requested_bytes: int) -> list[Blocker]:
+    """Return the blocker of 4.9, which makes an array of the length field's size before it looks at what is left; no
+    array is that long in Java.
+    """
+    if requested_bytes < NO_SUCH_ARRAY:
         return []
     path = next(file.path for file in files if file.start_offset <= end < file.end_offset)
-    text = f"The unit at {end:,} says that it is {asked:,} bytes long: RocketMQ 4.9 asks for that much memory and dies"
+    text = (
+        f"The unit at {end:,} says that it is {requested_bytes:,} bytes long: "
+        "RocketMQ 4.9 asks for that much memory and dies"
+    )
     return [Blocker("CL01", text, f"{_OUT_OF_MEMORY}\n{_CHECK}", path)]
 
 
 def no_accelerated_start(source: RecoverySource, release: Release) -> list[Blocker]:
     """After a crash 5.5 refuses enableAcceleratedRecovery where the checkpoint has no offset to begin at."""
     checkpoint = source.checkpoint
-    wanted = of(release).accelerated_recovery and source.config.enable_accelerated_recovery and source.abort
-    if not wanted or checkpoint.physic_msg_timestamp <= 0 or (checkpoint.logics_physical_offset or 0) > 0:
+    is_requested = of(release).accelerated_recovery and source.config.enable_accelerated_recovery and source.abort
+    if not is_requested or checkpoint.physic_msg_timestamp <= 0 or (checkpoint.logics_physical_offset or 0) > 0:
         return []
     path = str(StorePaths(source.root).checkpoint)
     text = "enableAcceleratedRecovery is on, and the checkpoint has no logicsPhysicalOffset to begin at"
-    said = "Accelerated recovery is enabled but checkpoint's logicsPhysicalOffset is invalid"
-    return [Blocker("CK05", text, f"load exception java.lang.RuntimeException: {said}", path)]
+    log_line = "Accelerated recovery is enabled but checkpoint's logicsPhysicalOffset is invalid"
+    return [Blocker("CK05", text, f"load exception java.lang.RuntimeException: {log_line}", path)]
 
 
 def waits_for_ever(
@@ -130,25 +137,30 @@ def waits_for_ever(
     """A start that waits until dispatch has reached the end of the log, and dispatch never does."""
     if stands_at is None:
         return []
-    at, reason = stands_at
-    before = max((file for file in files if file.start_offset <= at), key=lambda f: f.start_offset, default=files[0])
-    text = (
-        f"The start waits for ever: dispatch stands at {at:,}, {end - at:,} bytes before the end of the log: {reason}"
+    offset, reason = stands_at
+    file_before = max(
+        (file for file in files if file.start_offset <= offset), key=lambda f: f.start_offset, default=files[0]
     )
-    said = f"{_FALLS_BEHIND}, reputOffset={at} maxOffset={end} behind={end - at}\n{_WAITS[of(release).major]}"
-    return [Blocker("RP02", text, said, before.path)]
+    text = (
+        f"The start waits for ever: dispatch stands at {offset:,}, {end - offset:,} bytes before "
+        f"the end of the log: {reason}"
+    )
+    log_lines = (
+        f"{_FALLS_BEHIND}, reputOffset={offset} maxOffset={end} behind={end - offset}\n{_WAITS[of(release).major]}"
+    )
+    return [Blocker("RP02", text, log_lines, file_before.path)]
 
 
 def _wrong_kinds(source: RecoverySource) -> Iterator[Blocker]:
     kinds: dict[str, set[str]] = {topic: {"simple", "batch"} for topic in source.both_kinds}
     for queue in source.queues:
         kinds.setdefault(queue.topic, set()).add(queue.kind)
-    for topic, seen in sorted(kinds.items()):
+    for topic, topic_kinds in sorted(kinds.items()):
         if source.batch_topics is None:
-            wrong = "simple" if len(seen) == 2 else None
+            wrong = "simple" if len(topic_kinds) == 2 else None
         else:
             right = "batch" if topic in source.batch_topics else "simple"
-            wrong = next((kind for kind in sorted(seen) if kind != right), None)
+            wrong = next((kind for kind in sorted(topic_kinds) if kind != right), None)
         if wrong is None:
             continue
         folder = {"simple": "consumequeue", "batch": "batchconsumequeue"}[wrong]

@@ -1,4 +1,4 @@
-"""Where dispatched units go in recovery: into their queues, light queues and batch queues
+"""Dispatch in recovery: units go into their queues, light queues and batch queues
 (docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#dispatch).
 """
 
@@ -33,14 +33,14 @@ class Taker(Protocol):
     """Takes the units that are dispatched, in the order of the log."""
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: Int64, *, queued: bool = False) -> None:
-        """The rows of ``columns`` with these numbers; with ``queued`` the queues know all of them already."""
+        """Take the rows of ``columns`` with these numbers; with ``queued`` the queues know all of them already."""
 
     def take(self, place: int, request: Request) -> None:
-        """One unit that stands at ``place``."""
+        """Take one unit that stands at ``place``."""
 
 
 class QueueTable:
-    """Every queue of the store on its way through recovery, and the door through which dispatched units come in.
+    """Every queue of the store on its way through recovery; dispatched units come in through it.
 
     ``after`` is the offset that a unit's PHYSICALOFFSET must exceed to be dispatched at all (−1 for every unit);
     ``taker`` gets the units that are, where the plan is carried out while it is made.
@@ -79,21 +79,21 @@ class QueueTable:
         return max((queue.max_physic for queue in self.queues.values()), default=-1)
 
     def queue(self, topic: str, queue_id: int) -> RecoveredQueue:
-        """The queue, made where it is missing, as findOrCreateConsumeQueue does."""
-        found = self.queues.get((topic, queue_id))
-        if found is None:
+        """Return the queue, made where it is missing, as findOrCreateConsumeQueue does."""
+        queue = self.queues.get((topic, queue_id))
+        if queue is None:
             kind, size = (
                 ("batch", self._batch_file_size) if topic in self._batch_topics else ("simple", self._file_size)
             )
             data = QueueBytes("batch" if kind == "batch" else "simple", size, [])
-            found = RecoveredQueue(topic, queue_id, data.kind, data, existed=False)
-            self.queues[topic, queue_id] = found
-        return found
+            queue = RecoveredQueue(topic, queue_id, data.kind, data, existed=False)
+            self.queues[topic, queue_id] = queue
+        return queue
 
     # -- units, singly
 
     def take(self, place: int, request: Request) -> None:
-        """One unit that stands at ``place``."""
+        """Dispatch one unit that stands at ``place``."""
         if request.physical_offset <= self.after:
             return
         self._count(place, 1)
@@ -111,17 +111,19 @@ class QueueTable:
         self._put_light(place, request)
 
     def _put_light(self, place: int, request: Request) -> None:
-        """Entries of a unit in further queues: both properties stand only in units that a broker dispatched to many."""
+        """Add the unit's entries in further queues: both properties stand only in units that a broker dispatched to
+        many.
+        """
         if not self._light:
             return
         names = request.properties.get(props.INNER_MULTI_DISPATCH)
         offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
         if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
             return
-        wanted, given = split(names, ","), split(offsets, ",")
-        if len(wanted) != len(given):
+        queue_names, queue_offsets = split(names, ","), split(offsets, ",")
+        if len(queue_names) != len(queue_offsets):
             return
-        for name, text in zip(wanted, given, strict=True):
+        for name, text in zip(queue_names, queue_offsets, strict=True):
             if not is_folder_name(name) or not text.strip().lstrip("-").isdigit():
                 continue
             queue = self.queue(name, 0 if name.startswith(_LMQ) else request.queue_id)
@@ -135,19 +137,19 @@ class QueueTable:
     # -- units, in rows
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
-        """The first ``rows`` rows of ``columns``; rows of one queue stay in order."""
+        """Dispatch the first ``rows`` rows of ``columns``; rows of one queue stay in order."""
         physical = columns.physical_offset[:rows]
-        wanted = np.arange(rows) if int(physical.min()) > self.after else np.flatnonzero(physical > self.after)
-        if not len(wanted):
+        new_rows = np.arange(rows) if int(physical.min()) > self.after else np.flatnonzero(physical > self.after)
+        if not len(new_rows):
             return
-        self._count(int(columns.offset[wanted[0]]), len(wanted))
-        truthful, spans = bool((physical == columns.offset[:rows]).all()), _spans(wanted)
-        queued = truthful and all(self._knows_all(columns, topics, first, stop) for first, stop in spans)
+        self._count(int(columns.offset[new_rows[0]]), len(new_rows))
+        truthful, spans = bool((physical == columns.offset[:rows]).all()), _spans(new_rows)
+        queued = truthful and all(self._knows_all(columns, topics, start, stop) for start, stop in spans)
         if self.taker is not None:
-            self.taker.take_rows(columns, topics, wanted, queued=queued)
+            self.taker.take_rows(columns, topics, new_rows, queued=queued)
         names = topics.names
-        for first, stop in () if queued else spans:
-            runs = build_runs(columns, first, stop)
+        for start, stop in () if queued else spans:
+            runs = build_runs(columns, start, stop)
             starts = runs.start.tolist()
             for group, topic in enumerate(runs.topic_id.tolist()):
                 if not is_folder_name(names[topic]):
@@ -158,9 +160,9 @@ class QueueTable:
                 )
         self._light_rows(columns, rows)
 
-    def _knows_all(self, columns: UnitColumns, topics: TopicTable, first: int, stop: int) -> bool:
-        """Whether every unit of these rows has its queue entry already."""
-        ends = run_ends(columns, first, stop)
+    def _knows_all(self, columns: UnitColumns, topics: TopicTable, start: int, stop: int) -> bool:
+        """Return True if every unit of these rows has its queue entry already."""
+        ends = run_ends(columns, start, stop)
         if not ends.follows.all():
             return False
         names = topics.names
@@ -174,40 +176,40 @@ class QueueTable:
         self, queue: RecoveredQueue, columns: UnitColumns, runs: QueueRuns, span: tuple[int, int], in_order: bool
     ) -> None:
         """Put units of one queue: in one go where they follow each other as they should, else one by one."""
-        first, stop = span
+        start, stop = span
         if queue.kind == "batch":
-            for row in runs.row[first:stop].tolist():
+            for row in runs.row[start:stop].tolist():
                 self._take_batch_row(queue, columns, row)
             return
         if in_order:
-            last = int(runs.row[stop - 1])
+            last_row = int(runs.row[stop - 1])
             if int(runs.end[stop - 1]) <= queue.max_physic:
                 return
-            if int(runs.end[first]) <= queue.max_physic:
-                first += int(np.searchsorted(runs.end[first:stop], queue.max_physic, "right"))
-            if queue.data.files and int(runs.queue_offset[first]) * 20 == queue.data.end:
-                queue.put_run(int(columns.physical_offset[last]), int(columns.size[last]), stop - first)
+            if int(runs.end[start]) <= queue.max_physic:
+                start += int(np.searchsorted(runs.end[start:stop], queue.max_physic, "right"))
+            if queue.data.files and int(runs.queue_offset[start]) * 20 == queue.data.end:
+                queue.put_run(int(columns.physical_offset[last_row]), int(columns.size[last_row]), stop - start)
                 return
-        for at in range(first, stop):
-            row = int(runs.row[at])
+        for index in range(start, stop):
+            row = int(runs.row[index])
             size = int(columns.size[row])
-            queue.put(int(runs.end[at]) - size, int(columns.offset[row]), size, int(runs.queue_offset[at]))
+            queue.put(int(runs.end[index]) - size, int(columns.offset[row]), size, int(runs.queue_offset[index]))
 
     def _light_rows(self, columns: UnitColumns, rows: int) -> None:
-        """Further queues of the units that name some: found by their property's name, then looked at singly."""
+        """Dispatch to further queues the units that name some: found by their property's name, then decoded singly."""
         if not self._light:
             return
-        first, last = (
+        start_position, stop_position = (
             int(columns.offset[0]) - columns.base,
             int(columns.offset[rows - 1] + columns.size[rows - 1]) - columns.base,
         )
-        buffer = columns.buffer.data[first:last]
-        seen = -1
+        buffer = columns.buffer.data[start_position:stop_position]
+        last_row = -1
         for hit in _INNER.finditer(buffer):
-            row = int(np.searchsorted(columns.offset[:rows], columns.base + first + hit.start(), "right")) - 1
-            if row == seen or columns.physical_offset[row] <= self.after:
+            row = int(np.searchsorted(columns.offset[:rows], columns.base + start_position + hit.start(), "right")) - 1
+            if row == last_row or columns.physical_offset[row] <= self.after:
                 continue
-            seen = row
+            last_row = row
             request = self._request(columns, row)
             if request is None or request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
                 continue
@@ -222,9 +224,9 @@ class QueueTable:
             queue.put_batch(request, int(columns.offset[row]))
 
     def _request(self, columns: UnitColumns, row: int) -> Request | None:
-        at = int(columns.offset[row]) - columns.base
+        position = int(columns.offset[row]) - columns.base
         size = int(columns.size[row])
-        answer = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
+        answer = unit_check.check(columns.buffer.data[position : position + size], 0, size, self._rules, body=False)
         return answer if isinstance(answer, Request) else None
 
 

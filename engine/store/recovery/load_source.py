@@ -25,14 +25,14 @@ from engine.store.recovery.source import Entry, IndexHead, QueueFiles, QueueKind
 from engine.store_folders import StoreFolders, settle_folders
 
 CHECKPOINT_NOTE = "the checkpoint's time less 3 s"
-LENT_FROM = 64 << 20
+MIN_MAPPED_BYTES = 64 << 20
 """Bytes of a file from which on mapping it costs less than copying."""
 Answer = TypeVar("Answer")
 
 
 def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> RecoverySource:
-    """The store below ``paths.root`` as it stands now. Raises ``OSError`` where a folder cannot be listed, and
-    :class:`CannotRead` where a file of the log or a table cannot be read: before anything is changed.
+    """Return the store below ``paths.root`` as it stands now. Raises ``OSError`` where a folder cannot be listed,
+    and :class:`CannotRead` where a file of the log or a table cannot be read: before anything is changed.
     """
     listing = _Listing(disk)
     checkpoint, note = read_checkpoint(
@@ -83,7 +83,7 @@ def written_folders(paths: StorePaths, config: MessageStoreConfig) -> StoreFolde
 
 
 def read_checkpoint(raw: bytes | None) -> tuple[Checkpoint, str]:
-    """The checkpoint as a broker maps it, and where its times come from: what is missing reads as zero."""
+    """Read the checkpoint as a broker maps it, and where its times come from: bytes that are missing read as zero."""
     if raw is None:
         return Checkpoint(0, 0, 0), "there is no checkpoint"
     try:
@@ -112,7 +112,7 @@ class LoadedFile(ReadOnlyFile):
 
     def lend(self, position: int, size: int) -> memoryview | None:
         """See :meth:`ReadOnlyFile.lend`: the lock keeps others from cutting the file."""
-        if self.size < LENT_FROM or position + size > self.size:
+        if self.size < MIN_MAPPED_BYTES or position + size > self.size:
             return None
         return self._asked(lambda file: file.lend(position, size), position)
 
@@ -141,26 +141,26 @@ class DiskSequence(FileSequence):
 
     def refresh(self) -> bool:
         """Take the files of the listing; it never changes."""
-        found: list[ReadOnlyFile] = []
+        files: list[ReadOnlyFile] = []
         for folder in self.folders:
             for entry in self._listing(folder):
                 start = None if entry.folder else parse_file_name(entry.name)
                 if start is not None and start >= 0:
-                    found.append(LoadedFile(entry.path, start, entry.size, self._disk))
-        self.files = sorted(found, key=lambda f: f.start_offset)
-        for first, second in pairwise(self.files):
-            if first.start_offset == second.start_offset:
+                    files.append(LoadedFile(entry.path, start, entry.size, self._disk))
+        self.files = sorted(files, key=lambda f: f.start_offset)
+        for file, next_file in pairwise(self.files):
+            if file.start_offset == next_file.start_offset:
                 raise StoreError(
-                    f"{first.path} begins at the same offset: nothing is written while both are there, move one of the "
+                    f"{file.path} begins at the same offset: nothing is written while both are there, move one of the "
                     "two out of the log's folders",
-                    file=second.path,
-                    offset=second.start_offset,
+                    file=next_file.path,
+                    offset=next_file.start_offset,
                 )
         return False
 
 
 class _Listing:
-    """What is in each folder; a folder is listed once."""
+    """Contents of the folders; a folder is listed once."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -168,13 +168,13 @@ class _Listing:
 
     def __call__(self, folder: Path) -> list[Entry]:
         text = str(folder)
-        found = self._seen.get(text)
-        if found is None:
+        listing = self._seen.get(text)
+        if listing is None:
             entries = self._disk.entries(folder)
-            found = self._seen[text] = [
+            listing = self._seen[text] = [
                 Entry(f"{text}/{name}", name, size, is_folder) for name, size, is_folder in entries
             ]
-        return found
+        return listing
 
 
 def _is_file(listing: _Listing, path: Path) -> bool:

@@ -1,6 +1,7 @@
 """The plan of a recovery: what a broker's start would keep, cut, delete and dispatch again. Nothing is done here.
 
-What a plan of the next start says, for people: no reading of stores, so that a command line can begin without it.
+The plan is also put into words for people; this module reads no store, so that a command line can import it
+quickly.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from engine.store.recovery.source import QueueKind
 
 @dataclass(frozen=True, slots=True)
 class EmptyLog:
-    """What knows of messages that the log does not hold: entries of queues and of the index, positions of consumer
-    groups, the checkpoint. ``folder`` is where the log's files are missing; ``part`` says that it is one of several.
+    """Evidence of messages that the log does not hold: entries of queues and of the index, positions of consumer
+    groups, the checkpoint. ``folder`` is where the log's files are missing; ``part`` says that it is one of
+    several.
     """
 
     folder: str
@@ -33,16 +35,16 @@ class EmptyLog:
 
     @property
     def message(self) -> str:
-        """The likely cause, before anything else is said."""
+        """A sentence that begins with the likely cause."""
         if self.part:
             return f"a folder of the log holds no file, {self._who} of bytes that are missing: {self._cause}"
         return f"the log is empty, {self._who} of it: {self._cause}"
 
     @property
     def _who(self) -> str:
-        for count, what in ((self.entries, "entr"), (self.index_entries, "index entr")):
+        for count, noun_stem in ((self.entries, "entr"), (self.index_entries, "index entr")):
             if count:
-                return f"1 {what}y knows" if count == 1 else f"{count:,} {what}ies know"
+                return f"1 {noun_stem}y knows" if count == 1 else f"{count:,} {noun_stem}ies know"
         if self.groups:
             return "1 consumer position knows" if self.groups == 1 else f"{self.groups:,} consumer positions know"
         return "the checkpoint knows"
@@ -53,9 +55,9 @@ class EmptyLog:
 
     @property
     def note(self) -> bytes:
-        """What the word was given for, to be kept in the store (``StorePaths.empty_log_said``)."""
-        known = [self.folder, self.part, self.entries, self.index_entries, self.groups]
-        return json.dumps({"emptyLog": known}).encode() + b"\n"
+        """The evidence that the user overruled, to be kept in the store (``StorePaths.empty_log_said``)."""
+        evidence = [self.folder, self.part, self.entries, self.index_entries, self.groups]
+        return json.dumps({"emptyLog": evidence}).encode() + b"\n"
 
     def record(self) -> dict[str, Any]:
         """The ``emptyLog`` of a ``recoveryPlan`` record."""
@@ -82,7 +84,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """Where a queue stands at one moment of a recovery; what is in bytes counts from the queue's first byte ever.
+    """State of a queue at one moment of a recovery; what is in bytes counts from the queue's first byte ever.
 
     ``last_file`` is the start of the last file that is left (None: no file), ``end_bytes`` where the next entry goes,
     ``max_physic`` the offset up to which the log is known (docs/formats/consume-queue.md#entry; of a batch queue the
@@ -101,7 +103,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """One queue as it will stand after recovery and dispatch; offsets count entries, ``truncate_to`` is in bytes.
+    """A queue as it will stand after recovery and dispatch; offsets count entries, ``truncate_to`` is in bytes.
 
     ``found`` is what dispatch goes on from, ``cut`` what the end of the log leaves of that (None where it cuts no
     queue), ``final`` how the queue stands in the end. Bytes from the end of ``found`` to ``clear_to`` say nothing any
@@ -150,7 +152,9 @@ class ExtCut:
 
 @dataclass(frozen=True, slots=True)
 class GroupBeyond:
-    """A group whose next offset will lie behind the queue's end: queue offsets are used again, messages are missed."""
+    """A group whose next offset will lie behind the queue's end: queue offsets are used again, so it misses
+    messages.
+    """
 
     group: str
     topic: str
@@ -161,7 +165,9 @@ class GroupBeyond:
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """One index file; times in ms. A deleted one is built again only for units that are dispatched again."""
+    """An index file as recovery finds it; times in ms. A deleted one is built again only for units that are
+    dispatched again.
+    """
 
     name: str
     path: str
@@ -190,7 +196,7 @@ class QueueLoss:
     """Units of the log that hold them: a batch unit holds many."""
 
     def record(self) -> dict[str, Any]:
-        """One row of ``queues`` in a record."""
+        """The row of ``queues`` in a record."""
         return {
             "topic": self.topic,
             "queueId": self.queue_id,
@@ -271,12 +277,12 @@ class RecoveryPlan:
     second_pass: DispatchPass | None = None  # after that: 4.9, and recheckReputOffsetFromCq
     undispatched: Loss | None = None  # units of the log that no start brings into their queues; None: not looked for
     dropped: Loss | None = None  # units that can be read behind end_offset; None: not looked for
-    queues_known: bool = True  # false: what the queues hold, and so what is dispatched again, cannot be told
-    empty_log: EmptyLog | None = None  # others know what the log does not hold: not carried out without a word
+    queues_known: bool = True  # false: the queues' entries, and so the units dispatched again, are unknown
+    empty_log: EmptyLog | None = None  # evidence of lost messages: the plan is carried out only with empty_log
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether carrying the plan out leaves every byte of the log, the queues and the index as it is."""
+        """True if the plan leaves every byte of the log, the queues and the index as it is."""
         return not (
             self.units
             or self.files_deleted
@@ -287,8 +293,8 @@ class RecoveryPlan:
 
     @property
     def loses_nothing(self) -> bool:
-        """Whether everything that carrying the plan out removes is made again from the log, which stays as it is. Files
-        that are deleted hold nothing then.
+        """True if everything that the plan removes is made again from the log, which stays as it is. Files that are
+        deleted hold nothing then.
         """
         return not (
             self.units_dropped
@@ -300,7 +306,7 @@ class RecoveryPlan:
 
     @property
     def misnumbered(self) -> int:
-        """How many units get an entry that is not at their own queue offset."""
+        """Number of units that get an entry that is not at their own queue offset."""
         return sum(queue.shifted for queue in self.queues)
 
     def record(self) -> dict[str, Any]:
@@ -356,7 +362,7 @@ class RecoveryPlan:
 
 
 class Start(Protocol):
-    """How one release would start; a plan is one."""
+    """A start by one release; a plan is one."""
 
     @property
     def like(self) -> Release:
@@ -364,20 +370,22 @@ class Start(Protocol):
 
     @property
     def will_start(self) -> bool:
-        """Whether it would start."""
+        """True if the broker would start."""
 
     @property
     def blockers(self) -> tuple[Blocker, ...]:
-        """What keeps it from that."""
+        """The reasons why it would not start."""
 
 
-def told(plan: RecoveryPlan, others: Sequence[Start], written: tuple[Release, str] | None) -> dict[str, Any]:
-    """The ``recoveryPlan`` record with a word on ``others``, the releases that it does not speak for, and on the one
-    that seems to have ``written`` the store, with the reason.
+def recovery_record(
+    plan: RecoveryPlan, other_starts: Sequence[Start], written: tuple[Release, str] | None
+) -> dict[str, Any]:
+    """Return the ``recoveryPlan`` record, with ``other_starts`` (of the releases that the plan does not speak for)
+    and the release that seems to have ``written`` the store, with the reason.
     """
     releases = [
-        {"release": one.like, "willStart": one.will_start, "blockers": _blockers(one.blockers)}
-        for one in (plan, *others)
+        {"release": start.like, "willStart": start.will_start, "blockers": _blockers(start.blockers)}
+        for start in (plan, *other_starts)
     ]
     written_by = {"release": written[0], "why": written[1], "guess": True} if written is not None else None
     return {**plan.record(), "releases": releases, "writtenBy": written_by}
@@ -423,30 +431,37 @@ def _index(index: IndexPlan) -> dict[str, Any]:
     }
 
 
-def folded(blockers: Sequence[Blocker]) -> Iterator[list[Blocker]]:
-    """Blockers that say the same of several files, together."""
-    yield from (list(same) for _, same in groupby(blockers, key=what))
+def group_blockers(blockers: Sequence[Blocker]) -> Iterator[list[Blocker]]:
+    """Group blockers that say the same of several files."""
+    yield from (list(same) for _, same in groupby(blockers, key=blocker_text))
 
 
-def what(blocker: Blocker) -> tuple[str, str]:
-    """A blocker's rule and message without the file that it names."""
+def blocker_text(blocker: Blocker) -> tuple[str, str]:
+    """Return a blocker's rule, and its message without the file's name."""
     return blocker.finding, blocker.message.replace(f"{blocker.file}: ", "")
 
 
 def file_limit_words(plan: RecoveryPlan) -> str:
-    """How to make a start look at every log file, where commitLogRecoverMaxNum ended its search; "" elsewhere."""
+    """Return a hint at how to make a start look at every log file, where commitLogRecoverMaxNum ended its search; ""
+    elsewhere.
+    """
     if plan.file_limit is None:
         return ""
-    title, most, files = of(plan.like).title, plan.file_limit, plan.log_files
-    return f"{title} looks back at {most:,} of {files:,} log files: with commitLogRecoverMaxNum={files} it looks at all"
+    title, file_limit, files = of(plan.like).title, plan.file_limit, plan.log_files
+    return (
+        f"{title} looks back at {file_limit:,} of {files:,} log files: "
+        f"with commitLogRecoverMaxNum={files} it looks at all"
+    )
 
 
 def undispatched_words(loss: Loss) -> str:
-    """How many messages no start dispatches, of how many queues, between which units, from when."""
-    what = f"{counted(loss.messages, 'messages')} of {counted(len(loss.queues), 'queues')}"
+    """Return a sentence on the messages that no start dispatches: how many, of how many queues, between which units,
+    from when.
+    """
+    counts = f"{counted(loss.messages, 'messages')} of {counted(len(loss.queues), 'queues')}"
     times = [row.first_time for row in loss.queues if row.first_time > 0]
     ends = [row.last_time for row in loss.queues if row.last_time > 0]
     stored = f", stored {time_text(min(times))} to {time_text(max(ends))}" if times and ends else ""
     units = f"units {loss.first_unit:,} to {loss.last_unit:,}"
     them = "it" if loss.messages == 1 else "them"
-    return f"{what} will be in no queue after the next start, and no later one will dispatch {them}: {units}{stored}"
+    return f"{counts} will be in no queue after the next start, and no later one will dispatch {them}: {units}{stored}"

@@ -1,8 +1,9 @@
-"""Recovery planned: what a broker would do to a store's files when it starts (docs/formats/recovery.md), by reading
-alone; and what is dropped then: the bytes behind the new end of the log, with the units that could still be read there.
+"""Plan of a recovery: what a broker would do to a store's files when it starts (docs/formats/recovery.md), worked
+out by reading alone. It includes what is dropped: the bytes behind the new end of the log, and the units that can
+still be read there.
 
-``plan`` follows the release that it is asked for (:mod:`engine.releases`); whoever carries a plan out does exactly what
-stands in it.
+``plan`` follows the release that it is asked for (:mod:`engine.releases`); :mod:`.apply` does exactly what the
+plan says.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from engine.store.recovery.walk import LARGEST_READ, NO_SUCH_ARRAY, LogWalk, Wal
 _HEAD_BYTES = 100
 _PIECE = 256 << 10
 THIRD_LAST = 3
-MUCH_HEAP = 64 << 20
+LARGE_HEAP_BYTES = 64 << 20
 _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", TIMER_METRICS)
 
 
@@ -52,16 +53,16 @@ class Execution(Taker, Protocol):
     """Carries a recovery out while it is being planned: one walk through the log serves both."""
 
     def begin(self, prepared: Prepared) -> None:
-        """Before the log is walked; raises where the store is to be left alone."""
+        """Called before the log is walked; raises where the store is to be left alone."""
 
     def cut(self, queues: Iterable[RecoveredQueue]) -> None:
-        """The end of the log has cut the queues; units may still follow."""
+        """Called when the end of the log has cut the queues; units may still follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is known before the log is walked: what keeps a broker from starting, what goes, how the queues are, and
-    who knows of messages that the log does not hold.
+    """Facts from before the walk over the log: the blockers, the deleted index files, the queues, and what knows of
+    messages that the log does not hold.
     """
 
     blockers: tuple[Blocker, ...]
@@ -71,7 +72,7 @@ class Prepared:
 
 
 class _Passes(NamedTuple):
-    """How the log was walked, and which spans of it were dispatched."""
+    """Result of the walk over the log, and the spans of it that were dispatched."""
 
     walked: Walked
     end: int  # where the next unit goes
@@ -82,7 +83,8 @@ class _Passes(NamedTuple):
 
 
 def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | None = None) -> RecoveryPlan:
-    """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``execution``.
+    """Plan what starting a broker of release ``like`` would do. Nothing is written, locked or created, but by
+    ``execution``.
 
     Raises :class:`engine.errors.CannotRead` where bytes could not be read: no plan is made over them.
     """
@@ -91,26 +93,26 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
     files = _log_files(source, loaded)
     rules = rules_of(source, like)
     table = _queues(source, rules)
-    known = table.max_physic
+    known_end = table.max_physic
     missed = empty_log.find(source, files, lambda: table)
     if not files:
-        return replace(_empty_log(source, like, loaded, table, known), empty_log=missed)
+        return replace(_empty_log(source, like, loaded, table, known_end), empty_log=missed)
     kept_index, deleted_index = _index(source.index, source)
-    start = _start(source, files, known, rules)
-    first = start.number
+    start = _start(source, files, known_end, rules)
+    first_number = start.number
     if execution is not None:
-        _must_be_readable(files, min(files[first].start_offset, max(known, 0)), source.watch)
+        _must_be_readable(files, min(files[first_number].start_offset, max(known_end, 0)), source.watch)
         execution.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
         table.taker = execution
     read = sum(queue.bytes_read for queue in table)
-    passes = _recover_log(source, files, start, known, like, rules, table, execution)
+    passes = _recover_log(source, files, start, known_end, like, rules, table, execution)
     walked, end = passes.walked, passes.end
     deleted = tuple(f.path for f in files if f.start_offset > walked.end_offset)
     blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
     blockers += recovery_blockers.no_accelerated_start(source, like)
-    asked = _heap_asked(files, first, walked, rules)
+    heap_bytes = _heap_asked(files, first_number, walked, rules)
     if not source.heal:
-        blockers += recovery_blockers.out_of_memory(files, walked.end_offset, asked)
+        blockers += recovery_blockers.out_of_memory(files, walked.end_offset, heap_bytes)
         blockers += recovery_blockers.waits_for_ever(files, passes.stands_at, end, like)
     dropped = Dropped(files, end)
     ext_cuts = _ext_cuts(table)
@@ -119,9 +121,9 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
         will_start=not blockers,
         blockers=tuple(blockers),
         exit="abnormal" if source.abort else "normal",
-        start_file=files[first].name,
+        start_file=files[first_number].name,
         why=start.why,
-        start_offset=files[first].start_offset + start.position,
+        start_offset=files[first_number].start_offset + start.position,
         end_offset=end,
         end_reason=walked.reason,
         units_kept=walked.units,
@@ -131,21 +133,21 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
         units=table.dispatched,
         files_deleted=(*loaded.deleted, *deleted, *_deleted(table, ext_cuts)),
         queues=_queue_plans(table),
-        groups_beyond=_beyond(source, table),
+        groups_beyond=_groups_beyond(source, table),
         index_kept=kept_index,
         index_deleted=deleted_index,
         bytes_to_read=walked.bytes_read + passes.bytes_behind + read,
         limit_timestamp=start.limit_ms,
         log_files=len(files),
         file_limit=start.file_limit,
-        max_physic_offset=known,
+        max_physic_offset=known_end,
         log_min=files[0].start_offset,
         log_max=dropped.data_end,
         notes=(
-            *_lost_tail(known, dropped.data_end),
+            *_lost_tail_notes(known_end, dropped.data_end),
             *_askew(walked, end),
-            *_heap(asked, walked),
-            *_confirm(source, walked),
+            *_heap_notes(heap_bytes, walked),
+            *_confirm_notes(source, walked),
             *_notes(source),
         ),
         ext_cuts=ext_cuts,
@@ -160,12 +162,12 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
 
 
 def loading(source: RecoverySource, like: Release = NEWEST) -> tuple[Blocker, ...]:
-    """What keeps a broker from starting before it looks at a single unit."""
+    """Return the blockers that stop a broker before it looks at a single unit."""
     return tuple(recovery_blockers.load(_as_seen_by(source, like), like).blockers)
 
 
 def without_log(source: RecoverySource, like: Release = NEWEST) -> EmptyLog | None:
-    """Who knows of messages that the log does not hold, without a walk; None where nothing is missed."""
+    """Return what knows of messages that the log does not hold, without a walk; None where nothing is missed."""
     source = _as_seen_by(source, like)
     files = _log_files(source, recovery_blockers.load(source, like))
     return empty_log.find(source, files, lambda: _queues(source, rules_of(source, like)))
@@ -184,7 +186,7 @@ def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
 
 
 def _queues(source: RecoverySource, rules: Rules) -> QueueTable:
-    """Every queue, recovered by its own files."""
+    """Return every queue, recovered by its own files."""
     batch = source.batch_topics
     if batch is None:
         batch = frozenset(q.topic for q in source.queues if q.kind == "batch")
@@ -206,7 +208,7 @@ def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
 
 
 def rules_of(source: RecoverySource, like: Release) -> Rules:
-    """How release ``like`` checks the units of this store."""
+    """Return the rules by which release ``like`` checks the units of this store."""
     config = source.config
     return Rules(
         like,
@@ -218,12 +220,12 @@ def rules_of(source: RecoverySource, like: Release) -> Rules:
 
 
 def _empty_log(
-    source: RecoverySource, like: Release, loaded: recovery_blockers.Loaded, table: QueueTable, known: int
+    source: RecoverySource, like: Release, loaded: recovery_blockers.Loaded, table: QueueTable, known_end: int
 ) -> RecoveryPlan:
     for queue in table:
         queue.as_destroyed()
     ext_cuts = _ext_cuts(table)
-    kept, deleted = _index(source.index, source)
+    kept_index, deleted_index = _index(source.index, source)
     return RecoveryPlan(
         like=like,
         will_start=not loaded.blockers,
@@ -241,12 +243,12 @@ def _empty_log(
         units=0,
         files_deleted=tuple(loaded.deleted + _deleted(table, ext_cuts)),
         queues=_queue_plans(table),
-        groups_beyond=_beyond(source, table),
-        index_kept=kept,
-        index_deleted=deleted,
+        groups_beyond=_groups_beyond(source, table),
+        index_kept=kept_index,
+        index_deleted=deleted_index,
         bytes_to_read=sum(queue.bytes_read for queue in table),
         limit_timestamp=None,
-        max_physic_offset=known,
+        max_physic_offset=known_end,
         log_min=0,
         log_max=0,
         notes=_notes(source),
@@ -273,47 +275,54 @@ def _must_be_readable(files: Sequence[ReadOnlyFile], start: int, watch: Watch | 
 def _recover_log(
     source: RecoverySource,
     files: list[ReadOnlyFile],
-    first: _Start,
-    known: int,
+    walk_start: _Start,
+    known_end: int,
     like: Release,
     rules: Rules,
     table: QueueTable,
     execution: Execution | None,
 ) -> _Passes:
-    """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
-    table.after = -1 if source.abort else known if of(like).dispatches_on_clean_start else (1 << 63) - 1
+    """Walk, dispatch, cut the queues; returns the walk, and the bytes that a later dispatch read besides."""
+    table.after = -1 if source.abort else known_end if of(like).dispatches_on_clean_start else (1 << 63) - 1
     log_walk = LogWalk(files, walk_rules(rules, source), table, source.watch if execution is None else None)
-    walked = log_walk.run(first.number, first.position)
-    done = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
-    reached = table.max_physic if of(like).cuts_by_end_after_dispatch else known
+    walked = log_walk.run(walk_start.number, walk_start.position)
+    recovery_pass = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
+    reached = table.max_physic if of(like).cuts_by_end_after_dispatch else known_end
     if reached >= walked.end_offset:
         for queue in table:
             queue.truncate(walked.end_offset)
         if execution is not None:
             execution.cut(table)
-    end = _append_at(files, walked.end_offset)
+    end = _append_offset(files, walked.end_offset)
     if not of(like).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
-        return _Passes(walked, end, 0, done, None, None)
+        return _Passes(walked, end, 0, recovery_pass, None, None)
     start = max(files[0].start_offset, table.max_physic, 0)
     if not of(like).minimum_by_halving:
         for queue in table:
             queue.correct_min(files[0].start_offset, like)
     table.after = -1
     if start >= end:
-        return _Passes(walked, end, 0, done, None, None)
-    again = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, end, cross=source.heal)
-    stands_at = (again.end_offset, again.reason) if again.reason else None
-    return _Passes(walked, end, again.bytes_read, done, DispatchPass(start, again.end_offset, -1), stands_at)
+        return _Passes(walked, end, 0, recovery_pass, None, None)
+    dispatch_walk = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, end, cross=source.heal)
+    stands_at = (dispatch_walk.end_offset, dispatch_walk.reason) if dispatch_walk.reason else None
+    return _Passes(
+        walked,
+        end,
+        dispatch_walk.bytes_read,
+        recovery_pass,
+        DispatchPass(start, dispatch_walk.end_offset, -1),
+        stands_at,
+    )
 
 
-def _append_at(files: list[ReadOnlyFile], end: int) -> int:
-    """Where a log that is cut at ``end`` goes on: a broker takes the remainder by the length of a file for the place
-    in the last one, which is another where that file's name is no multiple of its length.
+def _append_offset(files: list[ReadOnlyFile], end: int) -> int:
+    """Return where a log that is cut at ``end`` goes on. A broker takes ``end`` modulo the file size as the position
+    in the last file; that is another place where this file's name is no multiple of its size.
     """
-    last = next((file for file in reversed(files) if file.start_offset <= end), None)
-    if last is None or end >= last.end_offset:
+    last_file = next((file for file in reversed(files) if file.start_offset <= end), None)
+    if last_file is None or end >= last_file.end_offset:
         return end
-    return last.start_offset + end % last.size
+    return last_file.start_offset + end % last_file.size
 
 
 def walk_rules(rules: Rules, source: RecoverySource) -> Rules:
@@ -332,7 +341,7 @@ def dispatch_rules(rules: Rules) -> Rules:
 
 
 class _Start(NamedTuple):
-    """Where the walk begins, and why."""
+    """The place at which the walk begins, and why."""
 
     number: int  # of the file
     why: str
@@ -341,28 +350,31 @@ class _Start(NamedTuple):
     file_limit: int | None = None  # commitLogRecoverMaxNum, where that ended the search
 
 
-def start_offset(source: RecoverySource, files: list[ReadOnlyFile], known: int, release: Release) -> int:
-    """Return where the walk of a start begins in ``files`` of the log, of which the queues know up to ``known``."""
-    start = _start(source, files, known, rules_of(source, release))
+def start_offset(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, release: Release) -> int:
+    """Return where the walk of a start begins in ``files`` of the log, of which the queues know up to ``known_end``."""
+    start = _start(source, files, known_end, rules_of(source, release))
     return files[start.number].start_offset + start.position
 
 
-def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, rules: Rules) -> _Start:
+def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> _Start:
     """Choose the file in which the walk begins, as the release does."""
     release = of(rules.release)
     if release.clean_start == "first-unit":
-        return _start_by_first_units(source, files, known, rules)
+        return _start_by_first_units(source, files, known_end, rules)
     if not source.abort:
         if release.clean_start == "third-last-file":
             return _Start(max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file")
         for number in range(len(files) - 1, 0, -1):
-            if files[number].start_offset <= known:
-                why = f"normal exit: the last file that begins at or before {known:,}, the end of what the queues know"
+            if files[number].start_offset <= known_end:
+                why = (
+                    f"normal exit: the last file that begins at or before {known_end:,}, "
+                    "the end of what the queues know"
+                )
                 return _Start(number, why)
-        if known < 0:
+        if known_end < 0:
             return _Start(0, "normal exit: no queue knows of the log: the first file")
         return _Start(
-            0, f"normal exit: the queues know the log up to {known:,}, no later file begins at or before that"
+            0, f"normal exit: the queues know the log up to {known_end:,}, no later file begins at or before that"
         )
     config = source.config
     safe = config.message_index_enable and config.message_index_safe
@@ -377,15 +389,15 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, rules:
     return _Start(0, f"abnormal exit: no file's first unit was stored at or before {text}: the first file", limit)
 
 
-def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], known: int, rules: Rules) -> _Start:
+def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> _Start:
     """Choose the start file as 5.4 and later do: from the last file back, the first whose first unit passes the check,
     has a store time, and lies at or before a limit; after ``commitLogRecoverMaxNum`` files the search ends.
     """
     release, checkpoint, config = of(rules.release), source.checkpoint, source.config
     offset, limit, by_offset = checkpoint.logics_physical_offset or 0, None, True
     if not source.abort:
-        exit_, goal = "normal", f"at or before {known:,}, the end of what the queues know"
-        offset = known
+        exit_, goal = "normal", f"at or before {known_end:,}, the end of what the queues know"
+        offset = known_end
     elif release.crash_start == "logics-physical-offset" and offset > 0:
         exit_, goal = "abnormal", f"at or before {offset:,} (the checkpoint's logicsPhysicalOffset)"
     else:
@@ -398,10 +410,10 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
     safe = config.message_index_enable and config.message_index_safe
     if safe:
         goal += f", and no later than the index, {_moment(checkpoint.index_msg_timestamp)}"
-    most = config.commit_log_recover_max_num
-    left = most = most if most > 0 else release.recovery_file_limit or len(files)
+    max_files = config.commit_log_recover_max_num
+    files_left = max_files = max_files if max_files > 0 else release.recovery_file_limit or len(files)
     for number in range(len(files) - 1, -1 if source.abort else 0, -1):
-        left -= 1
+        files_left -= 1
         unit = _first_unit(files[number], rules)
         if unit is not None and unit.store_timestamp != 0:
             fits = unit.physical_offset <= offset if by_offset else unit.store_timestamp <= (limit or 0)
@@ -412,14 +424,14 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
                     position = max(offset - files[number].start_offset, 0)
                     why += "; with enableAcceleratedRecovery the walk begins there"
                 return _Start(number, why, limit, position)
-        if left <= 0 and number > 0:
-            if not source.abort and known < 0:
+        if files_left <= 0 and number > 0:
+            if not source.abort and known_end < 0:
                 text = "no queue knows of the log"
             else:
-                text = f"no first unit of the last {most} files {verb} {goal}"
-            why = f"{exit_} exit: {text}; commitLogRecoverMaxNum ends the search after {most} files"
-            return _Start(number, why, limit, 0, most)
-    if not source.abort and known < 0:
+                text = f"no first unit of the last {max_files} files {verb} {goal}"
+            why = f"{exit_} exit: {text}; commitLogRecoverMaxNum ends the search after {max_files} files"
+            return _Start(number, why, limit, 0, max_files)
+    if not source.abort and known_end < 0:
         return _Start(0, "normal exit: no queue knows of the log: the first file")
     return _Start(0, f"{exit_} exit: no later file's first unit {verb} {goal}: the first file", limit)
 
@@ -465,14 +477,14 @@ def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
 
 
 def _correct_minimums(table: QueueTable, log_min: int, like: Release) -> list[Blocker]:
-    found = []
+    blockers = []
     for queue in table:
         try:
             queue.correct_min(log_min, like)
         except EmptyLastFile:
-            last = queue.data.files[-1]
-            path = last.disk.path if last.disk else last.name
-            found.append(
+            last_file = queue.data.files[-1]
+            path = last_file.disk.path if last_file.disk else last_file.name
+            blockers.append(
                 Blocker(
                     "CQ06",
                     f"The last file of {queue.topic}/{queue.queue_id} is empty and does not begin at 0: "
@@ -481,7 +493,7 @@ def _correct_minimums(table: QueueTable, log_min: int, like: Release) -> list[Bl
                     path,
                 )
             )
-    return found
+    return blockers
 
 
 def _queue_plans(table: QueueTable) -> tuple[QueuePlan, ...]:
@@ -509,8 +521,8 @@ def _queue_plan(queue: RecoveredQueue) -> QueuePlan:
 
 
 def _ext_cuts(table: QueueTable) -> tuple[ExtCut, ...]:
-    found = (queue.ext.cut(queue.topic, queue.queue_id) for _, queue in sorted(table.queues.items()) if queue.ext)
-    return tuple(cut for cut in found if cut is not None)
+    cuts = (queue.ext.cut(queue.topic, queue.queue_id) for _, queue in sorted(table.queues.items()) if queue.ext)
+    return tuple(cut for cut in cuts if cut is not None)
 
 
 def _deleted(table: QueueTable, ext_cuts: Iterable[ExtCut]) -> list[str]:
@@ -519,21 +531,21 @@ def _deleted(table: QueueTable, ext_cuts: Iterable[ExtCut]) -> list[str]:
     return files + [path for cut in ext_cuts for path in cut.files_deleted]
 
 
-def _beyond(source: RecoverySource, table: QueueTable) -> tuple[GroupBeyond, ...]:
-    found = []
+def _groups_beyond(source: RecoverySource, table: QueueTable) -> tuple[GroupBeyond, ...]:
+    groups_beyond = []
     for group in source.group_offsets:
         queue = table.queues.get((group.topic, group.queue_id))
         if queue is not None and group.offset > queue.max_offset:
-            found.append(GroupBeyond(group.group, group.topic, group.queue_id, group.offset, queue.max_offset))
-    return tuple(found)
+            groups_beyond.append(GroupBeyond(group.group, group.topic, group.queue_id, group.offset, queue.max_offset))
+    return tuple(groups_beyond)
 
 
 def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[IndexPlan, ...], tuple[IndexPlan, ...]]:
-    kept: list[IndexPlan] = []
-    deleted: list[IndexPlan] = []
+    kept_index: list[IndexPlan] = []
+    deleted_index: list[IndexPlan] = []
     for head in heads:
         header = head.header
-        made = IndexPlan(
+        index_plan = IndexPlan(
             head.name,
             head.path,
             header.entries,
@@ -542,32 +554,35 @@ def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[In
             header.begin_phy_offset,
             header.end_phy_offset,
         )
-        gone = source.abort and header.end_timestamp > source.checkpoint.index_msg_timestamp
-        (deleted if gone else kept).append(made)
-    return tuple(kept), tuple(deleted)
+        is_deleted = source.abort and header.end_timestamp > source.checkpoint.index_msg_timestamp
+        (deleted_index if is_deleted else kept_index).append(index_plan)
+    return tuple(kept_index), tuple(deleted_index)
 
 
-def _lost_tail(known: int, data_end: int) -> tuple[str, ...]:
-    """A crash loses the tail that was not flushed; where files are gone more than that is missing."""
-    if known <= data_end:
+def _lost_tail_notes(known_end: int, data_end: int) -> tuple[str, ...]:
+    """Note on the lost tail of the log. A crash loses the tail that was not flushed; where files are gone more is
+    missing.
+    """
+    if known_end <= data_end:
         return ()
-    lost = f"The queues know the log up to {known:,}, its bytes end at {data_end:,}: the tail between is lost."
+    lost = f"The queues know the log up to {known_end:,}, its bytes end at {data_end:,}: the tail between is lost."
     return (f"{lost} A crash loses what was not flushed; where more is gone, look for a file or a disk",)
 
 
-def _heap_asked(files: list[ReadOnlyFile], first: int, walked: Walked, rules: Rules) -> int:
+def _heap_asked(files: list[ReadOnlyFile], first_number: int, walked: Walked, rules: Rules) -> int:
     """Bytes of heap that the check asks for where the walk ended, 0 for none."""
-    for file in files[first:]:
+    for file in files[first_number:]:
         if file.start_offset <= walked.end_offset < file.end_offset:
             return asked_for(file, walked.end_offset - file.start_offset, rules)
     return 0
 
 
-def _heap(asked: int, walked: Walked) -> tuple[str, ...]:
-    if not MUCH_HEAP <= asked < NO_SUCH_ARRAY:
+def _heap_notes(heap_bytes: int, walked: Walked) -> tuple[str, ...]:
+    if not LARGE_HEAP_BYTES <= heap_bytes < NO_SUCH_ARRAY:
         return ()
     text = (
-        f"RocketMQ 4.9 asks for {asked:,} bytes of heap at {walked.end_offset:,}: with less than that (-Xmx) its start"
+        f"RocketMQ 4.9 asks for {heap_bytes:,} bytes of heap at {walked.end_offset:,}: "
+        "with less than that (-Xmx) its start"
     )
     return (f"{text} dies of an OutOfMemoryError",)
 
@@ -579,7 +594,7 @@ def _askew(walked: Walked, end: int) -> tuple[str, ...]:
     return (f"{text}, {walked.end_offset - end:,} bytes before the end of the last unit, and writes over it",)
 
 
-def _confirm(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
+def _confirm_notes(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
     confirm = source.checkpoint.confirm_phy_offset or 0
     if confirm <= walked.end_offset or source.config.duplication_enable:
         return ()
@@ -589,10 +604,11 @@ def _confirm(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
 
 def _notes(source: RecoverySource) -> tuple[str, ...]:
     notes = list(source.notes)
-    for read, other in source.log.doubles:
+    for read_file, other_file in source.log.doubles:
         notes.append(
-            f"{read.path} and {other.path} begin at the same offset: a broker that starts writes into one of the two "
-            "and reads from the other, and every message that it acknowledges is lost. Move one of them away first."
+            f"{read_file.path} and {other_file.path} begin at the same offset: "
+            "a broker that starts writes into one of the two and reads from the other, "
+            "and every message that it acknowledges is lost. Move one of them away first."
         )
     if source.config.duplication_enable:
         notes.append("duplicationEnable is on: a confirm offset in memory may hold dispatch back")
@@ -615,38 +631,38 @@ class Dropped:
         for file in files:
             if file.end_offset > end:
                 position = max(end - file.start_offset, 0)
-                last = last_byte(file, position)
-                if last > position:
-                    self.bytes += last - position
-                    self.data_end = file.start_offset + last
-                    self._count(file, position, last)
+                data_stop = last_byte(file, position)
+                if data_stop > position:
+                    self.bytes += data_stop - position
+                    self.data_end = file.start_offset + data_stop
+                    self._count(file, position, data_stop)
 
-    def _count(self, file: ReadOnlyFile, position: int, last: int) -> None:
-        """Units of one file from ``position`` on, over damage to the next that is real."""
+    def _count(self, file: ReadOnlyFile, position: int, data_stop: int) -> None:
+        """Count the units of one file from ``position`` on, over damage to the next that is real."""
         columns = self._columns = self._columns or UnitColumns(ROWS)
-        topics, want = TopicTable(), CHUNK
-        while position < last:
-            data = file.read(position, want)
+        topics, read_size = TopicTable(), CHUNK
+        while position < data_stop:
+            data = file.read(position, read_size)
             base, n = file.start_offset + position, len(data)
             buffer = np.frombuffer(data, np.uint8)
-            at = max(next_unit(buffer, n, base, 0, file.end_offset), -1)
-            while at >= 0:
-                done = scan_block(buffer, n, base, at, columns, topics, False, False)
+            unit_position = max(next_unit(buffer, n, base, 0, file.end_offset), -1)
+            while unit_position >= 0:
+                scan = scan_block(buffer, n, base, unit_position, columns, topics, False, False)
                 rows = columns.count
                 if rows and columns.kind[rows - 1] == BLANK:
                     self.units += rows - 1
                     return
                 self.units += rows
-                at = done.next_position
-                if done.stopped in ("cut", "end") and (n == want or at >= n):
+                unit_position = scan.next_position
+                if scan.stopped in ("cut", "end") and (n == read_size or unit_position >= n):
                     break
-                if done.stopped != "full":
-                    at = next_unit(buffer, n, base, at + 1, file.end_offset)
-            if n < want:
+                if scan.stopped != "full":
+                    unit_position = next_unit(buffer, n, base, unit_position + 1, file.end_offset)
+            if n < read_size:
                 return
-            if at == 0:
-                want = max(CHUNK, int.from_bytes(data[:4], "big", signed=True)) if want == CHUNK else CHUNK
-                position += 0 if want > CHUNK else OVERLAP
+            if unit_position == 0:
+                read_size = max(CHUNK, int.from_bytes(data[:4], "big", signed=True)) if read_size == CHUNK else CHUNK
+                position += 0 if read_size > CHUNK else OVERLAP
                 continue
-            position += at if at > 0 else n - OVERLAP
-            want = CHUNK
+            position += unit_position if unit_position > 0 else n - OVERLAP
+            read_size = CHUNK

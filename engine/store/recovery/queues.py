@@ -1,20 +1,19 @@
 """Consume queues in recovery: recover, truncate, take entries, correct the minimum
 (docs/formats/consume-queue.md#append, #bounds, #batch-queues).
 
-Each method does what the class of the same name does in RocketMQ, 5.3.3 or 4.9.8, to positions only. Oddities are kept:
-the first unit of a file survives a truncation without being looked at, an empty last file stops a 5.3 start.
+Each method does what the class of the same name does in RocketMQ, 5.3.3 or 4.9.8, to positions only. Oddities are
+kept: the first unit of a file survives a truncation without a look at it, an empty last file stops a 5.3 start.
 
-The ext files beside a queue (docs/formats/consume-queue.md#ext) go as ConsumeQueueExt has them go, of both releases. A
-cut moves a position and deletes later files; the bytes behind it stay in their file until new units are written over
-them. Only the recovery of the queue itself cuts: cutting the queue by the log's end leaves its ext files alone, for the
-address that would cut them is forgotten by then. Units that are dispatched again are appended behind ``end``; they are
-not counted here.
+The ext files beside a queue (docs/formats/consume-queue.md#ext) change as ConsumeQueueExt changes them, in both
+releases. A cut moves a position and deletes later files; the bytes behind it stay in their file until new units
+overwrite them. Only the recovery of the queue itself cuts. Cutting the queue at the log's end leaves its ext
+files alone, because the address that would cut them is forgotten by then. Units that are dispatched again are
+appended at ``end``; they are not counted here.
 
-A consume queue's bytes as recovery will leave them: what is on disk, and over it what dispatch will have appended.
-
-Nothing is written: appended entries are remembered as ranges, never one by one, so memory does not grow with the log.
-An appended entry points into the log that has just been walked; only the rare ones that point elsewhere (units whose
-PHYSICALOFFSET field lies) are kept singly, and not more than :data:`MOST_ODD` of them.
+:class:`QueueBytes` is a queue as recovery will leave it: the bytes on disk, and over them what dispatch will have
+appended. Nothing is written. Appended entries are remembered as ranges, never one by one, so memory does not grow
+with the log. An appended entry points into the log that has just been walked; only the rare ones that point
+elsewhere (units whose PHYSICALOFFSET field is wrong) are kept singly, and not more than :data:`MOST_ODD` of them.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ MOST_ODD = 100_000
 _CHUNK_UNITS = 4096
 _PREFIX_BYTES = 1_000_000
 _FIRST_BYTES = 4_000  # of a file: most queues of a store with very many are short
-_MOST_KNOWN = 16  # units of a file that are kept from the first look at it on
+_MAX_KNOWN_UNITS = 16  # units of a file that stay in memory after its first read
 _UNIT_HEAD = struct.Struct(">qi")
 _UNIT = struct.Struct(">qi8x")
 Int64 = NDArray[np.int64]
@@ -51,7 +50,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(slots=True)
 class VirtualFile:
-    """One file of the queue: on disk or only to be created; ``wrote`` is where a broker would append next (bytes)."""
+    """A file of the queue: on disk or only to be created; ``wrote`` is where a broker would append next (bytes)."""
 
     start: int
     name: str
@@ -59,12 +58,12 @@ class VirtualFile:
     wrote: int
     first_created: bool = False
     known: bytes = b""
-    """What the file on disk begins with, where that is little: valid units, and one behind them that is not."""
+    """First bytes of a short file on disk: its valid units, and the invalid one behind them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A run of units: position of the first in its file (bytes), offsets into the log, sizes, which are valid."""
+    """A run of units: position of the first in its file (bytes), offsets into the log, sizes, validity."""
 
     position: int
     physical: Int64
@@ -99,31 +98,31 @@ class QueueBytes:
 
     @property
     def end(self) -> int:
-        """Where the next entry goes (absolute bytes), 0 without files."""
+        """Absolute byte at which the next entry goes, 0 without files."""
         return self.files[-1].start + self.files[-1].wrote if self.files else 0
 
     def create_file(self, start: int) -> VirtualFile:
-        """A new file of zero bytes at the end."""
+        """Add a file of zero bytes at the end."""
         file = VirtualFile(start, queue_file_name(start), None, 0, first_created=not self.files)
         self.files.append(file)
         return file
 
     def append(self, physical: int, place: int, size: int, next_offset: int) -> None:
         """Remember one entry at the end; ``place`` is where its unit really stands."""
-        at = self.end
-        self.append_run(at, 1)
+        offset = self.end
+        self.append_run(offset, 1)
         self.last_appended, self.appended_place = (physical, size, next_offset), place
         if physical != place and len(self.odd) < MOST_ODD:
-            self.odd[at] = physical
+            self.odd[offset] = physical
 
-    def append_run(self, at: int, count: int) -> None:
-        """Remember ``count`` entries from byte offset ``at`` on; they must fit into the last file."""
-        end = at + count * self.unit_size
+    def append_run(self, offset: int, count: int) -> None:
+        """Remember ``count`` entries from byte offset ``offset`` on; they must fit into the last file."""
+        end = offset + count * self.unit_size
         self.files[-1].wrote += count * self.unit_size
-        if self.appended and self.appended[-1][1] == at:
+        if self.appended and self.appended[-1][1] == offset:
             self.appended[-1] = (self.appended[-1][0], end)
         else:
-            self.appended.append((at, end))
+            self.appended.append((offset, end))
 
     def prefill(self, until: int) -> None:
         """Fill the last file up to byte ``until`` of the queue with units that point nowhere
@@ -149,19 +148,19 @@ class QueueBytes:
         message).
         """
         assert file.disk is not None
-        done, last = 0, b""
+        done, last_unit = 0, b""
         while done < self.file_size:
             data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
             count = len(data) // CQ_UNIT.itemsize
             good = _count_valid(np.frombuffer(data, np.uint8, count * CQ_UNIT.itemsize))
-            if not done and 0 < good < min(count, _MOST_KNOWN):
+            if not done and 0 < good < min(count, _MAX_KNOWN_UNITS):
                 file.known = data[: (good + 1) * CQ_UNIT.itemsize]
             if good:
-                last = data[(good - 1) * CQ_UNIT.itemsize :]
+                last_unit = data[(good - 1) * CQ_UNIT.itemsize :]
                 done += good * CQ_UNIT.itemsize
             if good < count or not count:
                 break
-        physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
+        physical, size = _UNIT_HEAD.unpack_from(last_unit) if last_unit else (0, 0)
         return done, physical, size
 
     def prefix_before(self, file: VirtualFile, log_end: int) -> tuple[int, int, int]:
@@ -170,22 +169,22 @@ class QueueBytes:
         """
         assert file.disk is not None
         if file.known:
-            return _known_before(file.known, log_end)
-        done, last = 0, b""
+            return _prefix_of_units(file.known, log_end)
+        done, last_unit = 0, b""
         while done < self.file_size:
             data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
             raw = np.frombuffer(data, np.uint8, len(data) // CQ_UNIT.itemsize * CQ_UNIT.itemsize)
-            first = CQ_UNIT.itemsize if not done else 0
-            good = min(first, len(raw)) // CQ_UNIT.itemsize + _count_valid(raw[first:])
-            behind = np.flatnonzero(raw.view(CQ_UNIT)["physical_offset"][:good] >= log_end)
-            behind = behind[behind > 0] if not done else behind
-            good = int(behind[0]) if len(behind) else good
+            unchecked_bytes = CQ_UNIT.itemsize if not done else 0
+            good = min(unchecked_bytes, len(raw)) // CQ_UNIT.itemsize + _count_valid(raw[unchecked_bytes:])
+            dropped_rows = np.flatnonzero(raw.view(CQ_UNIT)["physical_offset"][:good] >= log_end)
+            dropped_rows = dropped_rows[dropped_rows > 0] if not done else dropped_rows
+            good = int(dropped_rows[0]) if len(dropped_rows) else good
             if good:
-                last = data[(good - 1) * CQ_UNIT.itemsize :]
+                last_unit = data[(good - 1) * CQ_UNIT.itemsize :]
                 done += good * CQ_UNIT.itemsize
             if good * CQ_UNIT.itemsize < len(raw) or not len(raw):
                 break
-        physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
+        physical, size = _UNIT_HEAD.unpack_from(last_unit) if last_unit else (0, 0)
         return done, physical, size
 
     def head(self, file: VirtualFile, position: int) -> tuple[int, int]:
@@ -200,7 +199,7 @@ class QueueBytes:
         return physical, size
 
     def unit(self, file: VirtualFile, position: int) -> Rows:
-        """The one unit at ``position``."""
+        """Return the single unit at ``position``."""
         return self._chunk(file, position, 1)
 
     def _chunk(self, file: VirtualFile, position: int, count: int) -> Rows:
@@ -217,46 +216,48 @@ class QueueBytes:
             valid &= (base >= 0) & (number > 0)
             following = base + number
         rows = Rows(position, physical, size, valid, ext, following)
-        self._lay_over(file.start + position, rows)
+        self._apply_overlays(file.start + position, rows)
         return rows
 
-    def _lay_over(self, start: int, rows: Rows) -> None:
+    def _apply_overlays(self, start: int, rows: Rows) -> None:
         count = len(rows.physical)
         for ranges, physical, size in ((self.prefilled, 0, PREFILLED_SIZE), (self.appended, self.appended_place, 1)):
-            for low, high in ranges:
-                first = max((low - start) // self.unit_size, 0)
-                last = min((high - start) // self.unit_size, count)
-                if first < last:
-                    rows.physical[first:last], rows.size[first:last] = physical, size
-                    rows.valid[first:last], rows.ext_address[first:last] = True, 1
+            for range_start, range_end in ranges:
+                start_row = max((range_start - start) // self.unit_size, 0)
+                stop_row = min((range_end - start) // self.unit_size, count)
+                if start_row < stop_row:
+                    rows.physical[start_row:stop_row], rows.size[start_row:stop_row] = physical, size
+                    rows.valid[start_row:stop_row], rows.ext_address[start_row:stop_row] = True, 1
         if self.odd:
-            for at in range(count):
-                rows.physical[at] = self.odd.get(start + at * self.unit_size, rows.physical[at])
-        at = self.appended[-1][1] - self.unit_size - start if self.appended else -1
-        if at >= 0 and at % self.unit_size == 0 and at // self.unit_size < count:
-            number = at // self.unit_size
+            for number in range(count):
+                rows.physical[number] = self.odd.get(start + number * self.unit_size, rows.physical[number])
+        position = self.appended[-1][1] - self.unit_size - start if self.appended else -1
+        if position >= 0 and position % self.unit_size == 0 and position // self.unit_size < count:
+            number = position // self.unit_size
             rows.physical[number], rows.size[number], rows.next_offset[number] = self.last_appended
 
 
-def _known_before(known: bytes, log_end: int) -> tuple[int, int, int]:
-    """:meth:`QueueBytes.prefix_before` of the few units of a short file."""
-    done, last = 0, (0, 0)
-    for physical, size in _UNIT.iter_unpack(known):
+def _prefix_of_units(units: bytes, log_end: int) -> tuple[int, int, int]:
+    """:meth:`QueueBytes.prefix_before` for the few units of a short file."""
+    done, last_unit = 0, (0, 0)
+    for physical, size in _UNIT.iter_unpack(units):
         if done and (physical < 0 or size <= 0 or physical >= log_end):
             break
-        done, last = done + CQ_UNIT.itemsize, (physical, size)
-    return done, *last
+        done, last_unit = done + CQ_UNIT.itemsize, (physical, size)
+    return done, *last_unit
 
 
 def _count_valid(raw: NDArray[np.uint8]) -> int:
-    """How many 20-byte units are valid, up to the first that is not; signs and zeros need no swapping of bytes."""
+    """Count the 20-byte units that are valid, up to the first that is not; signs and zeros need no swapping of
+    bytes.
+    """
     units = raw.reshape(-1, CQ_UNIT.itemsize)
     sizes = (
         np.ndarray((len(units),), np.int32, raw.data, 8, (CQ_UNIT.itemsize,)) if len(units) else np.empty(0, np.int32)
     )
     wrong = ((units[:, 0] | units[:, 8]) >= 0x80) | (sizes == 0)
-    first = int(wrong.argmax()) if len(wrong) else 0
-    return first if len(wrong) and wrong[first] else len(wrong)
+    first_wrong = int(wrong.argmax()) if len(wrong) else 0
+    return first_wrong if len(wrong) and wrong[first_wrong] else len(wrong)
 
 
 FIRST_FILES = 3
@@ -267,7 +268,7 @@ class EmptyLastFile(Exception):
 
 
 class RecoveredQueue:
-    """One queue on its way through recovery; offsets in entries unless a name says bytes."""
+    """A queue on its way through recovery; offsets in entries unless a name says bytes."""
 
     def __init__(
         self,
@@ -318,10 +319,10 @@ class RecoveredQueue:
 
     @property
     def state(self) -> QueueState:
-        """Where the queue stands now."""
-        last = self.data.files[-1].start if self.data.files else None
+        """The queue's present state."""
+        last_file = self.data.files[-1].start if self.data.files else None
         batch = (self.batch_min, self.batch_max) if self.kind == "batch" else (-1, 0)
-        return QueueState(last, self.data.end, self.max_physic, self.min_logic, *batch)
+        return QueueState(last_file, self.data.end, self.max_physic, self.min_logic, *batch)
 
     # -- recover
 
@@ -336,9 +337,9 @@ class RecoveredQueue:
         self._recover()
         self.found = self.state if self.ext is None else replace(self.state, ext_end=self.ext.end)
         if look_behind and self.data.files:
-            last = self.data.files[-1]
-            if last.disk is not None and last.wrote < self.data.file_size:
-                self.clear_to = last.start + last_byte(last.disk, last.wrote)
+            last_file = self.data.files[-1]
+            if last_file.disk is not None and last_file.wrote < self.data.file_size:
+                self.clear_to = last_file.start + last_byte(last_file.disk, last_file.wrote)
 
     def _recover(self) -> None:
         files = self.data.files
@@ -385,15 +386,15 @@ class RecoveredQueue:
         """MappedFileQueue.truncateDirtyFiles: positions down to ``end``, later files away
         (docs/formats/files.md#sequences).
         """
-        kept = []
+        kept_files = []
         for file in self.data.files:
             if file.start + self.data.file_size > end:
                 if end < file.start:
                     self._delete(file)
                     continue
                 file.wrote = end % self.data.file_size
-            kept.append(file)
-        self.data.files = kept
+            kept_files.append(file)
+        self.data.files = kept_files
 
     def _delete(self, file: VirtualFile) -> None:
         if file.disk is not None:
@@ -403,23 +404,23 @@ class RecoveredQueue:
 
     def truncate(self, log_end: int) -> None:
         """Drop entries that point at or behind ``log_end`` (truncateDirtyLogicFiles)."""
-        before = self.data.end
+        old_end = self.data.end
         self.max_physic = log_end if self.kind == "simple" else log_end - 1
         while self.data.files:
             file = self.data.files[-1]
             physical, size = self.data.head(file, 0)
             if physical < log_end and not (self._heal and size <= 0):
-                file.wrote = self._kept(file, log_end)
+                file.wrote = self._kept_bytes(file, log_end)
                 break
             self._delete(file)
             self.data.files.pop()
-        if self.data.end != before:
+        if self.data.end != old_end:
             self.cut_to = self.data.end
-            self.dropped += (before - self.data.end) // self.data.unit_size
+            self.dropped += (old_end - self.data.end) // self.data.unit_size
         self._revise_batch()
         self.cut = self.state
 
-    def _kept(self, file: VirtualFile, log_end: int) -> int:
+    def _kept_bytes(self, file: VirtualFile, log_end: int) -> int:
         done = 0
         data = self.data
         if self.kind == "simple" and file.disk is not None and not (data.appended or data.prefilled):
@@ -430,7 +431,7 @@ class RecoveredQueue:
         for rows in self.data.rows(file):
             wrong = ~rows.valid | (rows.physical >= log_end)
             if rows.position == 0:
-                wrong[0] = False  # kept without a look
+                wrong[0] = False  # kept unchecked
             bad = np.flatnonzero(wrong)
             good = int(bad[0]) if len(bad) else len(wrong)
             if good:
@@ -443,47 +444,47 @@ class RecoveredQueue:
     # -- take an entry
 
     def put(self, physical: int, place: int, size: int, queue_offset: int) -> None:
-        """One dispatched unit (docs/formats/consume-queue.md#append); ``place`` is where it stands, ``physical``
+        """Add one dispatched unit (docs/formats/consume-queue.md#append); ``place`` is where it stands, ``physical``
         what it says of itself.
         """
         if physical + size <= self.max_physic:
             return
-        expect = byte_of(queue_offset)
+        entry_byte = byte_of(queue_offset)
         data = self.data
-        last = data.files[-1] if data.files else None
-        if last is None:
-            last = data.create_file(expect - expect % data.file_size)
-        elif last.wrote == data.file_size:
-            last = data.create_file(last.start + data.file_size)
-        if last.first_created and queue_offset != 0 and last.wrote == 0:
-            self.min_logic = expect
-            data.prefill(expect)
+        last_file = data.files[-1] if data.files else None
+        if last_file is None:
+            last_file = data.create_file(entry_byte - entry_byte % data.file_size)
+        elif last_file.wrote == data.file_size:
+            last_file = data.create_file(last_file.start + data.file_size)
+        if last_file.first_created and queue_offset != 0 and last_file.wrote == 0:
+            self.min_logic = entry_byte
+            data.prefill(entry_byte)
         if queue_offset != 0:
-            if expect < data.end:
+            if entry_byte < data.end:
                 return
-            if expect != data.end:
+            if entry_byte != data.end:
                 self.shifted += 1
         self.max_physic = physical + size
         data.append(physical, place, size, 0)
         self.added += 1
 
     def put_run(self, physical: int, size: int, count: int) -> None:
-        """``count`` units that continue the queue without a gap, the last of them at ``physical``."""
+        """Add ``count`` units that continue the queue without a gap, the last of them at ``physical``."""
         data = self.data
-        left = count
-        while left:
-            last = data.files[-1]
-            if last.wrote == data.file_size:
-                last = data.create_file(last.start + data.file_size)
-            now = min(left, (data.file_size - last.wrote) // 20)
-            data.append_run(data.end, now)
-            left -= now
+        remaining = count
+        while remaining:
+            last_file = data.files[-1]
+            if last_file.wrote == data.file_size:
+                last_file = data.create_file(last_file.start + data.file_size)
+            fitting = min(remaining, (data.file_size - last_file.wrote) // 20)
+            data.append_run(data.end, fitting)
+            remaining -= fitting
         data.last_appended, data.appended_place = (physical, size, 0), physical
         self.max_physic = physical + size
         self.added += count
 
     def put_batch(self, request: Request, place: int) -> None:
-        """One dispatched unit in a batch queue (docs/formats/consume-queue.md#batch-queues)."""
+        """Add one dispatched unit to a batch queue (docs/formats/consume-queue.md#batch-queues)."""
         if request.base_offset < 0 or request.batch_size < 0 or request.physical_offset <= self.max_physic:
             return
         data = self.data
@@ -499,7 +500,7 @@ class RecoveredQueue:
     # -- minimum
 
     def correct_min(self, log_min: int, release: Release) -> None:
-        """The smallest offset whose unit the log still holds (correctMinOffset)."""
+        """Set the smallest offset whose unit the log still holds (correctMinOffset)."""
         if self.kind == "batch":
             self._correct_batch_min(log_min)
         elif not of(release).minimum_by_halving:
@@ -511,27 +512,30 @@ class RecoveredQueue:
         data = self.data
         if self.min_logic >= data.end or not data.files:
             return
-        last = data.files[-1]
-        if last.wrote == 0:
+        last_file = data.files[-1]
+        if last_file.wrote == 0:
             if self._heal:
                 self._delete(data.files.pop())
                 self._correct_min(log_min, rules)
                 return
             if rules.minimum_needs_entries:
                 raise EmptyLastFile
-        first = data.files[0]
+        first_file = data.files[0]
 
         def physical_at(offset: int) -> int:
-            file = last if offset >= last.start else first
+            file = last_file if offset >= last_file.start else first_file
             return data.head(file, offset - file.start)[0]
 
-        spans = Span(first.start, first.start + first.wrote), Span(last.start, last.start + last.wrote)
-        found = corrected_minimum(
+        spans = (
+            Span(first_file.start, first_file.start + first_file.wrote),
+            Span(last_file.start, last_file.start + last_file.wrote),
+        )
+        minimum = corrected_minimum(
             self.min_logic, *spans, log_min, physical_at, past_empty_last=not rules.minimum_needs_entries
         )
-        if found != self.min_logic and found < data.end:
-            self._forget_ext(int(data.unit(first, found - first.start).ext_address[0]))
-        self.min_logic = found
+        if minimum != self.min_logic and minimum < data.end:
+            self._forget_ext(int(data.unit(first_file, minimum - first_file.start).ext_address[0]))
+        self.min_logic = minimum
 
     def _correct_min_linear(self, log_min: int) -> None:
         if not self.data.files:
@@ -553,18 +557,22 @@ class RecoveredQueue:
             self.batch_min, self.batch_max = -1, 0
             return
         file = self.data.files[0]
-        found = self.batch_min
+        minimum = self.batch_min
         appended = bool(self.data.appended and self.data.appended[0][0] == file.start)
         if not appended:
-            found = self._first_base(file)
+            minimum = self._first_base(file)
         for rows in self.data.rows(file, 0, file.wrote):
-            behind = np.flatnonzero(rows.physical < log_min)
-            good = int(np.flatnonzero(rows.physical >= log_min)[0]) if len(behind) < len(rows.physical) else len(behind)
-            if good:
-                found = int(rows.next_offset[good - 1])
-            if good < len(rows.physical):
+            expired_rows = np.flatnonzero(rows.physical < log_min)
+            expired_count = (
+                int(np.flatnonzero(rows.physical >= log_min)[0])
+                if len(expired_rows) < len(rows.physical)
+                else len(expired_rows)
+            )
+            if expired_count:
+                minimum = int(rows.next_offset[expired_count - 1])
+            if expired_count < len(rows.physical):
                 break
-        self.batch_min = found
+        self.batch_min = minimum
 
     def _first_base(self, file: VirtualFile) -> int:
         if file.wrote < 46 or file.disk is None:
@@ -580,13 +588,13 @@ class RecoveredQueue:
         self.batch_max = int(self.data.unit(holder, holder.wrote - 46).next_offset[0]) if holder else 0
 
     def as_destroyed(self) -> None:
-        """The log is empty: a broker deletes every file of the queue."""
+        """Delete every file of the queue, as a broker does when the log is empty."""
         for file in self.data.files:
             self._delete(file)
         if self.ext is not None:
             self.ext.destroy()
-        first = self.data.files[0].start if self.data.files else 0
-        self.dropped = max(self.data.end - first, 0) // self.data.unit_size
+        first_start = self.data.files[0].start if self.data.files else 0
+        self.dropped = max(self.data.end - first_start, 0) // self.data.unit_size
         self.data.files = []
         self.min_logic, self.batch_min, self.batch_max, self.cut_to, self.max_physic = 0, -1, 0, 0, -1
 
@@ -612,25 +620,25 @@ class RecoveredExt:
         """
         if not self.files:
             return
-        last = self.files[-1]
-        self.end = last.start_offset + self._units_end(last)
+        last_file = self.files[-1]
+        self.end = last_file.start_offset + self._units_end(last_file)
         if is_ext_address(max_address):
             self._cut_behind(ext_offset(max_address))
 
     def _units_end(self, file: ReadOnlyFile) -> int:
         """Position behind the last unit, skipping from size to size."""
-        at = start = 0
+        position = start = 0
         data = b""
         while True:
-            if at + _SIZE.size > start + len(data):
-                start, data = at, file.read(at, _CHUNK)
+            if position + _SIZE.size > start + len(data):
+                start, data = position, file.read(position, _CHUNK)
                 self.bytes_read += len(data)
                 if len(data) < _SIZE.size:
-                    return at
-            (size,) = _SIZE.unpack_from(data, at - start)
-            if size <= 0 or at + size > self.file_size:
-                return at
-            at += size
+                    return position
+            (size,) = _SIZE.unpack_from(data, position - start)
+            if size <= 0 or position + size > self.file_size:
+                return position
+            position += size
 
     def _cut_behind(self, offset: int) -> None:
         """Cut behind the unit at ``offset``; nothing is cut where there is none."""
@@ -654,19 +662,19 @@ class RecoveredExt:
         self._delete(self.files)
         self.end = 0
 
-    def _delete(self, gone: list[ReadOnlyFile]) -> None:
-        self.deleted += gone
-        self.files = [file for file in self.files if file not in gone]
+    def _delete(self, deleted_files: list[ReadOnlyFile]) -> None:
+        self.deleted += deleted_files
+        self.files = [file for file in self.files if file not in deleted_files]
 
     def cut(self, topic: str, queue_id: int) -> ExtCut | None:
-        """What was cut and deleted; None where all that the files hold is kept."""
+        """Return what was cut and deleted; None where all that the files hold is kept."""
         dropped = sum(last_byte(file) for file in self.deleted)
         if self.files:
-            last = self.files[-1]
-            end = self.end - last.start_offset
-            if last.read(end, _SIZE.size) == _SIZE.pack(END_MARK):
+            last_file = self.files[-1]
+            end = self.end - last_file.start_offset
+            if last_file.read(end, _SIZE.size) == _SIZE.pack(END_MARK):
                 end += _SIZE.size
-            dropped += last_byte(last, end) - end
+            dropped += last_byte(last_file, end) - end
         if not dropped and not self.deleted:
             return None
         return ExtCut(topic, queue_id, self.end, dropped, tuple(file.path for file in self.deleted))

@@ -1,8 +1,8 @@
-"""What recovery reads: the files of a store, as whoever opened them hands them over.
+"""Input of recovery: the files of a store, as the code that opened them hands them over.
 
-Recovery stands below the readers of a store and knows only files; :mod:`engine.inspection.recovery` fills this in.
+Recovery lies below the readers of a store and knows only files; :mod:`engine.inspection.recovery` fills this in.
 
-What a start reads of the configuration tables: which can be read, batch topics, the groups' offsets
+It includes what a start reads of the configuration tables: which can be read, batch topics, the groups' offsets
 (docs/formats/config-tables.md#rules).
 """
 
@@ -27,7 +27,7 @@ from engine.releases import NEWEST, Release, of
 QueueKind = Literal["simple", "batch"]
 TableState = Literal["missing", "empty", "ok", "bad"]
 NO_CHECKPOINT = Checkpoint(0, 0, 0)
-"""What a missing checkpoint reads as."""
+"""A missing checkpoint reads like this."""
 
 
 class Entry(NamedTuple):
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def list_folder(folder: Path, reading: Reading | None = None) -> Iterator[Entry]:
-    """What is in ``folder``, by name; nothing where there is no such folder. Raises :class:`CannotRead`."""
+    """Return the entries of ``folder`` by name; none where there is no such folder. Raises :class:`CannotRead`."""
     reading = reading or Reading()
     for entry in reading.entries(folder):
         info = reading.look_at(entry)
@@ -60,7 +60,7 @@ class QueueFiles:
 
 @dataclass(frozen=True, slots=True)
 class IndexHead:
-    """One index file by its header, as a broker maps it: what a short file lacks reads as zero."""
+    """An index file by its header, as a broker maps it: what a short file lacks reads as zero."""
 
     name: str
     path: str
@@ -68,7 +68,7 @@ class IndexHead:
 
 
 Watch = Callable[[int, int, int], None]
-"""Told from where the log is read, how far that is, and where it will end: offsets in the log."""
+"""Called with offsets in the log: where reading began, how far it is, and where it will end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,13 @@ class RecoverySource:
     """Topics of which a queue has a folder of either kind; one of the two is in ``queues``."""
     group_offsets: Iterable[GroupOffset] = ()
     tables: tuple[Table, ...] = ()
-    notes: tuple[str, ...] = ()  # what recovery would do and this plan cannot know
+    notes: tuple[str, ...] = ()  # things that recovery would do and this plan cannot know
     listing: Callable[[Path], Iterable[Entry]] = list_folder
     light: bool = True  # units that name further queues get entries there
     missing: tuple[Path, ...] = ()  # folders of a log in several that the configuration names and that are not there
-    said: bytes | None = None  # the store's note of what the word for an empty log was given for
-    heal: bool = False  # what a broker dies of while it recovers, and the engine does not, is mended
-    watch: Watch | None = None  # told how far the log has been read
+    said: bytes | None = None  # the store's note of the evidence that empty_log overruled
+    heal: bool = False  # repairs what a broker dies of while it recovers
+    watch: Watch | None = None  # called with the progress of reading the log
 
 
 TIMER_METRICS = "timermetrics"
@@ -172,7 +172,7 @@ class Tables:
         self._parsed: dict[str, tuple[TableState, json_dialect.Parsed | None]] = {}
 
     def states(self) -> tuple[Table, ...]:
-        """Whether each table and its ``.bak`` can be read."""
+        """State of each table and its ``.bak``: if it can be read."""
         return tuple(
             Table(f"{self._folder}/{name}", main, backup, parsed, backup_parsed)
             for name in NAMES
@@ -185,12 +185,12 @@ class Tables:
         topics = table.get("topicConfigTable") if isinstance(table, dict) else None
         if not isinstance(topics, dict) or self._json("topics.json")[0] == "missing":
             return None
-        found = set()
+        batch_names = set()
         for name, topic in topics.items():
             attributes = topic.get("attributes") if isinstance(topic, dict) else None
             if isinstance(attributes, dict) and attributes.get("queue.type") == "BatchCQ":
-                found.add(str(name))
-        return frozenset(found)
+                batch_names.add(str(name))
+        return frozenset(batch_names)
 
     def group_offsets(self) -> Iterator[GroupOffset]:
         """The next offset of every group in every queue; a light queue has the number 0."""
@@ -221,10 +221,10 @@ class Tables:
         return parsed.value if parsed is not None else None
 
     def _json(self, name: str) -> tuple[TableState, json_dialect.Parsed | None]:
-        found = self._parsed.get(name)
-        if found is None:
-            found = self._parsed[name] = self._parse(name)
-        return found
+        parsed = self._parsed.get(name)
+        if parsed is None:
+            parsed = self._parsed[name] = self._parse(name)
+        return parsed
 
     def _parse(self, name: str) -> tuple[TableState, json_dialect.Parsed | None]:
         try:

@@ -37,7 +37,7 @@ NO_SUCH_ARRAY = (1 << 31) - 2
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """How a walk ended: ``end_offset`` is the end of the log as recovery takes it.
+    """Result of a walk: ``end_offset`` is the end of the log as recovery takes it.
 
     ``last_unit`` is the start of the last good unit, −1 without one.
     """
@@ -53,14 +53,14 @@ class Dispatcher(Protocol):
     """Takes good units in the order of the log."""
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
-        """The first ``rows`` rows of ``columns``."""
+        """Dispatch the first ``rows`` rows of ``columns``."""
 
     def take(self, place: int, request: Request) -> None:
-        """One unit that stands at ``place``."""
+        """Dispatch one unit that stands at ``place``."""
 
 
 class LogWalk:
-    """Hands every good unit from a start on to ``sink``; the same block buffer is used again and again."""
+    """Hands every good unit from a start on to ``sink``; the block buffer is reused."""
 
     def __init__(self, files: list[ReadOnlyFile], rules: Rules, sink: Dispatcher, watch: Watch | None = None) -> None:
         self._watch = watch
@@ -75,12 +75,12 @@ class LogWalk:
         self._bytes = 0
         self._last = -1
 
-    def run(self, first: int, start: int = 0) -> Walked:
-        """Walk from byte ``start`` of file number ``first`` to the first unit that fails, as recovery does."""
-        self._from = self._files[first].start_offset if first < len(self._files) else 0
-        for number in range(first, len(self._files)):
+    def run(self, first_number: int, start: int = 0) -> Walked:
+        """Walk from byte ``start`` of file number ``first_number`` to the first unit that fails, as recovery does."""
+        self._from = self._files[first_number].start_offset if first_number < len(self._files) else 0
+        for number in range(first_number, len(self._files)):
             file = self._files[number]
-            position, reason = self._walk_file(file, start if number == first else 0, file.size)
+            position, reason = self._walk_file(file, start if number == first_number else 0, file.size)
             if reason != unit_check.BLANK:
                 return self._walked(file.start_offset + position, reason)
             if number + 1 == len(self._files):
@@ -94,49 +94,51 @@ class LogWalk:
         Without ``cross`` as RocketMQ's own thread, which stands still for ever where no file holds the byte it is at:
         the walk ends there, before ``end``.
         """
-        at = start
+        offset = start
         for file in self._files:
-            if file.end_offset <= at or file.start_offset >= end:
+            if file.end_offset <= offset or file.start_offset >= end:
                 continue
-            if file.start_offset > at and not cross:
-                return self._walked(at, NO_FILE)
+            if file.start_offset > offset and not cross:
+                return self._walked(offset, NO_FILE)
             room = min(file.end_offset, end) - file.start_offset
-            position, reason = self._walk_file(file, max(at - file.start_offset, 0), room, body=False)
+            position, reason = self._walk_file(file, max(offset - file.start_offset, 0), room, body=False)
             if not cross and reason != unit_check.BLANK and asked_for(file, position, self._rules) >= NO_SUCH_ARRAY:
                 return self._walked(file.start_offset + position, OUT_OF_MEMORY)
-            at = file.end_offset
-        return self._walked(end if cross or at >= end else at, "" if cross or at >= end else NO_FILE)
+            offset = file.end_offset
+        return self._walked(end if cross or offset >= end else offset, "" if cross or offset >= end else NO_FILE)
 
     def _walked(self, end: int, reason: str) -> Walked:
         return Walked(end, reason, self._last, self._units, self._bytes)
 
     def _walk_file(self, file: ReadOnlyFile, position: int, size: int, body: bool = True) -> tuple[int, str]:
-        """(position of what stops the walk, why); the reason is ``blank`` at a file's end."""
+        """Return (position of what stops the walk, reason); the reason is ``blank`` at a file's end."""
         bulk = not (self._rules.property_crc or self._rules.dup_info or self._rules.own_offset)
-        want = BLOCK
+        read_size = BLOCK
         while True:
-            block, n = self._block(file, position, min(want, size - position))
-            at = 0
+            block, block_size = self._block(file, position, min(read_size, size - position))
+            unit_position = 0
             while True:
                 if bulk:
-                    at = self._rows(block, n, at, file.start_offset + position, body)
-                answer = unit_check.check(block.data[:n], at, size - position - at, self._rules, body)
+                    unit_position = self._rows(block, block_size, unit_position, file.start_offset + position, body)
+                answer = unit_check.check(
+                    block.data[:block_size], unit_position, size - position - unit_position, self._rules, body
+                )
                 if isinstance(answer, Request) and self._rules.own_offset:
                     answer = _within(file, answer)
                 if not isinstance(answer, Request):
                     break
-                self._single(file.start_offset + position + at, answer)
-                at += answer.size
-            self._bytes += at
-            position += at
+                self._single(file.start_offset + position + unit_position, answer)
+                unit_position += answer.size
+            self._bytes += unit_position
+            position += unit_position
             if self._watch is not None:
                 self._watch(self._from, file.start_offset + position, self._files[-1].end_offset)
             if isinstance(answer, MoreBytes):
-                if n < min(want, size - position + at):
+                if block_size < min(read_size, size - position + unit_position):
                     raise CannotRead("the file is shorter than it was", file=file.path, offset=position)
                 if answer.size > LARGEST_READ:
                     return position, "the file is shorter than it was"
-                want = max(BLOCK, answer.size)
+                read_size = max(BLOCK, answer.size)
                 continue
             if isinstance(answer, Refusal):
                 return position, answer.reason
@@ -155,24 +157,28 @@ class LogWalk:
             self._buffer = _room(length)
         return self._buffer, file.read_into(self._buffer.data[:length], position)
 
-    def _rows(self, block: NDArray[np.uint8], n: int, at: int, base: int, body: bool) -> int:
-        """Hand on what the columns read from ``at`` on; gives the position of the first unit that needs a look."""
+    def _rows(self, block: NDArray[np.uint8], block_size: int, position: int, base: int, body: bool) -> int:
+        """Dispatch what the columns read from ``position`` on; returns the position of the first unit that needs a
+        look.
+        """
         columns = self._columns
         while True:
             crc = body and self._rules.crc
-            done = scan_block(block, n, base, at, columns, self._topics, crc, True, self._rules.delay_levels)
+            scan = scan_block(
+                block, block_size, base, position, columns, self._topics, crc, True, self._rules.delay_levels
+            )
             rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
             good = self._good_rows(rows)
             if good:
                 self._units += good
                 self._last = int(columns.offset[good - 1])
                 self._sink.take_rows(columns, self._topics, good)
-                at = int(columns.offset[good - 1]) - base + int(columns.size[good - 1])
-            if good < rows or done.stopped != "full":
-                return at
+                position = int(columns.offset[good - 1]) - base + int(columns.size[good - 1])
+            if good < rows or scan.stopped != "full":
+                return position
 
     def _good_rows(self, rows: int) -> int:
-        """How many rows a broker takes too, up to the first that it may not."""
+        """Number of rows up to the first that a broker may not take."""
         columns = self._columns
         wrong = (columns.crc[:rows] == BAD) & (columns.body_length[:rows] > 0)
         for version in unread_versions(self._rules.release):
@@ -195,8 +201,8 @@ def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:
 
 
 def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:
-    """Bytes of heap that the check asks for at what is no unit there: 4.9 makes an array of the length field's size
-    before it looks at what is left of the file; 0 where it asks for nothing.
+    """Return the bytes of heap that the check asks for at bytes that are no unit: 4.9 makes an array of the length
+    field's size before it looks at what is left of the file; 0 where it asks for nothing.
     """
     head = file.read(position, _PAIR.size)
     if not of(rules.release).allocates_by_length_field or len(head) < _PAIR.size:

@@ -36,7 +36,7 @@ from engine.store.store_parts import StoreParts
 from engine.store.timers.wheel import TimerLog, TimerWheel
 
 MOST_AT_ONCE = 256
-"""Messages of one step: whoever calls has other things to do in between."""
+"""Messages of one step: the caller has other work in between."""
 AT_ONCE = (1 << 63) - 1
 """TIMER_ENQUEUE_MS of a message that was due when it reached the wheel."""
 _DAYS_KEPT, _SLOTS_FREE = 7 * 86_400, 60
@@ -44,7 +44,7 @@ _PAUSE_MS = 500
 _CLEAN_MS = 30_000
 _FAR = 1 << 62
 _Status = PutMessageStatus
-_NEVER = {
+_FINAL_REFUSALS = {
     _Status.MESSAGE_ILLEGAL,
     _Status.PROPERTIES_SIZE_EXCEEDED,
     _Status.WHEEL_TIMER_NOT_ENABLE,
@@ -76,9 +76,9 @@ class TimerMessages:
         self._not_before = self._cleaned = 0
         self._version = 0
         self.came: Callable[[str, int], None] = lambda _topic, _seconds: None
-        """Told of each message that reaches the wheel: the topic it is for, and seconds from its birth to its time."""
+        """Called for each message that reaches the wheel: its topic, and the seconds from its birth to its time."""
         self.left: Callable[[str], None] = lambda _topic: None
-        """Told of each that leaves it, be it for its topic or for another round."""
+        """Called with the topic of each message that leaves the wheel, for its topic or for another round."""
         self._load()
 
     # -- opening
@@ -90,12 +90,12 @@ class TimerMessages:
         check = self._written = self._read_check()
         self._version = check.version_counter
         files = self.log.files
-        first = max(files.min_offset, 0)
-        end = self._revise(max(check.flush_position - files.file_size, first))
+        log_start = max(files.min_offset, 0)
+        end = self._revise(max(check.flush_position - files.file_size, log_start))
         files.truncate(end)
         files.flushed_where = end
         self.queue_offset = self._behind_last(end)
-        if check.flush_position <= end:  # what it tells of stands in the log, or went to its topic at once
+        if check.flush_position <= end:  # its messages stand in the log, or went to their topics at once
             self.queue_offset = max(self.queue_offset, check.queue_offset)
         queue = self._parts.queues.queue(TIMER_TOPIC, 0)
         if queue is not None:
@@ -105,7 +105,7 @@ class TimerMessages:
         self.read_time = max(check.last_read_time, now - (_DAYS_KEPT - _SLOTS_FREE) * self._precision)
         beyond = self.wheel.beyond(self.read_time, end)
         if beyond is not None and beyond < end:
-            self._revise(max(beyond, first))
+            self._revise(max(beyond, log_start))
 
     def _read_check(self) -> TimerCheck:
         raw = self._parts.disk.read_file(self._parts.paths.timercheck)
@@ -120,13 +120,13 @@ class TimerMessages:
         """``timermetrics``: topic to balance and time of its last change."""
         raw = self._parts.disk.read_file(self._parts.paths.config / TIMER_METRICS)
         try:
-            found = metrics(parse(raw or b"{}").value)
+            balances = metrics(parse(raw or b"{}").value)
         except ValueError:
             return {}
-        return {topic: [count, time] for topic, (count, time) in found.items()}
+        return {topic: [count, time] for topic, (count, time) in balances.items()}
 
     def _revise(self, start: int) -> int:
-        """Have the wheel know every unit of the log from ``start`` on; where the last one ends."""
+        """Enter every unit of the log from ``start`` on into the wheel; returns where the last one ends."""
         end = start
         for unit in self.log.walk(start):
             self.wheel.revise(unit.due, unit.offset)
@@ -135,26 +135,26 @@ class TimerMessages:
 
     def _behind_last(self, end: int) -> int:
         """Queue offset behind the message of the log's last unit, 0 where there is none."""
-        last = self.log.unit(end - UNIT_SIZE) if end else None
-        message = self._message(last) if last is not None else None
+        last_unit = self.log.unit(end - UNIT_SIZE) if end else None
+        message = self._message(last_unit) if last_unit is not None else None
         return 0 if message is None else message.queue_offset + 1
 
     def _floor(self, time: int) -> int:
         return time // self._precision * self._precision
 
     def _message(self, unit: TimerLogUnit) -> Unit | None:
-        found = look_message_by_offset(self._parts.log, unit.physical_offset)
-        return found if found is not None and found.topic == TIMER_TOPIC else None
+        message = look_message_by_offset(self._parts.log, unit.physical_offset)
+        return message if message is not None and message.topic == TIMER_TOPIC else None
 
     def step(self) -> int:
-        """Take in what came and put what is due; how many messages were put."""
-        taken = self.enqueue()
-        return self.dequeue() + taken
+        """Enqueue what came and put what is due; returns how many messages were put."""
+        put_count = self.enqueue()
+        return self.dequeue() + put_count
 
     # -- into the wheel
 
     def enqueue(self) -> int:
-        """Take messages from the timer queue into the wheel; how many."""
+        """Take messages from the timer queue into the wheel; returns how many."""
         self.write_time = max(self.write_time, self._floor(self._now()))
         queue = self._parts.queues.queue(TIMER_TOPIC, 0)
         if queue is None:
@@ -174,7 +174,7 @@ class TimerMessages:
         return self.queue_offset - begun
 
     def _take_in(self, message: Unit) -> bool:
-        """Whether it is done with: what was due before it came here is put at once."""
+        """Return True if the message is done with: one that was due before it came here is put at once."""
         due, topic = _number(message.properties.get(properties.TIMER_OUT_MS, "")), _real_topic(message)
         if due is None:
             _log.warning("timer message at %d: no TIMER_OUT_MS", message.physical_offset)
@@ -195,7 +195,7 @@ class TimerMessages:
         if due - began >= window:
             magic |= MAGIC_ROLL
             slots = window // self._precision
-            near = due - began - window < slots // 3 * self._precision  # else the next roll had no time
+            near = due - began - window < slots // 3 * self._precision  # else the next roll would have no time
             due = began + (slots // 2 * self._precision if near else window)
         topic = _real_topic(message)
         slot = self.wheel.slot(due)
@@ -204,20 +204,20 @@ class TimerMessages:
                 0, slot.last_offset, magic, began, due - began, message.physical_offset, message.size, jhash(topic)
             )
         )
-        first = offset if slot.first_offset == NO_OFFSET else slot.first_offset
-        self.wheel.put(due, first, offset, max(slot.count, 0) + (-1 if deletes else 1))
+        first_offset = offset if slot.first_offset == NO_OFFSET else slot.first_offset
+        self.wheel.put(due, first_offset, offset, max(slot.count, 0) + (-1 if deletes else 1))
         self._count(topic, -1 if deletes else 1)
 
-    def _count(self, topic: str, more: int) -> None:
+    def _count(self, topic: str, change: int) -> None:
         row = self._metrics.setdefault(topic, [0, 0])
-        row[0] += more
+        row[0] += change
         row[1] = self._now()
         self._version += 1
 
     # -- out of it
 
     def dequeue(self) -> int:
-        """Put what is due: to its topic, or once more into the timer topic; how many messages."""
+        """Put what is due: to its topic, or once more into the timer topic; returns how many messages."""
         put = 0
         while put < MOST_AT_ONCE and self._now() >= self._not_before:
             if not self._waiting:
@@ -236,16 +236,18 @@ class TimerMessages:
         return put
 
     def _open_slot(self) -> None:
-        """The units of the slot at :attr:`read_time`, deletes first and taken at their word, then the oldest first."""
+        """Read the units of the slot at :attr:`read_time`: deletes take effect first, then the others wait, the
+        oldest first.
+        """
         self._recalled = set()
-        at, chain = self.wheel.slot(self.read_time).last_offset, []
-        while at != NO_OFFSET:
-            unit = self.log.unit(at)
+        offset, chain = self.wheel.slot(self.read_time).last_offset, []
+        while offset != NO_OFFSET:
+            unit = self.log.unit(offset)
             if unit is None:
-                _log.warning("timer log: no unit at %d, the slot of %d ends there", at, self.read_time)
+                _log.warning("timer log: no unit at %d, the slot of %d ends there", offset, self.read_time)
                 break
             chain.append(unit)
-            at = unit.previous
+            offset = unit.previous
         for unit in chain:
             if unit.magic & MAGIC_DELETE and not unit.magic & MAGIC_ROLL:
                 message = self._message(unit)
@@ -254,32 +256,33 @@ class TimerMessages:
             else:
                 self._waiting.appendleft(unit)
 
-    def _leave(self, what: TimerLogUnit) -> bool:
-        """Whether it is done with; False where it is to be tried again."""
-        message = self._message(what)
+    def _leave(self, unit: TimerLogUnit) -> bool:
+        """Return True if the unit is done with; False where it is to be tried again."""
+        message = self._message(unit)
         if message is None:
-            _log.warning("timer log %d: no timer message at %d", what.offset, what.physical_offset)
+            _log.warning("timer log %d: no timer message at %d", unit.offset, unit.physical_offset)
             return True
-        found = message.properties
+        message_properties = message.properties
         topic = _real_topic(message)
-        if f"{topic}+{found.get(properties.UNIQUE_KEY)}" in self._recalled:
+        if f"{topic}+{message_properties.get(properties.UNIQUE_KEY)}" in self._recalled:
             return True
-        rolls = bool(what.magic & MAGIC_ROLL)
-        if not self._deliver(message, what.write_time, rolls=rolls):
+        rolls = bool(unit.magic & MAGIC_ROLL)
+        if not self._deliver(message, unit.write_time, rolls=rolls):
             return False
         self._count(topic, -1)
         self.left(topic)
         return True
 
     def _deliver(self, message: Unit, enqueued: int, *, rolls: bool) -> bool:
-        """Whether the message is put, or never can be. RocketMQ gives up at the third refusal, be the disk full or not,
-        if it is not told otherwise (timerEnableRetryUntilSuccess); here a message waits until it is taken.
+        """Put the message that leaves the wheel; returns True if that is done, or never can be. RocketMQ gives up at
+        the third refusal, even when the disk is full, unless timerEnableRetryUntilSuccess is on; here a message
+        waits until it is taken.
         """
-        left = _leaving(message, enqueued, self._now(), rolls=rolls)
-        if left is None:
+        delivery = _leaving(message, enqueued, self._now(), rolls=rolls)
+        if delivery is None:
             return True
-        result = self._put(left)
-        if result.ok or result.status in _NEVER:
+        result = self._put(delivery)
+        if result.ok or result.status in _FINAL_REFUSALS:
             return True
         self._not_before = self._now() + _PAUSE_MS
         return False
@@ -293,11 +296,11 @@ class TimerMessages:
         flushed = self.log.flush()
         self.wheel.flush()
         reads = self._reads(flushed)
-        before = self._written
-        if replace(before, state_version=0, version_timestamp=0, version_counter=0) == reads:
+        last_check = self._written
+        if replace(last_check, state_version=0, version_timestamp=0, version_counter=0) == reads:
             return
         now = self._now()
-        check = replace(reads, version_timestamp=now, version_counter=before.version_counter + 1)
+        check = replace(reads, version_timestamp=now, version_counter=last_check.version_counter + 1)
         disk, paths = self._parts.disk, self._parts.paths
         put_file(disk, paths.timercheck, check.encoded())
         put_file(disk, paths.config / TIMER_METRICS, self.metrics_text().encode())
@@ -307,13 +310,13 @@ class TimerMessages:
         return TimerCheck(self.read_time, flushed, self.queue_offset, self.queue_offset, 0, 0, 0)
 
     def check_point(self) -> TimerCheck:
-        """How far timers are, with the version of what was written last."""
-        before = self._written
+        """Positions of the timers, with the version of what was written last."""
+        last_check = self._written
         return replace(
-            self._reads(before.flush_position),
-            state_version=before.state_version,
-            version_timestamp=before.version_timestamp,
-            version_counter=before.version_counter,
+            self._reads(last_check.flush_position),
+            state_version=last_check.state_version,
+            version_timestamp=last_check.version_timestamp,
+            version_counter=last_check.version_counter,
         )
 
     def metrics_text(self) -> str:
@@ -323,63 +326,65 @@ class TimerMessages:
         return render_line({"dataVersion": version, "timingCount": rows})
 
     def clean(self) -> None:
-        """Every half minute: delete files of the timer log whose messages the commit log does not hold any more."""
+        """Delete, every half minute, files of the timer log whose messages the commit log no longer holds."""
         now = self._now()
         if now - self._cleaned >= _CLEAN_MS:
             self._cleaned = now
             self.log.delete_expired(self._parts.log.min_offset, now)
 
     def counts(self) -> dict[str, int]:
-        """Messages that wait by topic: a balance over all starts, as ``timermetrics`` keeps it."""
+        """Number of waiting messages by topic: a balance over all starts, as ``timermetrics`` keeps it."""
         return {topic: count for topic, (count, _) in self._metrics.items()}
 
     def count(self, start: int, end: int) -> int:
-        """Messages of the wheel that are due from ``start`` to ``end``, ms from now."""
+        """Number of messages of the wheel that are due from ``start`` to ``end``, ms from now."""
         now = self._floor(self._now())
         return self.wheel.count(now + start, now + end)
 
     def left_to_put(self) -> int:
-        """Messages of the wheel, however far away their time is."""
+        """Number of messages in the wheel, however far away their time is."""
         return self.wheel.count(self.read_time, _FAR)
 
     def oldest_waiting(self) -> int:
-        """When the first message was stored that is not in the wheel yet (ms); 0 without one."""
+        """Store time (ms) of the first message that is not in the wheel yet; 0 without one."""
         queue = self._parts.queues.queue(TIMER_TOPIC, 0)
         if queue is None or self.queue_offset >= queue.max_offset:
             return 0
         entry = unit_at(queue, self.queue_offset)
-        found = None if entry is None else look_message_by_offset(self._parts.log, entry.physical_offset)
-        return 0 if found is None else found.store_timestamp
+        message = None if entry is None else look_message_by_offset(self._parts.log, entry.physical_offset)
+        return 0 if message is None else message.store_timestamp
 
     def behind(self) -> tuple[int, int]:
-        """How far the wheel is behind: ms of reading, messages of the queue."""
+        """Lag of the wheel: ms of reading, messages of the queue."""
         queue = self._parts.queues.queue(TIMER_TOPIC, 0)
         late = max(self._floor(self._now()) - self.read_time, 0)
         return late, max(queue.max_offset - self.queue_offset, 0) if queue is not None else 0
 
 
 def _leaving(message: Unit, enqueued: int, now: int, *, rolls: bool) -> Message | None:
-    """The message that is put for one that leaves the wheel; None for one that only deletes another."""
-    found = {**message.properties, properties.TIMER_ENQUEUE_MS: str(enqueued)}
+    """Return the message that is put for one that leaves the wheel; None for one that only deletes another."""
+    message_properties = {**message.properties, properties.TIMER_ENQUEUE_MS: str(enqueued)}
     if rolls:
-        found[properties.TIMER_ROLL_TIMES] = str((_number(found.get(properties.TIMER_ROLL_TIMES, "")) or 0) + 1)
-    found[properties.TIMER_DEQUEUE_MS] = str(now)
-    if not rolls and properties.TIMER_DEL_UNIQUE_KEY in found:
+        message_properties[properties.TIMER_ROLL_TIMES] = str(
+            (_number(message_properties.get(properties.TIMER_ROLL_TIMES, "")) or 0) + 1
+        )
+    message_properties[properties.TIMER_DEQUEUE_MS] = str(now)
+    if not rolls and properties.TIMER_DEL_UNIQUE_KEY in message_properties:
         return None
     topic, queue_id = message.topic, message.queue_id
     if not rolls:
-        real = _number(found.get(properties.REAL_QUEUE_ID, ""))
-        topic = found.get(properties.REAL_TOPIC, "")
+        real = _number(message_properties.get(properties.REAL_QUEUE_ID, ""))
+        topic = message_properties.get(properties.REAL_TOPIC, "")
         if not topic or real is None:
             return None
         queue_id = real
-    rules = {**found, properties.WAIT: "false"}
+    rules = {**message_properties, properties.WAIT: "false"}
     return Message(
         topic,
         message.body,
         queue_id,
         rules,
-        encode_properties(found),
+        encode_properties(message_properties),
         flag=message.flag,
         sys_flag=message.sys_flag & ~HOST_BITS,
         born_timestamp=message.born_timestamp,

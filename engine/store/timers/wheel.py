@@ -35,8 +35,8 @@ from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 
 _NOTHING = WheelSlot(-1, NO_OFFSET, NO_OFFSET, 0)
-_FEW = 64
-"""Slots that are asked one by one."""
+_FEW_SLOTS = 64
+"""Up to this number slots are read one by one."""
 
 
 class TimerWheel:
@@ -66,13 +66,13 @@ class TimerWheel:
             slot = decode_slot(self._file.read(number * SLOT_SIZE, SLOT_SIZE))
         return slot if slot is not None and slot.time == time else _NOTHING
 
-    def put(self, due: int, first: int, last: int, count: int) -> None:
+    def put(self, due: int, first_offset: int, last_offset: int, count: int) -> None:
         """Set the slot of a delivery time (ms)."""
         time = due // self._precision
-        self._changed[time % WHEEL_SLOTS] = WheelSlot(time, first, last, count)
+        self._changed[time % WHEEL_SLOTS] = WheelSlot(time, first_offset, last_offset, count)
 
     def revise(self, due: int, offset: int) -> None:
-        """A unit of the timer log stands at ``offset`` and is newer than all of its slot that were seen:
+        """Enter the unit of the timer log at ``offset``, which is newer than all others of its slot so far:
         docs/formats/delays.md#timer-service.
         """
         slot = self.slot(due)
@@ -81,33 +81,41 @@ class TimerWheel:
     def beyond(self, since: int, end: int) -> int | None:
         """The first offset of the slots from ``since`` (ms) on that name one at or behind ``end``; None for none."""
         since_slot = since // self._precision
-        found = [slot.first_offset for slot in self._changed.values() if _is_beyond(slot, since_slot, end)]
+        offsets = [slot.first_offset for slot in self._changed.values() if _is_beyond(slot, since_slot, end)]
         for rows in self._unchanged():
-            here = (rows["time"] >= since // self._precision) & (np.maximum(rows["first"], rows["last"]) >= end)
-            found += rows["first"][here].tolist()
-        return min(found, default=None)
+            is_beyond = (rows["time"] >= since // self._precision) & (np.maximum(rows["first"], rows["last"]) >= end)
+            offsets += rows["first"][is_beyond].tolist()
+        return min(offsets, default=None)
 
     def next_used(self, since: int, until: int) -> int | None:
         """The first delivery time (ms) from ``since`` on and before ``until`` of which a slot holds something."""
-        low, high = since // self._precision, until // self._precision
-        if high - low <= _FEW:
-            times = (time for time in range(low, high) if self.slot(time * self._precision).last_offset != NO_OFFSET)
-            found = next(times, None)
+        start_time, stop_time = since // self._precision, until // self._precision
+        if stop_time - start_time <= _FEW_SLOTS:
+            times = (
+                time
+                for time in range(start_time, stop_time)
+                if self.slot(time * self._precision).last_offset != NO_OFFSET
+            )
+            next_time = next(times, None)
         else:
-            found = min((slot.time for slot in self._changed.values() if low <= slot.time < high), default=None)
+            next_time = min(
+                (slot.time for slot in self._changed.values() if start_time <= slot.time < stop_time), default=None
+            )
             for rows in self._unchanged():
-                used = rows["time"][(rows["time"] >= low) & (rows["time"] < high) & (rows["last"] != NO_OFFSET)]
+                used = rows["time"][
+                    (rows["time"] >= start_time) & (rows["time"] < stop_time) & (rows["last"] != NO_OFFSET)
+                ]
                 if len(used):
-                    found = min(int(used.min()), high if found is None else found)
-        return None if found is None else found * self._precision
+                    next_time = min(int(used.min()), stop_time if next_time is None else next_time)
+        return None if next_time is None else next_time * self._precision
 
     def count(self, since: int, until: int) -> int:
         """Messages of the slots from ``since`` on and before ``until`` (ms), those that delete others taken off."""
-        low, high = since // self._precision, until // self._precision
-        found = sum(slot.count for slot in self._changed.values() if low <= slot.time < high)
+        start_time, stop_time = since // self._precision, until // self._precision
+        total = sum(slot.count for slot in self._changed.values() if start_time <= slot.time < stop_time)
         for rows in self._unchanged():
-            found += int(rows["count"][(rows["time"] >= low) & (rows["time"] < high)].sum())
-        return found
+            total += int(rows["count"][(rows["time"] >= start_time) & (rows["time"] < stop_time)].sum())
+        return total
 
     def _unchanged(self) -> Iterator[NDArray[Any]]:
         """The slots that the file holds and nobody has changed since, as arrays; holes of the file are left out."""
@@ -150,11 +158,11 @@ class TimerLog:
         self.files.load()
 
     def append(self, unit: TimerLogUnit) -> int:
-        """Append a unit (its ``offset`` is not looked at); the offset it has now. Raises ``OSError``."""
+        """Append a unit (its ``offset`` is ignored); returns the offset it has now. Raises ``OSError``."""
         file = self._room()
-        at = file.start_offset + file.wrote
+        offset = file.start_offset + file.wrote
         file.append(unit.encoded())
-        return at
+        return offset
 
     def _room(self) -> MappedFile:
         file = self.files.last_or_create()
@@ -167,49 +175,51 @@ class TimerLog:
         return file
 
     def unit(self, offset: int) -> TimerLogUnit | None:
-        """The unit at ``offset``; None where none stands there."""
-        found = timer.decode_unit(self.files.read(offset, UNIT_SIZE), 0, offset)
-        return found if isinstance(found, TimerLogUnit) else None
+        """Return the unit at ``offset``; None where none stands there."""
+        decoded = timer.decode_unit(self.files.read(offset, UNIT_SIZE), 0, offset)
+        return decoded if isinstance(decoded, TimerLogUnit) else None
 
     def walk(self, start: int) -> Iterator[TimerLogUnit]:
-        """Every unit from ``start`` on, over blanks, to the first place where none stands. Raises :class:`StoreError`
-        where that is damage and files follow: a broker would delete them.
+        """Yield every unit from ``start`` on, over blanks, to the first place where none stands. Raises
+        :class:`StoreError` where that is damage and files follow: a broker would delete them.
         """
         for file in self.files.files:
             if file.start_offset + file.size <= start:
                 continue
-            at = max(start - file.start_offset, 0)
-            with file.select(at) or memoryview(b"") as view:
-                for seen in timer.walk(view, file.start_offset + at):
-                    if isinstance(seen, TimerLogStop):
-                        if seen.kind == "blank":
+            position = max(start - file.start_offset, 0)
+            with file.select(position) or memoryview(b"") as view:
+                for unit in timer.walk(view, file.start_offset + position):
+                    if isinstance(unit, TimerLogStop):
+                        if unit.kind == "blank":
                             break
-                        if seen.kind == "damage" and file is not self.files.last:
+                        if unit.kind == "damage" and file is not self.files.last:
                             raise StoreError(
-                                f"{seen.reason}; files follow, and a broker would delete them: put the file back, or "
+                                f"{unit.reason}; files follow, and a broker would delete them: put the file back, or "
                                 f"start with timerWheelEnable=false",
                                 file=file.path,
-                                offset=seen.offset - file.start_offset,
+                                offset=unit.offset - file.start_offset,
                             )
                         return
-                    yield seen
+                    yield unit
 
     def delete_expired(self, least: int, now: int) -> int:
-        """Delete the oldest files whose last unit leads below ``least``, where the commit log begins; how many."""
+        """Delete the oldest files whose last unit leads below ``least``, where the commit log begins; returns how
+        many.
+        """
         return len(self.files.delete_oldest(self._is_before(least), force_after_ms=_HELD_MS, now=now))
 
     def _is_before(self, least: int) -> Callable[[MappedFile], bool]:
         size = self.files.file_size
-        last = size - (size - BLANK_BYTES) % UNIT_SIZE - BLANK_BYTES - UNIT_SIZE
+        last_position = size - (size - BLANK_BYTES) % UNIT_SIZE - BLANK_BYTES - UNIT_SIZE
 
         def is_before(file: MappedFile) -> bool:
-            unit = self.unit(file.start_offset + last)
+            unit = self.unit(file.start_offset + last_position)
             return unit is not None and unit.physical_offset < least
 
         return is_before
 
     def flush(self) -> int:
-        """Make every unit durable; the flushed offset. Raises ``OSError``."""
+        """Make every unit durable; returns the flushed offset. Raises ``OSError``."""
         while not self.files.flush(0):
             pass
         return self.files.flushed_where

@@ -121,7 +121,7 @@ def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
             wrong = await pop(client, exp="amount >", expType="SQL92")
             assert (wrong.code, wrong.remark) == (23, "parse the consumer's subscription failed")
             client.server.broker.topics.group(GROUP)
-            client.server.broker.store.tables.create_group(GROUP, more={"consumeEnable": False})
+            client.server.broker.store.tables.create_group(GROUP, extra_members={"consumeEnable": False})
             assert (await pop(client)).code == 16
 
     run(told)

@@ -19,7 +19,7 @@ T0 = 1_700_000_000_000
 @pytest.fixture(autouse=True)
 def _everything_waits(monkeypatch):
     monkeypatch.setattr(consume_queue_store, "LEAST_QUEUES", 1)
-    monkeypatch.setattr(consume_queue_store, "SPARSE", 1000)
+    monkeypatch.setattr(consume_queue_store, "SPARSE_ROWS_PER_QUEUE", 1000)
 
 
 def log_of(count: int, topics: int = 4) -> bytes:

@@ -109,7 +109,7 @@ def test_whether_anybody_waits_for_the_flush(tmp_path, found) -> None:
 
 
 def test_compiled_code_comes_once_many_were_put_and_follows_the_log_through_its_files(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(commit_log, "UNTIL_COMPILED", 3)
+    monkeypatch.setattr(commit_log, "PUTS_UNTIL_COMPILED", 3)
     plain_log, put = PutLog(tmp_path / "plain", 2000), PutLog(tmp_path / "put", 2000)
     plain_log.log._until_compiled, put.log._until_compiled = -1, 3
     many = [Message("AB"[n % 3 == 0], bytes(n), n % 4, {"KEYS": str(n)} if n % 2 else None) for n in range(300)]

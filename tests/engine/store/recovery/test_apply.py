@@ -87,7 +87,7 @@ def test_every_way_of_carrying_a_plan_out_leaves_the_same(name, golden, tmp_path
             plan = recovery.plan(source, like)
             recovery_apply.apply(plan, source, parts)
         else:
-            monkeypatch.setattr(load_source, "LENT_FROM", 0 if way == "mapped" else 1 << 40)
+            monkeypatch.setattr(load_source, "MIN_MAPPED_BYTES", 0 if way == "mapped" else 1 << 40)
             plan = recovery_apply.recover(source, parts, like, None if way == "one walk" else bulk)
         parts.flush()
         parts.close()

@@ -17,7 +17,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
-from engine.store.recovery.plan import Blocker, Loss, QueueLoss, folded, undispatched_words, what
+from engine.store.recovery.plan import Blocker, Loss, QueueLoss, blocker_text, group_blockers, undispatched_words
 
 SIZE = made_stores.LOG_SIZE
 
@@ -288,8 +288,8 @@ def test_4_9_knows_no_batch_queues(tmp_path):
 def test_blockers_that_say_the_same_are_told_once():
     same = [Blocker("CQ01", f"/s/{n}: expected 400 bytes", "log", f"/s/{n}") for n in range(3)]
     other = Blocker("CF01", "/s/topics.json: no JSON", "log", "/s/topics.json")
-    assert [len(group) for group in folded([*same, other])] == [3, 1]
-    assert what(same[0]) == ("CQ01", "expected 400 bytes")
+    assert [len(group) for group in group_blockers([*same, other])] == [3, 1]
+    assert blocker_text(same[0]) == ("CQ01", "expected 400 bytes")
 
 
 def test_messages_queues_units_and_times():
