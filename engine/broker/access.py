@@ -1,4 +1,4 @@
-"""Who may ask what: signatures, and permissions on topics and groups, refused in the words of the release
+"""Access control: signatures, and permissions on topics and groups; refusals use the words of the release
 (docs/protocol/access.md).
 
 Accounts come from a ``plain_acl.yml`` for both releases: 5.x takes such a file over as users and policies
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from engine.broker.json_bodies import read_object
 from engine.broker.plain_acl import Account, PlainAcl, read_acl
 from engine.broker.topics import DEAD_LETTERS, RETRY
-from engine.broker.users import DISABLED, SUPER, Users, decided
+from engine.broker.users import DISABLED, SUPER, Users, deny_reason
 from engine.errors import StoreError
 from engine.releases import Release, of
 from engine.remoting.codes import Answer, Refused, WrongRequest
@@ -28,14 +28,14 @@ TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 PUB, SUB = "Pub", "Sub"
 _log = logging.getLogger(__name__)
 _ADMIN = frozenset({17, 25, 50, 51, 53, 54, 200, 207, 215})
-"""Requests that an account of 4.9 needs ``admin`` for. RocketMQ does not ask it for 50 to 54: whoever may sign makes
-himself an administrator there, and reads every secret.
+"""Requests that an account of 4.9 needs ``admin`` for. RocketMQ does not check it for 50 to 54: there, any account can
+make itself an administrator, and read every secret.
 """
 _DENIED = (
     "org.apache.rocketmq.acl.common.AclException: {}, "
     "org.apache.rocketmq.acl.plain.PlainPermissionManager.{}(PlainPermissionManager.java:{})"
 )
-"""What 4.9 refuses with: its words, and where in 4.9.7 they stand."""
+"""Refusals of 4.9: its words, and their place in the source of 4.9.7."""
 _SUB_ON_GROUP = {35: "consumerGroup", 36: "group", 38: "consumerGroup"}
 
 
@@ -83,17 +83,20 @@ _NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
     200054: (("Sub",), "consumerGroup topic"),
     200055: (("Get",), "consumerGroup topic"),
 }
-"""Of 5.x: actions of which one is needed, and the header fields that name topics and groups; none: the cluster. What
-is not here needs a signature only, or stands in :func:`_needs_5`.
+"""Permissions of 5.x: actions of which one is needed, and the header fields that name topics and groups; none: the
+cluster. Other requests need only a signature, or are in :func:`_needs_5`.
 """
 
 
 def _consumers(body: bytes | memoryview) -> Iterator[tuple[str, list[str]]]:
-    """Groups of a heartbeat, with the topics that they subscribe to."""
-    for one in read_object(body).get("consumerDataSet") or ():
-        if isinstance(one, Mapping):
-            rows = one.get("subscriptionDataSet") or ()
-            yield str(one.get("groupName") or ""), [str(row.get("topic")) for row in rows if isinstance(row, Mapping)]
+    """Yield the groups of a heartbeat, with the topics that they subscribe to."""
+    for consumer in read_object(body).get("consumerDataSet") or ():
+        if isinstance(consumer, Mapping):
+            rows = consumer.get("subscriptionDataSet") or ()
+            yield (
+                str(consumer.get("groupName") or ""),
+                [str(row.get("topic")) for row in rows if isinstance(row, Mapping)],
+            )
 
 
 class Access:
@@ -103,25 +106,25 @@ class Access:
     Raises :class:`CannotRead`, :class:`UsageError`.
     """
 
-    def __init__(self, path: Path, like: Release, cluster: str) -> None:
+    def __init__(self, path: Path, release: Release, cluster: str) -> None:
         self.path = path
-        self._like = like
+        self._like = release
         self._cluster = cluster
         self._stamp = self._stamped()
         self.acl: PlainAcl = read_acl(path)
-        self.users = None if of(like).major < 5 else Users(path.with_name(f"{path.stem}.users.json"))
+        self.users = None if of(release).major < 5 else Users(path.with_name(f"{path.stem}.users.json"))
         if self.users is not None:
             self.users.take_over(self.acl)
 
     def _stamped(self) -> tuple[int, int]:
         try:
-            found = self.path.stat()
+            stat = self.path.stat()
         except OSError:
             return 0, 0
-        return found.st_mtime_ns, found.st_size
+        return stat.st_mtime_ns, stat.st_size
 
     def step(self) -> None:
-        """Take the file as it is now, where it has changed; one that cannot be read leaves what holds."""
+        """Read the file again if it has changed; if it cannot be read, the accounts stay as they are."""
         stamp = self._stamped()
         if stamp == self._stamp:
             return
@@ -135,7 +138,7 @@ class Access:
             self.users.take_over(self.acl)
 
     def check(self, request: Command, peer: str) -> None:
-        """Raises :class:`Refused` in the words of the release. ``peer`` is ``ip:port``."""
+        """Check a request. Raises :class:`Refused` in the words of the release. ``peer`` is ``ip:port``."""
         address = peer.rpartition(":")[0].strip("[]")
         if of(self._like).major < 5:
             if not self.acl.is_white(address):
@@ -167,8 +170,8 @@ class Access:
         owned = _owned_4_9(account)
         for resource, action in needs.items():
             is_group = resource.startswith(RETRY)
-            usual = account.default_group if is_group else account.default_topic
-            if action.upper() not in _allowed(owned.get(resource, usual)):
+            default = account.default_group if is_group else account.default_topic
+            if action.upper() not in _allowed(owned.get(resource, default)):
                 named = f"group:{resource.removeprefix(RETRY)}" if is_group else f"topic:{resource}"
                 raise _denied(f"No default permission for {named}", "checkPerm", 610 if resource in owned else 605)
 
@@ -189,7 +192,7 @@ class Access:
             return
         policies = users.policies(name)
         for need in _needs_5(request, self._cluster):
-            decision = decided(policies, need.kind, need.name, need.actions, address)
+            decision = deny_reason(policies, need.kind, need.name, need.actions, address)
             if decision != "":
                 words = f"User:{name} has no permission to access {need.kind}:{need.name} from {address}, {decision}"
                 raise _forbidden(words)
@@ -204,18 +207,18 @@ def _forbidden(words: str) -> Refused:
 
 
 def _allowed(permission: str | None) -> frozenset[str]:
-    """What a permission of 4.9 allows; what is absent or unknown allows nothing."""
-    found = {"PUB": "PUB", "SUB": "SUB", "PUB|SUB": "PUB SUB", "SUB|PUB": "PUB SUB"}.get(permission or "", "")
-    return frozenset(found.split())
+    """Return what a permission of 4.9 allows; an absent or unknown permission allows nothing."""
+    actions = {"PUB": "PUB", "SUB": "SUB", "PUB|SUB": "PUB SUB", "SUB|PUB": "PUB SUB"}.get(permission or "", "")
+    return frozenset(actions.split())
 
 
 def _owned_4_9(account: Account) -> dict[str, str]:
-    """Permissions by resource: groups stand there as their retry topics."""
+    """Return permissions by resource; groups are listed as their retry topics."""
     return {**dict(account.topics), **{RETRY + name: permission for name, permission in account.groups}}
 
 
 def _needs_4_9(request: Command) -> Iterator[tuple[str, str]]:
-    """Resources, groups as their retry topics, and what is needed of them."""
+    """Yield the permissions that a request needs on resources; groups are listed as their retry topics."""
     fields, code = request.fields, request.code
     if code in {10, 310}:
         topic, group = fields.get("topic" if code == 10 else "b"), fields.get("group" if code == 10 else "a")
@@ -280,12 +283,12 @@ def _by_fields(request: Command, cluster: str) -> Iterator[Need]:
             yield _group(value, *actions)
 
 
-def _locked(told: Mapping[str, Any]) -> Iterator[Need]:
-    yield _group(str(told.get("consumerGroup") or ""), SUB)
-    for one in told.get("mqSet") or ():
-        if not isinstance(one, Mapping):
+def _locked(body: Mapping[str, Any]) -> Iterator[Need]:
+    yield _group(str(body.get("consumerGroup") or ""), SUB)
+    for queue in body.get("mqSet") or ():
+        if not isinstance(queue, Mapping):
             raise WrongRequest("mqSet is no list of queues")
-        yield from _topic_unless_retry(str(one.get("topic") or ""), SUB)
+        yield from _topic_unless_retry(str(queue.get("topic") or ""), SUB)
 
 
 def _topic_unless_retry(topic: str, *actions: str) -> Iterator[Need]:

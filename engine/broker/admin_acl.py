@@ -1,5 +1,5 @@
-"""50 to 54: accounts of 4.9 as administrators make and delete them; ``plain_acl.yml`` is written anew
-(docs/protocol/access.md#plain-acl).
+"""50 to 54: administrators of 4.9 create and delete accounts; ``plain_acl.yml`` is rewritten
+(docs/protocol/access.md#plain-acl). Comments in it are lost, as in RocketMQ.
 
 Comments in it are lost, as in RocketMQ. Java: ``AdminBrokerProcessor``, ``PlainPermissionManager``.
 """
@@ -32,20 +32,20 @@ UPDATE_FAILED, DELETE_FAILED, WHITE_FAILED = 209, 210, 211
 
 
 def _access(broker: Broker, code: int) -> Access:
-    """Raises :class:`Refused` where nobody's requests are looked at."""
+    """Return the access control. Raises :class:`Refused` if the broker has none."""
     if broker.access is None:
         raise Refused(code, _NOT_ON)
     return broker.access
 
 
 def _changed(broker: Broker, access: Access, code: int, change: Callable[[dict[str, Any]], None]) -> None:
-    """Have ``change`` work on the file's tree, and the file hold what came of it. Raises :class:`Refused`."""
+    """Apply ``change`` to the tree of the file, and write it. Raises :class:`Refused`."""
     try:
         tree = read_tree(access.path)
         acl_of(tree)
         change(tree)
-        before = _version_of(tree)
-        tree[_VERSION] = [{"counter": str(before["counter"] + 1), "timestamp": str(broker.now())}]
+        old_version = _version_of(tree)
+        tree[_VERSION] = [{"counter": str(old_version["counter"] + 1), "timestamp": str(broker.now())}]
         acl_of(tree)
         keep_secret(access.path, rendered(tree).encode())
     except StoreError as error:
@@ -58,13 +58,13 @@ def _changed(broker: Broker, access: Access, code: int, change: Callable[[dict[s
 def _version_of(tree: Mapping[str, Any]) -> dict[str, int]:
     rows = tree.get(_VERSION)
     row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
-    found = {name: str(row.get(name, "")) for name in ("counter", "timestamp")}
-    return {name: int(text) if text.isdecimal() else 0 for name, text in found.items()}
+    fields = {name: str(row.get(name, "")) for name in ("counter", "timestamp")}
+    return {name: int(text) if text.isdecimal() else 0 for name, text in fields.items()}
 
 
 def rendered(tree: Mapping[str, Any]) -> str:
-    """The file with these members, as SnakeYAML and :func:`engine.broker.plain_acl.parse` read it. Raises
-    :class:`UsageError` for a text that cannot be written.
+    """Return the text of a file with these members, as SnakeYAML and :func:`engine.broker.plain_acl.parse` read it.
+    Raises :class:`UsageError` for a text that cannot be written.
     """
     return "".join(line + "\n" for name, value in tree.items() for line in _lines(name, value, ""))
 
@@ -72,15 +72,15 @@ def rendered(tree: Mapping[str, Any]) -> str:
 def _lines(name: str, value: Any, indent: str) -> list[str]:
     if not isinstance(value, list):
         return [f"{indent}{name}: {_scalar(value)}"]
-    found = [f"{indent}{name}:"] if value else [f"{indent}{name}: []"]
-    for one in value:
-        if not isinstance(one, Mapping):
-            found.append(f"{indent}- {_scalar(one)}")
+    lines = [f"{indent}{name}:"] if value else [f"{indent}{name}: []"]
+    for item in value:
+        if not isinstance(item, Mapping):
+            lines.append(f"{indent}- {_scalar(item)}")
             continue
-        inner = [line for key, member in one.items() for line in _lines(key, member, indent + "  ")]
+        inner = [line for key, member in item.items() for line in _lines(key, member, indent + "  ")]
         inner[0] = f"{indent}- {inner[0].lstrip()}"
-        found += inner
-    return found
+        lines += inner
+    return lines
 
 
 def _scalar(value: object) -> str:
@@ -96,28 +96,28 @@ def _scalar(value: object) -> str:
 
 
 def create_account(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """50: an account, or what it has from now on; what is not said is as it was."""
+    """50: create or change an account; what the request leaves out stays as it was."""
     key, secret = header["accessKey"], header["secretKey"]
-    if any(one is None or len(str(one)) <= SHORTEST_KEY for one in (key, secret)):
+    if any(text is None or len(str(text)) <= SHORTEST_KEY for text in (key, secret)):
         words = (
             f"The accessKey={_or_null(key)} and secretKey={_or_null(secret)} cannot be null and length should longer"
         )
         raise Refused(UPDATE_FAILED, f"{words} than {SHORTEST_KEY}")
-    lists = {name: found for name in _LISTS if (found := str(header[name] or "").rstrip(",").split(",")) != [""]}
-    for one in (one for rows in lists.values() for one in rows):
-        _permission(one)
+    lists = {name: words for name in _LISTS if (words := str(header[name] or "").rstrip(",").split(",")) != [""]}
+    for permission in (word for words in lists.values() for word in words):
+        _permission(permission)
     try:
         address_test(str(header["whiteRemoteAddress"] or ""))
     except UsageError as error:
         words = f"Netaddress examine Exception netaddress is {header['whiteRemoteAddress']}"
         raise Refused(UPDATE_FAILED, words) from error
-    said = {name: str(header[name]) for name in _TEXTS if header[name] or (name == _OWN_WHITE and header[name] == "")}
-    said["admin"] = "true" if header["admin"] else "false"
+    fields = {name: str(header[name]) for name in _TEXTS if header[name] or (name == _OWN_WHITE and header[name] == "")}
+    fields["admin"] = "true" if header["admin"] else "false"
 
     def change(tree: dict[str, Any]) -> None:
         rows = tree.get(_ACCOUNTS) or []
-        found = next((one for one in rows if one.get("accessKey") == key), {"accessKey": key})
-        tree[_ACCOUNTS] = [*(one for one in rows if one is not found), found | said | lists]
+        account = next((row for row in rows if row.get("accessKey") == key), {"accessKey": key})
+        tree[_ACCOUNTS] = [*(row for row in rows if row is not account), account | fields | lists]
 
     _changed(broker, _access(broker, UPDATE_FAILED), UPDATE_FAILED, change)
     return answer_to(request)
@@ -128,8 +128,8 @@ def _or_null(value: object) -> str:
 
 
 def _permission(text: str) -> None:
-    """Raises :class:`Refused` where it is no ``NAME=PERMISSION``."""
-    name, _, permission = (one.strip() for one in text.partition("="))
+    """Check a permission. Raises :class:`Refused` if it is no ``NAME=PERMISSION``."""
+    name, _, permission = (part.strip() for part in text.partition("="))
     if not name or not permission or text.count("=") > 1:
         words = f"Parse Resource format error for {text}.\nThe expected resource format is 'Res=Perm'. "
         raise Refused(UPDATE_FAILED, words + "For example: topicA=SUB")
@@ -139,43 +139,45 @@ def _permission(text: str) -> None:
 
 
 def delete_account(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """51: an account goes."""
+    """51: delete an account."""
     access, key = _access(broker, DELETE_FAILED), header["accessKey"]
     if key not in access.acl.accounts:
         words = f"The accesskey[{_or_null(key)}] corresponding to accessConfig has been deleted failed."
         raise Refused(DELETE_FAILED, words)
 
     def change(tree: dict[str, Any]) -> None:
-        tree[_ACCOUNTS] = [one for one in tree.get(_ACCOUNTS) or [] if one.get("accessKey") != key]
+        tree[_ACCOUNTS] = [row for row in tree.get(_ACCOUNTS) or [] if row.get("accessKey") != key]
 
     _changed(broker, access, DELETE_FAILED, change)
     return answer_to(request)
 
 
 def version(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """52: how often the file was changed, and when."""
+    """52: how often the file was changed, and when it changed last."""
     access = _access(broker, Answer.SYSTEM_ERROR)
-    found = _version_of(_tree(access))
-    found["timestamp"] = found["timestamp"] or broker.started
+    version_fields = _version_of(_tree(access))
+    version_fields["timestamp"] = version_fields["timestamp"] or broker.started
     fields = {
-        "allAclFileVersion": json.dumps({str(access.path): found}, separators=(",", ":")),
+        "allAclFileVersion": json.dumps({str(access.path): version_fields}, separators=(",", ":")),
         "brokerAddr": broker.address,
         "brokerName": broker.config.broker_name,
         "clusterName": broker.config.cluster,
-        "version": json.dumps(found, separators=(",", ":")),
+        "version": json.dumps(version_fields, separators=(",", ":")),
     }
     return answer_to(request, fields=fields)
 
 
 def change_white(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """53: addresses that need no signature. RocketMQ writes what is none, too, and reads its file no more then."""
-    access, given = _access(broker, WHITE_FAILED), header["globalWhiteAddrs"]
+    """53: set the addresses that need no signature. RocketMQ also writes an invalid address, and then cannot read
+    its file.
+    """
+    access, addresses = _access(broker, WHITE_FAILED), header["globalWhiteAddrs"]
     path = header["aclFileFullPath"]
-    if given is None or (path and str(path) != str(access.path)):
-        raise Refused(WHITE_FAILED, f"The globalWhiteAddresses[{_or_null(given)}] has been updated failed.")
+    if addresses is None or (path and str(path) != str(access.path)):
+        raise Refused(WHITE_FAILED, f"The globalWhiteAddresses[{_or_null(addresses)}] has been updated failed.")
 
     def change(tree: dict[str, Any]) -> None:
-        tree[_WHITE] = str(given).split(",")
+        tree[_WHITE] = str(addresses).split(",")
 
     _changed(broker, access, WHITE_FAILED, change)
     return answer_to(request)
@@ -184,7 +186,7 @@ def change_white(broker: Broker, request: Command, header: Header, _connection: 
 def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """54: every account of the file, with its secret, as in RocketMQ."""
     tree = _tree(_access(broker, Answer.SYSTEM_ERROR))
-    rows = [_shown(one) for one in tree.get(_ACCOUNTS) or []]
+    rows = [_shown(row) for row in tree.get(_ACCOUNTS) or []]
     return answer_to(request, body=write({"globalWhiteAddrs": tree.get(_WHITE) or [], "plainAccessConfigs": rows}))
 
 
@@ -198,8 +200,8 @@ def _tree(access: Access) -> dict[str, Any]:
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: row[name] for name in ("accessKey", *_TEXTS, *_LISTS) if row.get(name) or row.get(name) == ""}
-    return {**kept, "admin": str(row.get("admin", "")).lower() == "true"}
+    fields = {name: row[name] for name in ("accessKey", *_TEXTS, *_LISTS) if row.get(name) or row.get(name) == ""}
+    return {**fields, "admin": str(row.get("admin", "")).lower() == "true"}
 
 
 ANSWERS: dict[int, Processor] = {

@@ -1,4 +1,5 @@
-"""What a broker tells of itself, and how it is told otherwise while it runs (docs/protocol/broker.md#admin).
+"""Requests about the broker itself: changes of its configuration while it runs, and its figures
+(docs/protocol/broker.md#admin).
 
 Java: ``AdminBrokerProcessor.getBrokerConfig``, ``updateBrokerConfig``, ``prepareRuntimeInfo``.
 """
@@ -19,17 +20,17 @@ from engine.remoting.frame import VERSION, Command, answer_to
 from engine.remoting.settings import over, pairs
 
 VERSION_NAME = "V5_3_3"
-"""What a broker of that number (:data:`engine.remoting.frame.VERSION`) calls itself."""
+"""Name of the version number :data:`engine.remoting.frame.VERSION`."""
 DAYS = ("YesterdayMorning", "TodayMorning")
 POOLS = tuple(f"{name}ThreadPoolQueue" for name in ("send", "pull", "litePull", "query", "ack"))
-"""Where requests wait in RocketMQ; here none does."""
+"""Queues of requests in RocketMQ; here no request waits."""
 HELD_PULLS = "heldPulls"
-"""The field by which a request 28 asks for what no broker of RocketMQ tells, and the figure that then stands beside the
-others: ``[[topic, queue id, consumer group, pulls that are held], …]``.
+"""Field of a request 28 that asks for a figure which RocketMQ's brokers do not have, and the name of that figure:
+``[[topic, queue id, consumer group, pulls that are held], …]``.
 """
 _SHARES = {"99": 0.99, "999": 0.999}
 FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "listenPort", "namesrvAddr"})
-"""Keys of a broker's own that hold for as long as it runs."""
+"""Keys of the broker that cannot change while it runs."""
 
 
 def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -43,19 +44,21 @@ def configuration(broker: Broker, request: Command, _header: Header, _connection
 
 
 def reconfigure(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """25: ``key=value`` lines over what holds. A key of the store, and what cannot change while the broker runs, is
-    refused (RocketMQ takes any line, and heeds some of them).
+    """25: apply ``key=value`` lines to the configuration. A key of the store, and a key that cannot change while the
+    broker runs, are refused (RocketMQ accepts any line, and applies some of them).
     """
     text = bytes(request.body).decode("utf-8", "replace")
     try:
-        config, others = over(broker.config, text)
+        config, other_keys = over(broker.config, text)
     except UsageError as error:
         raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
-    before, after = dict(broker.config.lines()), dict(config.lines())
-    standing = dict(pairs(broker.store.config))
-    told = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-    fixed = [key for key in sorted(FIXED) if before[key] != after[key]]
-    fixed += [key for key in others if key in standing and told.get(key, "").strip() != standing[key]]
+    old_values, new_values = dict(broker.config.lines()), dict(config.lines())
+    store_values = dict(pairs(broker.store.config))
+    requested_values = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    fixed = [key for key in sorted(FIXED) if old_values[key] != new_values[key]]
+    fixed += [
+        key for key in other_keys if key in store_values and requested_values.get(key, "").strip() != store_values[key]
+    ]
     if fixed:
         raise Refused(Answer.SYSTEM_ERROR, f"cannot be changed while the broker runs: {', '.join(fixed)}")
     broker.config = config
@@ -63,15 +66,15 @@ def reconfigure(broker: Broker, request: Command, _header: Header, _connection: 
 
 
 def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """28: figures as texts. What is not counted here is not among them. Held pulls are told to those alone
-    that ask for them: to all others it answers as RocketMQ's broker does.
+    """28: runtime figures as texts. Figures that are not counted here are left out. Held pulls are reported only to
+    a client that asks for them; all others get what RocketMQ's broker answers.
     """
     store = broker.store
-    at, counted, parts = store.positions(), store.counters(), store.parts
-    put = counted["dispatch.units"]
-    failed = sum(number for name, number in counted.items() if name.startswith("put.") and name != "put.calls")
+    positions, counters, parts = store.positions(), store.counters(), store.parts
+    put = counters["dispatch.units"]
+    failed = sum(number for name, number in counters.items() if name.startswith("put.") and name != "put.calls")
     rates = broker.rates.per_second()
-    total_rates = [found + missed for found, missed in zip(rates.found, rates.missed, strict=True)]
+    total_rates = [hits + misses for hits, misses in zip(rates.found, rates.missed, strict=True)]
     mornings = broker.rates.yesterday_morning, broker.rates.today_morning
     table = {
         "bootTimestamp": broker.started,
@@ -82,18 +85,21 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "earliestMessageTimeStamp": store.earliest_message_time(),
         "runtime": _since(broker.now() - broker.started),
         "startAcceptSendRequestTimeStamp": broker.config.accept_sends_from,
-        "commitLogMinOffset": max(at.min, 0),
-        "commitLogMaxOffset": at.wrote,
-        "dispatchBehindBytes": at.behind,
+        "commitLogMinOffset": max(positions.min, 0),
+        "commitLogMaxOffset": positions.wrote,
+        "dispatchBehindBytes": positions.behind,
         "commitLogDiskRatio": parts.disk.usage(parts.paths.commitlog),
         "consumeQueueDiskRatio": parts.disk.usage(parts.queue_folder),
         "putMessageTimesTotal": put,
         "msgPutTotalTodayNow": put,
         "msgGetTotalTodayNow": broker.rates.totals().got,
         "putMessageFailedTimes": failed,
-        "remainHowManyDataToFlush": f"{at.unflushed} B",
+        "remainHowManyDataToFlush": f"{positions.unflushed} B",
         f"commitLogDiskRatio_{parts.paths.commitlog}": parts.disk.usage(parts.paths.commitlog),
-        **{f"putLatency{digits}": f"{at.put_latency.quantile(share) / 1e6:.2f}" for digits, share in _SHARES.items()},
+        **{
+            f"putLatency{digits}": f"{positions.put_latency.quantile(share) / 1e6:.2f}"
+            for digits, share in _SHARES.items()
+        },
         "pageCacheLockTimeMills": 0,
         **{f"{pool}{name}": 0 for pool in POOLS for name in ("Size", "HeadWaitTimeMills")},
         "putTps": _rates(rates.put),
@@ -102,16 +108,16 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "getTotalTps": _rates(total_rates),
         "getTransferredTps": _rates(rates.got),
         "putMessageDistributeTime": _put_times(broker.rates.last_minute),
-        "putMessageEntireTimeMax": counted["slowest.putMs"],
-        "getMessageEntireTimeMax": counted["slowest.getMs"],
+        "putMessageEntireTimeMax": counters["slowest.putMs"],
+        "getMessageEntireTimeMax": counters["slowest.getMs"],
         **{f"msgPutTotal{day}": totals.put for day, totals in zip(DAYS, mornings, strict=True)},
         **{f"msgGetTotal{day}": totals.got for day, totals in zip(DAYS, mornings, strict=True)},
         **_levels(broker),
         **_timers(broker, rates),
     }
     if request.fields.get(HELD_PULLS) == "true":
-        held = broker.held.by_group().items()
-        rows = [[*queue, group, count] for queue, groups in held for group, count in groups.items()]
+        held_pulls = broker.held.by_group().items()
+        rows = [[*queue, group, count] for queue, groups in held_pulls for group, count in groups.items()]
         table[HELD_PULLS] = json.dumps(rows, separators=(",", ":"))
     return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
 
@@ -122,13 +128,15 @@ def _since(ms: int) -> str:
 
 
 def _levels(broker: Broker) -> dict[str, str]:
-    """Where each delay level stands, and its queue's end; before 5.x of levels only that delivered something."""
-    found, store = {}, broker.store
+    """Return the offset of each delay level, and the end of its queue; before 5.x only for levels that delivered
+    something.
+    """
+    table, store = {}, broker.store
     for level in range(1, len(store.config.delay_levels()) + 1):
-        at, end = store.tables.delay_offset(level), store.max_offset_in_queue(SCHEDULE, level - 1)
-        if at > 0 or (end > 0 and store.rules.major >= 5):
-            found[f"scheduleMessageOffset_{level}"] = f"{at},{end}"
-    return found
+        offset, end = store.tables.delay_offset(level), store.max_offset_in_queue(SCHEDULE, level - 1)
+        if offset > 0 or (end > 0 and store.rules.major >= 5):
+            table[f"scheduleMessageOffset_{level}"] = f"{offset},{end}"
+    return table
 
 
 def _rates(values: Sequence[float]) -> str:
@@ -142,7 +150,7 @@ _PUT_TIMES = (
 
 
 def _put_times(counts: Sequence[int] | None) -> str:
-    """How many puts of the last whole minute took how long, as RocketMQ spells it; "null" before there was one."""
+    """Spread of put times in the last complete minute, in RocketMQ's spelling; "null" before there is one."""
     if counts is None:
         return "null"
     return "".join(f"[{words}]:{count} " for words, count in zip(_PUT_TIMES, counts, strict=True))
@@ -151,9 +159,9 @@ def _put_times(counts: Sequence[int] | None) -> str:
 def _timers(broker: Broker, rates: PerSecond) -> dict[str, str]:
     if broker.timers is None:
         return {}
-    late, waiting = broker.timers.behind()
+    delay_ms, waiting = broker.timers.behind()
     return {
-        "timerReadBehind": str(late),
+        "timerReadBehind": str(delay_ms),
         "timerOffsetBehind": str(waiting),
         "timerCongestNum": str(broker.timers.left_to_put()),
         "timerEnqueueTps": str(rates.timers_in[0]),

@@ -1,4 +1,6 @@
-"""Who is connected, and who reads what (docs/protocol/broker.md#admin). Java: ``AdminBrokerProcessor``."""
+"""Connected clients, and which groups read which topics (docs/protocol/broker.md#admin). Java:
+``AdminBrokerProcessor``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from engine.remoting.frame import Command, answer_to
 
 
 def consumer_connections(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """203: the clients of a group, and what it subscribes to."""
+    """203: the clients of a group, and its subscriptions."""
     name = str(header["consumerGroup"])
     group = broker.clients.consumers.get(name)
     if group is None:
@@ -24,13 +26,13 @@ def consumer_connections(broker: Broker, request: Command, header: Header, _conn
         "consumeFromWhere": group.start,
         "consumeType": group.kind,
         "messageModel": group.model,
-        "subscriptionTable": {topic: one.record() for topic, one in group.subscriptions.items()},
+        "subscriptionTable": {topic: subscription.record() for topic, subscription in group.subscriptions.items()},
     }
     return answer_to(request, body=write(body))
 
 
 def producer_connections(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """204: the clients that send as a group."""
+    """204: the clients of a producer group."""
     name = str(header["producerGroup"])
     members = broker.clients.producers.get(name)
     if not members:
@@ -39,27 +41,32 @@ def producer_connections(broker: Broker, request: Command, header: Header, _conn
 
 
 def all_producers(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """328: who sends, by group."""
-    found = {
+    """328: connected producers by group."""
+    producers = {
         group: [
             {
-                "clientId": one.client_id,
-                "language": one.language,
-                "lastUpdateTimestamp": one.seen,
+                "clientId": member.client_id,
+                "language": member.language,
+                "lastUpdateTimestamp": member.seen,
                 "remoteIP": connection.peer,
-                "version": one.version,
+                "version": member.version,
             }
-            for connection, one in members.items()
+            for connection, member in members.items()
         ]
         for group, members in broker.clients.producers.items()
     }
-    return answer_to(request, body=write({"data": found}))
+    return answer_to(request, body=write({"data": producers}))
 
 
 def _connections(members: Mapping[Connection, Member]) -> list[dict[str, Any]]:
     return [
-        {"clientAddr": connection.peer, "clientId": one.client_id, "language": one.language, "version": one.version}
-        for connection, one in members.items()
+        {
+            "clientAddr": connection.peer,
+            "clientId": member.client_id,
+            "language": member.language,
+            "version": member.version,
+        }
+        for connection, member in members.items()
     ]
 
 
@@ -67,8 +74,8 @@ def groups_of_topic(broker: Broker, request: Command, header: Header, _connectio
     """300: groups that subscribe to a topic now, or have offsets in it."""
     topic, tables = str(header["topic"]), broker.store.tables
     online = [name for name, group in broker.clients.consumers.items() if topic in group.subscriptions]
-    known = [name for name in tables.groups_with_offsets() if topic in tables.topics_of(name)]
-    return answer_to(request, body=write({"groupList": list(dict.fromkeys(online + known))}))
+    groups_with_offsets = [name for name in tables.groups_with_offsets() if topic in tables.topics_of(name)]
+    return answer_to(request, body=write({"groupList": list(dict.fromkeys(online + groups_with_offsets))}))
 
 
 def topics_of_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

@@ -37,7 +37,9 @@ def declare(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 
 def _group_name(broker: Broker, row: Mapping[Any, Any]) -> str | None:
-    """The name of the group in a row. Raises :class:`Refused` where the store's release declares none of that name."""
+    """Return the name of the group in a row. Raises :class:`Refused` where the store's release declares none of that
+    name.
+    """
     rules = broker.store.rules
     name = as_text(row.get("groupName"), rules.json_parser)
     if not rules.nameless_groups and (wrong := wrong_group_name(name or "", rules.longest_group_letters)) is not None:
@@ -66,7 +68,7 @@ def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """207: a group is not declared any more; with ``cleanOffset`` its offsets go too."""
+    """207: delete a group; with ``cleanOffset`` its offsets, too."""
     tables, name = broker.store.tables, str(header["groupName"])
     tables.delete_group(name, offsets=bool(header["cleanOffset"]))
     broker.forget_readers(group=name)
@@ -74,12 +76,12 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
 
 
 def all_groups(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """201: the table, as its file has it."""
+    """201: the table of groups, as its file has it."""
     return answer_to(request, body=broker.store.tables.text(GROUPS).encode())
 
 
 def one_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """352: a group as it is declared, now where it may be."""
+    """352: the declared group; declare it now where that is allowed."""
     broker.topics.group(str(header["group"]))
     row = broker.store.tables.group_row(str(header["group"]))
     if row is None:
@@ -88,40 +90,44 @@ def one_group(broker: Broker, request: Command, header: Header, _connection: Con
 
 
 def progress(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """208: how far a group is in each queue of a topic, or of all that it has read."""
+    """208: offsets of a group in each queue of a topic, or of all topics that it has read."""
     group, tables = str(header["consumerGroup"]), broker.store.tables
     topics = [str(header["topic"])] if header["topic"] else tables.topics_of(group)
     rows = []
     for name in topics:
         topic = broker.topics.get(name)
-        rows += [stands_at(broker, group, name, one) for one in range(topic.read_queue_nums if topic else 0)]
+        rows += [
+            queue_progress(broker, group, name, queue_id) for queue_id in range(topic.read_queue_nums if topic else 0)
+        ]
     tps = sum(broker.rates.got_tps(group, name) for name in topics)
     return answer_to(request, body=write_table("offsetTable", rows, {"consumeTps": tps}))
 
 
-def stands_at(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[dict[str, object], dict[str, int]]:
-    """How far a group is in a queue: the queue, and offsets with the time of the last message read (ms). Since 5.x
-    ``pullOffset`` is where its last pull ended, or what it has committed where that is further.
+def queue_progress(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[dict[str, object], dict[str, int]]:
+    """Return a queue and a group's offsets in it, with the time of the last message read (ms). Since 5.x
+    ``pullOffset`` is where its last pull ended, or the committed offset where that is larger.
     """
     end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
     read = max(broker.store.tables.consumer_offset(group, topic, queue_id), 0)
-    last = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
-    row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0)}
+    last_timestamp = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
+    row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last_timestamp, 0)}
     if broker.store.rules.major >= 5:
         row["pullOffset"] = max(read, broker.pulled.get((group, topic, queue_id), 0))
     return queue_key(broker, topic, queue_id), row
 
 
 def subscription(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """345: what a group wants of a topic, as it says now; nothing of it where it does not consume."""
+    """345: a group's current subscription to a topic; without ``subscriptionData`` where it does not consume it."""
     group, topic = str(header["group"]), str(header["topic"])
-    found = broker.clients.subscription(group, topic)
-    told = {"group": group, "topic": topic}
-    return answer_to(request, body=write(told if found is None else {**told, "subscriptionData": found.record()}))
+    current = broker.clients.subscription(group, topic)
+    fields = {"group": group, "topic": topic}
+    return answer_to(
+        request, body=write(fields if current is None else {**fields, "subscriptionData": current.record()})
+    )
 
 
 def clone_offsets(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """314: a group reads on where another does, of one topic or of all that the other has offsets in."""
+    """314: copy the offsets of one group to another, of one topic or of all topics that the source has offsets in."""
     source, target = str(header["srcGroup"]), str(header["destGroup"])
     tables, topic = broker.store.tables, header["topic"]
     for name in [str(topic)] if topic else tables.topics_of(source):

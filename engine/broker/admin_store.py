@@ -1,4 +1,4 @@
-"""What administrators ask of the store behind a broker: to clean it, and how groups and slaves stand
+"""Administration of the store behind a broker: cleaning it, and positions of groups and slaves
 (docs/protocol/mqadmin.md).
 
 Java: ``AdminBrokerProcessor``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from engine.broker.admin_groups import stands_at
+from engine.broker.admin_groups import queue_progress
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write, write_table
 from engine.codec.config_tables import LMQ_PREFIX
@@ -21,92 +21,96 @@ _THRESHOLD = re.compile(r"\s*([^=:\s]+)\s*[=:]\s*(-?\d{1,18})\s*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 READ_AHEAD_MODE = "READ_AHEAD_MODE"
 MADV_NORMAL, MADV_RANDOM = 0, 1
-"""Linux's words to ``madvise``, which Windows has too little of for its Python to name them."""
+"""Linux's constants of ``madvise``; Python on Windows does not have them."""
 _COLD_OF_GROUP, _COLD_OF_ALL = 3 << 20, 100 << 20
-"""Bytes a second that a group, and all, may read from where no page is in memory, as 5.3.3 says of itself."""
+"""Bytes a second that a group, and all groups, may read from pages that are not in memory, as 5.3.3 reports them."""
 
 
 def clean_queues(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """306: queues without a message go; the store's cleaning does that every ten seconds, unasked."""
+    """306: delete queues without a message; the store's cleaning does that every ten seconds anyway."""
     return answer_to(request)
 
 
 def clean_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """316: the queues of topics that are not declared go."""
-    declared, own = broker.store.tables.topics(), broker.topics.own_names()
-    gone = [
+    """316: delete the queues of topics that are not declared."""
+    declared, own_topics = broker.store.tables.topics(), broker.topics.own_names()
+    undeclared = [
         name
         for name in broker.store.parts.queues.topics()
-        if name not in declared and name not in own and not name.startswith((_SYSTEM_PREFIX, LMQ_PREFIX))
+        if name not in declared and name not in own_topics and not name.startswith((_SYSTEM_PREFIX, LMQ_PREFIX))
     ]
-    broker.store.delete_topics(gone)
+    broker.store.delete_topics(undeclared)
     return answer_to(request)
 
 
 def delete_files(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """329: files of the log that are older than they are kept for go, whatever the hour."""
+    """329: delete files of the log that are older than the retention time, at any hour."""
     broker.store.delete_expired_files()
     return answer_to(request)
 
 
 def statistics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """315: sums and rates of a minute, an hour and a day, by topic, by group, and of the broker."""
-    name, key = ("null" if header[one] is None else str(header[one]) for one in ("statsName", "statsKey"))
-    found = broker.rates.of(name, key)
-    if found is None:
+    name, key = ("null" if header[field] is None else str(header[field]) for field in ("statsName", "statsKey"))
+    stats = broker.rates.of(name, key)
+    if stats is None:
         raise Refused(Answer.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
-    return answer_to(request, body=write(found))
+    return answer_to(request, body=write(stats))
 
 
 def all_progress(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """317: how far every group is in each queue that it has an offset of."""
-    rows, behind, read = [], 0, 0
+    """317: progress of every group in each queue that it has an offset of."""
+    rows, total_lag, total_read = [], 0, 0
     for group in broker.store.tables.groups():
-        of_group = []
+        topic_tables = []
         for name in broker.store.tables.topics_of(group):
             topic = broker.topics.get(name)
             if topic is None or (header["isOrder"] and not topic.order) or _is_given_up(broker, group, name):
                 continue
-            found = [stands_at(broker, group, name, queue_id) for queue_id in range(topic.write_queue_nums)]
-            for _, row in found:
-                behind += row["brokerOffset"] - row["consumerOffset"]
-                read += row["consumerOffset"]
+            progress_rows = [
+                queue_progress(broker, group, name, queue_id) for queue_id in range(topic.write_queue_nums)
+            ]
+            for _, row in progress_rows:
+                total_lag += row["brokerOffset"] - row["consumerOffset"]
+                total_read += row["consumerOffset"]
                 if "pullOffset" in row:
-                    row["pullOffset"] = 0  # RocketMQ says so here, and reckons with it
+                    row["pullOffset"] = 0  # as in RocketMQ, which also uses 0 in its sum
             tps = broker.rates.got_tps(group, name)
-            of_group.append(write_table("offsetTable", found, {"consumeTps": tps}).decode())
-        rows.append("{" + write(group).decode() + ":[" + ",".join(of_group) + "]}")
+            topic_tables.append(write_table("offsetTable", progress_rows, {"consumeTps": tps}).decode())
+        rows.append("{" + write(group).decode() + ":[" + ",".join(topic_tables) + "]}")
     text = '{"brokerAddr":%s,"consumeStatsList":[%s],"totalDiff":%d,"totalInflightDiff":%d}'
-    return answer_to(request, body=(text % (write(broker.address).decode(), ",".join(rows), behind, -read)).encode())
+    return answer_to(
+        request, body=(text % (write(broker.address).decode(), ",".join(rows), total_lag, -total_read)).encode()
+    )
 
 
 def _is_given_up(broker: Broker, group: str, topic: str) -> bool:
-    """Whether the group consumes now, and not this topic."""
+    """Return True if the group consumes now, but not this topic."""
     consuming = broker.clients.consumers.get(group)
     return consuming is not None and bool(consuming.subscriptions) and topic not in consuming.subscriptions
 
 
 def ha_status(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """907: who follows the log, and how far."""
-    end, most = broker.store.positions().wrote, broker.store.config.ha_max_gap_not_in_sync
+    """907: the slaves that follow the log, and their offsets."""
+    end, max_gap = broker.store.positions().wrote, broker.store.config.ha_max_gap_not_in_sync
     slaves = [
         {
-            "addr": one.peer,
-            "diff": end - one.acknowledged,
-            "inSync": end - one.acknowledged < most,
-            "slaveAckOffset": one.acknowledged,
-            "transferFromWhere": one.sent,
-            "transferredByteInSecond": broker.rates.sent_last_second.get(one.peer, 0),
+            "addr": slave.peer,
+            "diff": end - slave.acknowledged,
+            "inSync": end - slave.acknowledged < max_gap,
+            "slaveAckOffset": slave.acknowledged,
+            "transferFromWhere": slave.sent,
+            "transferredByteInSecond": broker.rates.sent_last_second.get(slave.peer, 0),
         }
-        for one in broker.followers()
+        for slave in broker.followers()
     ]
-    nobody = dict.fromkeys(
+    zero_fields = dict.fromkeys(
         ("lastReadTimestamp", "lastWriteTimestamp", "masterFlushOffset", "maxOffset", "transferredByteInSecond"), 0
     )
     body = {
-        "haClientRuntimeInfo": {"activated": False, **nobody},
+        "haClientRuntimeInfo": {"activated": False, **zero_fields},
         "haConnectionInfo": slaves,
-        "inSyncSlaveNums": sum(bool(one["inSync"]) for one in slaves),
+        "inSyncSlaveNums": sum(bool(slave["inSync"]) for slave in slaves),
         "master": True,
         "masterCommitLogMaxOffset": end,
     }
@@ -114,28 +118,31 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
 
 
 def queues_beside(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """354: how far queues are written to RocksDB beside their files; nothing is, so there is nothing to say (2)."""
+    """354: progress of copying queues to RocksDB; none is copied, so the answer is the status 2 (nothing to report)."""
     return answer_to(request, body=write({"checkStatus": 2}), remark=NOT_SET)
 
 
 def cold_thresholds(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2001: ``group=bytes`` lines, what groups may read a second from where no page is in memory. They are kept as long
-    as the broker runs, and no read is slowed down, as in a RocketMQ without ``coldDataFlowControlEnable``.
+    """2001: ``group=bytes`` lines: bytes a second that groups may read from pages which are not in memory. They are
+    stored as long as the broker runs, and slow down no read, as in a RocketMQ without
+    ``coldDataFlowControlEnable``.
     """
     for line in bytes(request.body).decode("utf-8", "replace").splitlines():
-        if found := _THRESHOLD.fullmatch(line):
-            broker.cold_thresholds[found[1]] = int(found[2])
+        if match := _THRESHOLD.fullmatch(line):
+            broker.cold_thresholds[match[1]] = int(match[2])
     return answer_to(request)
 
 
 def forget_threshold(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2002: the group that the body names reads what all groups may."""
+    """2002: remove the threshold of the group that the body names."""
     broker.cold_thresholds.pop(bytes(request.body).decode("utf-8", "replace"), None)
     return answer_to(request)
 
 
 def cold_reads(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2003: what groups may read, and what they have read: that is not counted here, nor by a RocketMQ as it comes."""
+    """2003: thresholds of groups, and what they have read: that is not counted here, nor by a RocketMQ with default
+    settings.
+    """
     body = {
         "cgColdReadThreshold": _COLD_OF_GROUP,
         "configTable": broker.cold_thresholds,
@@ -147,12 +154,12 @@ def cold_reads(broker: Broker, request: Command, _header: Header, _connection: C
 
 
 def pops_to_files(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """200056: what is popped goes from RocksDB to the revive topic. It is there already: RocksDB is not used."""
+    """200056: move pop records from RocksDB to the revive topic. They are there already: RocksDB is not used."""
     return answer_to(request, remark=NOT_SET)
 
 
 def read_ahead(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2004: whether the system reads on in the log's files behind what is asked for (0, as it comes), or not (1)."""
+    """2004: set whether the system reads ahead in the log's files (0, the default), or not (1)."""
     if not request.fields:
         raise Refused(Answer.SYSTEM_ERROR, "set commitlog readahead mode param error")
     text = request.fields.get(READ_AHEAD_MODE, "")

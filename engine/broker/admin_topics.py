@@ -26,9 +26,9 @@ ATTRIBUTES = {
     "reserve.time": (),
     "message.type": ("UNSPECIFIED", "TRANSACTION", "FIFO", "MIXED", "DELAY", "NORMAL"),
 }
-"""Attributes of a topic (5.x) and what they may be; none: any number."""
+"""Attributes of a topic (5.x) and their allowed values; none: any number."""
 _FIXED = frozenset({"queue.type", "cleanup.policy"})
-"""Those that a topic has from its beginning, or never."""
+"""Attributes that only a new topic can get."""
 
 
 def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -58,7 +58,7 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
 
 
 def _check_name(broker: Broker, name: str) -> None:
-    """Raises :class:`Refused` for what no administrator declares."""
+    """Check a topic's name. Raises :class:`Refused` for a topic that administrators cannot declare."""
     if (wrong := wrong_name(name)) is not None:
         raise Refused(invalid(broker.store.release), wrong)
     if broker.topics.is_own(name):
@@ -66,17 +66,19 @@ def _check_name(broker: Broker, name: str) -> None:
 
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """18: several topics, all of them or none."""
+    """18: declare several topics, all of them or none."""
     topics, parser = [], broker.store.rules.json_parser
     for row in as_objects(read_object(request.body).get("topicConfigList"), "topicConfigList"):
         name = as_text(row.get("topicName"), parser) or ""
         _check_name(broker, name)
         old = broker.topics.get(name)
-        more = row.get("attributes")
-        text = ",".join(f"{key}={value}" for key, value in more.items()) if isinstance(more, Mapping) else ""
+        attributes = row.get("attributes")
+        text = (
+            ",".join(f"{key}={value}" for key, value in attributes.items()) if isinstance(attributes, Mapping) else ""
+        )
         reads, writes, perm, flag = (
-            as_number(row.get(key), f"topic {name}: {key}", usual, parser)
-            for key, usual in (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), ("topicSysFlag", 0))
+            as_number(row.get(key), f"topic {name}: {key}", default, parser)
+            for key, default in (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), ("topicSysFlag", 0))
         )
         topics.append(
             TopicConfig(
@@ -98,14 +100,16 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
 
 
 def _attributes(old: TopicConfig | None, text: str) -> dict[str, str]:
-    """``+key=value,-key`` over what is there. Raises :class:`Refused`. Java: ``AttributeParser``, ``AttributeUtil``."""
-    found = dict(old.attributes) if old else {}
+    """Apply ``+key=value,-key`` to the attributes of the old topic. Raises :class:`Refused`. Java:
+    ``AttributeParser``, ``AttributeUtil``.
+    """
+    attributes = dict(old.attributes) if old else {}
     changes: dict[str, str | None] = {}
     for word in filter(None, text.split(",")):
         key, equals, value = word.partition("=")
         if (sign := "+" if equals else "-") not in key:
-            wrong = "add/alter" if equals else "delete"
-            raise Refused(Answer.SYSTEM_ERROR, f"{wrong} attribute format is wrong: {key}")
+            action = "add/alter" if equals else "delete"
+            raise Refused(Answer.SYSTEM_ERROR, f"{action} attribute format is wrong: {key}")
         if key in changes:
             raise Refused(Answer.SYSTEM_ERROR, f"key duplication: {key}")
         if len(key) < len(sign) + 1:
@@ -118,17 +122,17 @@ def _attributes(old: TopicConfig | None, text: str) -> dict[str, str]:
         if old is not None and key in _FIXED:
             raise Refused(Answer.SYSTEM_ERROR, f"attempt to update an unchangeable attribute. key: {key}")
         if new is None:
-            found.pop(key, None)
+            attributes.pop(key, None)
             continue
         _check_value(key, new)
-        found[key] = new
-    if found.get("message.type") == "MIXED":
+        attributes[key] = new
+    if attributes.get("message.type") == "MIXED":
         raise Refused(Answer.INVALID_PARAMETER, "MIXED message type is not supported.")
-    return found
+    return attributes
 
 
 def _check_value(key: str, value: str) -> None:
-    """Raises :class:`Refused` for what an attribute cannot be."""
+    """Check the value of an attribute. Raises :class:`Refused`."""
     values = ATTRIBUTES[key]
     if values and value not in values:
         raise Refused(Answer.SYSTEM_ERROR, f"value is not in set: [{', '.join(values)}]")
@@ -137,8 +141,8 @@ def _check_value(key: str, value: str) -> None:
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """215: delete a topic, its queues and offsets, and the topics in which its popped messages come again; the messages
-    stay in the log.
+    """215: delete a topic with its queues, its offsets and the retry topics of its pops; its messages stay in the
+    log.
     """
     name = str(header["topic"] or "")
     if not name.strip():
@@ -148,20 +152,20 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
     if broker.topics.is_own(name):
         raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
     groups = broker.store.tables.groups_of(name)
-    again = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
-    broker.store.delete_topics([name, *(one for one in again if broker.topics.get(one) is not None)])
-    broker.forget_readers(topics=[name, *again])
+    retry_topics = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
+    broker.store.delete_topics([name, *(retry for retry in retry_topics if broker.topics.get(retry) is not None)])
+    broker.forget_readers(topics=[name, *retry_topics])
     broker.topics.changed([])
     return answer_to(request)
 
 
 def all_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """21: the table, as its file has it."""
+    """21: the table of topics, as its file has it."""
     return answer_to(request, body=broker.store.tables.text(TOPICS).encode())
 
 
 def one_topic(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """351: a topic as it is declared."""
+    """351: a declared topic."""
     topic = broker.topics.get(str(header["topic"]))
     if topic is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"No topic in this broker. topic: {header['topic']}")
@@ -169,31 +173,31 @@ def one_topic(broker: Broker, request: Command, header: Header, _connection: Con
 
 
 def statistics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """202: bounds of every queue that is written, and when it last was."""
+    """202: bounds of every write queue, and the time of its last message."""
     name = str(header["topic"])
     topic = broker.topics.get(name)
     if topic is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
     rows = []
     for queue_id in range(topic.write_queue_nums):
-        first = max(broker.store.min_offset_in_queue(name, queue_id), 0)
+        min_offset = max(broker.store.min_offset_in_queue(name, queue_id), 0)
         end = max(broker.store.max_offset_in_queue(name, queue_id), 0)
-        last = store_time_at(broker, name, queue_id, end - 1) if end > 0 else 0
-        bounds = {"lastUpdateTimestamp": last, "maxOffset": end, "minOffset": first}
+        last_timestamp = store_time_at(broker, name, queue_id, end - 1) if end > 0 else 0
+        bounds = {"lastUpdateTimestamp": last_timestamp, "maxOffset": end, "minOffset": min_offset}
         rows.append((queue_key(broker, name, queue_id), bounds))
-    more = {} if broker.store.rules.major < 5 else {"topicPutTps": broker.rates.put_tps(name)}
-    return answer_to(request, body=write_table("offsetTable", rows, more))
+    extra_members = {} if broker.store.rules.major < 5 else {"topicPutTps": broker.rates.put_tps(name)}
+    return answer_to(request, body=write_table("offsetTable", rows, extra_members))
 
 
 def queue_key(broker: Broker, topic: str, queue_id: int) -> dict[str, object]:
-    """A queue as tables name it."""
+    """Return a queue as tables name it."""
     return {"brokerName": broker.config.broker_name, "queueId": queue_id, "topic": topic}
 
 
 def system_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """305: topics of the broker's own."""
-    known = broker.topics.own_names()
-    return answer_to(request, body=write({"topicList": sorted(known)}))
+    """305: the broker's own topics."""
+    names = broker.topics.own_names()
+    return answer_to(request, body=write({"topicList": sorted(names)}))
 
 
 ANSWERS: dict[int, Processor] = {

@@ -27,13 +27,13 @@ from engine.broker.users import (
     Policies,
     User,
     Users,
-    changed,
     is_source,
-    merged,
-    named,
+    match_name,
+    merge_policies,
     policy_records,
+    remove_entry,
     resource_of,
-    without,
+    with_changes,
 )
 from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
@@ -41,11 +41,11 @@ from engine.remoting.frame import Command, answer_to
 from engine.remoting.signing import ACCESS_KEY
 
 _OFF = "An system error occurred, please try again later."
-"""What 5.3.3 says while authentication is off."""
+"""Answer of 5.3.3 while authentication is off."""
 
 
 def _users(broker: Broker) -> Users:
-    """Raises :class:`Refused` where nobody's requests are looked at: there are no users then."""
+    """Return the users. Raises :class:`Refused` if the broker has no access control, and so no users."""
     if broker.access is None or broker.access.users is None:
         raise Refused(Answer.SYSTEM_ERROR, _OFF)
     return broker.access.users
@@ -59,7 +59,7 @@ def _named(header: Header) -> str:
 
 
 def _only_super(users: Users, request: Command, words: str, code: int = Answer.NO_PERMISSION) -> None:
-    """Raises :class:`Refused` where whoever asks is no super user."""
+    """Check that the sender is a super user. Raises :class:`Refused`."""
     asking = users.find(request.fields.get(ACCESS_KEY, ""))
     if asking is None or asking.type != SUPER:
         raise Refused(code, f"The super user can only be {words} by super user")
@@ -77,25 +77,25 @@ def _done(request: Command, body: bytes = b"") -> Command:
 
 
 def create_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3001: a user that there is not yet; the name is the header's."""
-    name, users, told = _named(header), _users(broker), read_object(request.body)
-    type_ = named(told.get("userType"), (SUPER, NORMAL)) or NORMAL
+    """3001: create a user; the name is the header's."""
+    name, users, body = _named(header), _users(broker), read_object(request.body)
+    type_ = match_name(body.get("userType"), (SUPER, NORMAL)) or NORMAL
     if type_ == SUPER:
         _only_super(users, request, "create", Answer.SYSTEM_ERROR)
-    password = told.get("password")
+    password = body.get("password")
     if not isinstance(password, str) or not password.strip():
         raise Refused(Answer.NO_PERMISSION, "password can not be blank")
     if users.find(name) is not None:
         raise Refused(Answer.NO_PERMISSION, "The user is existed")
-    status = named(told.get("userStatus"), (ENABLED, DISABLED)) or ENABLED
+    status = match_name(body.get("userStatus"), (ENABLED, DISABLED)) or ENABLED
     _kept(users, User(name, password, type_, status), {})
     return _done(request)
 
 
 def update_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3002: another password, type or status; what is not said stays."""
-    name, users, told = _named(header), _users(broker), read_object(request.body)
-    type_ = named(told.get("userType"), (SUPER, NORMAL))
+    """3002: change a password, type or status; what the body leaves out stays."""
+    name, users, body = _named(header), _users(broker), read_object(request.body)
+    type_ = match_name(body.get("userType"), (SUPER, NORMAL))
     if type_ == SUPER:
         _only_super(users, request, "update", Answer.SYSTEM_ERROR)
     user = users.find(name)
@@ -103,14 +103,14 @@ def update_user(broker: Broker, request: Command, header: Header, _connection: C
         raise Refused(Answer.NO_PERMISSION, "The user is not exist")
     if user.type == SUPER:
         _only_super(users, request, "update")
-    password = told.get("password")
-    status = named(told.get("userStatus"), (ENABLED, DISABLED))
-    _kept(users, changed(user, password if isinstance(password, str) else "", type_, status))
+    password = body.get("password")
+    status = match_name(body.get("userStatus"), (ENABLED, DISABLED))
+    _kept(users, with_changes(user, password if isinstance(password, str) else "", type_, status))
     return _done(request)
 
 
 def delete_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3003: a user goes, with his policies; one that is not there has gone."""
+    """3003: delete a user and its policies; deleting an unknown user succeeds."""
     users, name = _users(broker), str(header["username"] or "")
     if not name.strip():
         raise Refused(Answer.NO_PERMISSION, "username can not be blank")
@@ -125,7 +125,7 @@ def delete_user(broker: Broker, request: Command, header: Header, _connection: C
 
 
 def get_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3004: a user with his password, as in RocketMQ; no body where there is none."""
+    """3004: a user with the password, as in RocketMQ; no body if there is no such user."""
     name = _named(header)
     user = _users(broker).find(name)
     return _done(request) if user is None else _done(request, write(user.record()))
@@ -134,39 +134,41 @@ def get_user(broker: Broker, request: Command, header: Header, _connection: Conn
 def list_users(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """3005: users whose names contain ``filter``; no body where there is none."""
     text = str(header["filter"] or "")
-    found = [one.record() for one in _users(broker).all() if text in one.name]
-    return _done(request, write(found) if found else b"")
+    records = [user.record() for user in _users(broker).all() if text in user.name]
+    return _done(request, write(records) if records else b"")
 
 
 # -- policies
 
 
 def change_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3006, 3007: entries for the body's subject, or the header's where the body names none, in place of those that he
-    has of the same resources.
+    """3006, 3007: set entries of the body's subject, or of the header's where the body names none. They replace the
+    subject's entries of the same resources.
     """
-    users, told = _users(broker), read_object(request.body) if request.body else {}
-    rows = told.get("policies")
+    users, body = _users(broker), read_object(request.body) if request.body else {}
+    rows = body.get("policies")
     if not isinstance(rows, list) or not rows:
         raise Refused(Answer.SYSTEM_ERROR, "The body of acl is null")
-    subject = told.get("subject")
+    subject = body.get("subject")
     if not _is_subject(subject):
         subject = header["subject"]
     name = _subject(subject)
-    more: dict[str, tuple[Entry, ...]] = {}
+    new_policies: dict[str, tuple[Entry, ...]] = {}
     for row in rows:
         if not isinstance(row, Mapping):
             raise WrongRequest("policies is no list of policies")
-        more = merged(more, {named(row.get("policyType"), (CUSTOM, DEFAULT)) or CUSTOM: _entries(row.get("entries"))})
+        new_policies = merge_policies(
+            new_policies, {match_name(row.get("policyType"), (CUSTOM, DEFAULT)) or CUSTOM: _entries(row.get("entries"))}
+        )
     user = users.find(name)
     if user is None:
         raise Refused(Answer.NO_PERMISSION, f"The subject of {subject} is not exist.")
-    _kept(users, user, merged(users.policies(name), more))
+    _kept(users, user, merge_policies(users.policies(name), new_policies))
     return _done(request)
 
 
 def _subject(subject: object, code: int = Answer.NO_PERMISSION) -> str:
-    """The name of the user that a subject is. Raises :class:`Refused`."""
+    """Return the name of the user that a subject is. Raises :class:`Refused`."""
     if not _is_subject(subject):
         raise Refused(code, "The subject is null.")
     return str(subject).removeprefix(USER)
@@ -177,19 +179,19 @@ def _is_subject(subject: object) -> bool:
 
 
 def _entries(rows: object) -> tuple[Entry, ...]:
-    """Raises :class:`Refused`."""
+    """Parse the entries of a policy. Raises :class:`Refused`."""
     if not isinstance(rows, list) or not rows:
         raise Refused(Answer.NO_PERMISSION, "The policies is empty.")
-    return tuple(_entry(one if isinstance(one, Mapping) else {}) for one in rows)
+    return tuple(_entry(row if isinstance(row, Mapping) else {}) for row in rows)
 
 
 def _entry(row: Mapping[Any, Any]) -> Entry:
-    resource, given = resource_of(row.get("resource")), _texts(row.get("actions"))
+    resource, action_names = resource_of(row.get("resource")), _texts(row.get("actions"))
     if not isinstance(row.get("actions"), list):
         raise Refused(Answer.SYSTEM_ERROR, "the actions are no list")
     if not resource:
         raise Refused(Answer.NO_PERMISSION, "The resource is null.")
-    actions = tuple(action for one in given if (action := named(one, ACTIONS)))
+    actions = tuple(action for action_name in action_names if (action := match_name(action_name, ACTIONS)))
     if not actions:
         raise Refused(Answer.NO_PERMISSION, "The actions is empty.")
     if ANY in actions:
@@ -199,7 +201,7 @@ def _entry(row: Mapping[Any, Any]) -> Entry:
         raise Refused(Answer.NO_PERMISSION, "The source ip is empty.")
     if not all(map(is_source, sources)):
         raise Refused(Answer.NO_PERMISSION, "The source ip is invalid.")
-    decision = named(row.get("decision"), (ALLOW, DENY))
+    decision = match_name(row.get("decision"), (ALLOW, DENY))
     if not decision:
         raise Refused(Answer.NO_PERMISSION, "The decision is null or illegal.")
     return Entry(resource, actions, decision, sources)
@@ -210,49 +212,51 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def delete_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3008: a user's entry of a resource, or all his policies; what is no resource, or a type alone, deletes all of
-    them, too, as in 5.3.3.
+    """3008: delete a user's entry of a resource, or all policies of the user. Text that is no resource, or a type
+    alone, also deletes all of them, as in 5.3.3.
     """
     users, name = _users(broker), _subject(header["subject"])
     user, resource = users.find(name), str(header["resource"] or "")
     if user is None:
         raise Refused(Answer.NO_PERMISSION, "The subject is not exist.")
-    before = users.policies(name)
-    if not before:
+    policies = users.policies(name)
+    if not policies:
         raise Refused(Answer.NO_PERMISSION, "The acl is not exist.")
-    known = resource_of(resource)
-    if not known:
+    normalized = resource_of(resource)
+    if not normalized:
         _kept(users, user, {})
         return _done(request)
-    _kept(users, user, without(before, named(header["policyType"], (CUSTOM, DEFAULT)) or CUSTOM, known))
+    _kept(
+        users, user, remove_entry(policies, match_name(header["policyType"], (CUSTOM, DEFAULT)) or CUSTOM, normalized)
+    )
     return _done(request)
 
 
 def get_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3009: the policies of a user; no body where he has none."""
+    """3009: the policies of a user; no body where there are none."""
     users = _users(broker)
     name = _subject(header["subject"], Answer.SYSTEM_ERROR)
     if users.find(name) is None:
         raise Refused(Answer.NO_PERMISSION, "The subject is not exist.")
-    found = users.policies(name)
-    return _done(request, write(_shown(name, found)) if found else b"")
+    policies = users.policies(name)
+    return _done(request, write(_shown(name, policies)) if policies else b"")
 
 
 def list_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3010: policies of users whose subject contains ``subjectFilter``, and of them entries whose resource contains
-    ``resourceFilter``; no body where there is none.
+    """3010: policies of users whose subject contains ``subjectFilter``, with the entries whose resource contains
+    ``resourceFilter``; no body where there are none.
     """
     users = _users(broker)
     subject, resource = str(header["subjectFilter"] or ""), str(header["resourceFilter"] or "")
     rows = []
     for user in users.all():
-        found = {
-            key: tuple(one for one in entries if resource in one.resource)
+        policies = {
+            key: tuple(entry for entry in entries if resource in entry.resource)
             for key, entries in users.policies(user.name).items()
         }
-        found = {key: entries for key, entries in found.items() if entries}
-        if found and subject in USER + user.name:
-            rows.append(_shown(user.name, found))
+        policies = {key: entries for key, entries in policies.items() if entries}
+        if policies and subject in USER + user.name:
+            rows.append(_shown(user.name, policies))
     return _done(request, write(rows) if rows else b"")
 
 

@@ -1,5 +1,5 @@
-"""QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE: which queues a consumer reads, shared out by the broker, and whether it
-pulls or pops (docs/protocol/pop.md#assignment). Java: ``QueryAssignmentProcessor``, ``MessageRequestModeManager``.
+"""QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE: the broker assigns queues to consumers, and knows whether a group
+pulls or pops (docs/protocol/pop.md#assignment).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _MODELS = (BROADCASTING, CLUSTERING)
 
 
 def query_assignment(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
-    """400: the queues of a topic that are a client's; nothing said where that cannot be known now."""
-    told = read_object(request.body)
+    """400: the queues of a topic that are assigned to a client; an empty answer where they cannot be known now."""
+    body = read_object(request.body)
     parser = broker.store.rules.json_parser
-    topic, group = as_text(told.get("topic"), parser), as_text(told.get("consumerGroup"), parser)
-    if topic is None or group is None or told.get("messageModel") not in _MODELS:
+    topic, group = as_text(body.get("topic"), parser), as_text(body.get("consumerGroup"), parser)
+    if topic is None or group is None or body.get("messageModel") not in _MODELS:
         raise WrongRequest("expected topic, consumerGroup, and a messageModel that is BROADCASTING or CLUSTERING")
 
     async def answer() -> None:
         queues = await _queues_of(broker, topic)
-        connection.send(answer_to(request, body=write(_assigned(broker, told, topic, group, queues))))
+        connection.send(answer_to(request, body=write(_assigned(broker, body, topic, group, queues))))
 
     task = asyncio.get_running_loop().create_task(answer())
     broker.tasks.add(task)
@@ -43,40 +43,40 @@ def query_assignment(broker: Broker, request: Command, _header: Header, connecti
 
 
 async def _queues_of(broker: Broker, topic: str) -> list[QueueName] | None:
-    """All queues of the topic that can be read, of every broker, in order; None where no name server knows it."""
+    """Return all readable queues of the topic on every broker, in order; None where no name server knows it."""
     if topic.startswith(LMQ_PREFIX):
         return [QueueName(broker.config.broker_name, topic, 0)]
-    found = await broker.route_of(topic)
-    if found is None:
+    queue_counts = await broker.route_of(topic)
+    if queue_counts is None:
         return None
-    return sorted(QueueName(name, topic, one) for name, count in found.items() for one in range(count))
+    return sorted(QueueName(name, topic, queue_id) for name, count in queue_counts.items() for queue_id in range(count))
 
 
 def _assigned(
-    broker: Broker, told: Mapping[str, Any], topic: str, group: str, queues: list[QueueName] | None
+    broker: Broker, body: Mapping[str, Any], topic: str, group: str, queues: list[QueueName] | None
 ) -> dict[str, Any]:
-    """The body of the answer: without a member where nothing is said."""
+    """Return the body of the answer; empty where the queues are unknown."""
     mode = mode_of(broker, topic, group)
-    mine = queues if told["messageModel"] == BROADCASTING or not broker.config.server_shares else None
-    if mine is None and queues:
-        mine = _shared_out(broker, told, group, queues, mode)
-    if mine is None:
+    assigned = queues if body["messageModel"] == BROADCASTING or not broker.config.server_shares else None
+    if assigned is None and queues:
+        assigned = _shared_out(broker, body, group, queues, mode)
+    if assigned is None:
         return {}
     rows = [
         {
-            "messageQueue": {"brokerName": one.broker_name, "queueId": one.queue_id, "topic": one.topic},
+            "messageQueue": {"brokerName": queue.broker_name, "queueId": queue.queue_id, "topic": queue.topic},
             "mode": mode["mode"],
         }
-        for one in dict.fromkeys(mine)
+        for queue in dict.fromkeys(assigned)
     ]
     return {"messageQueueAssignments": rows}
 
 
 def _shared_out(
-    broker: Broker, told: Mapping[str, Any], group: str, queues: list[QueueName], mode: Mapping[str, Any]
+    broker: Broker, body: Mapping[str, Any], group: str, queues: list[QueueName], mode: Mapping[str, Any]
 ) -> list[QueueName] | None:
     consuming = broker.clients.consumers.get(group)
-    client, strategy = str(told.get("clientId") or ""), told.get("strategyName")
+    client, strategy = str(body.get("clientId") or ""), body.get("strategyName")
     if consuming is None or not client or strategy not in {AVERAGE, BY_CIRCLE}:
         return None
     clients = sorted(consuming.client_ids)
@@ -89,39 +89,41 @@ def _shared_out(
 def share_of(
     client: str, queues: Sequence[QueueName], clients: Sequence[str], *, by_circle: bool = False
 ) -> list[QueueName]:
-    """A client's queues where each queue has one client (docs/protocol/clients.md#rebalance): runs of them, or
-    every so manieth.
+    """Return a client's queues where each queue has one client (docs/protocol/clients.md#rebalance): a run of
+    queues, or every n-th queue.
     """
     if client not in clients:
         return []
-    index, (each, more) = clients.index(client), divmod(len(queues), len(clients))
+    index, (per_client, remainder) = clients.index(client), divmod(len(queues), len(clients))
     if by_circle:
         return list(queues[index :: len(clients)])
-    start = index * each + min(index, more)
-    return list(queues[start : start + each + (index < more)])
+    start = index * per_client + min(index, remainder)
+    return list(queues[start : start + per_client + (index < remainder)])
 
 
 def popped_by(
     client: str, queues: Sequence[QueueName], clients: Sequence[str], share: int, *, by_circle: bool = False
 ) -> list[QueueName]:
-    """A client's queues where it pops: every queue of each broker (queue id −1), or its own and those of the next
-    ``share`` clients; of few queues one each.
+    """Return a client's queues where it pops: every queue of each broker (queue id −1), or its own and those of the
+    next ``share`` clients; with fewer queues than clients one queue for each client.
     """
     if share <= 0 or share >= len(clients) - 1:
-        return [QueueName(one.broker_name, one.topic, -1) for one in queues]
+        return [QueueName(queue.broker_name, queue.topic, -1) for queue in queues]
     if client not in clients:
         return []
     index = clients.index(client)
     if len(clients) > len(queues):
         return [queues[index % len(queues)]]
-    found = []
+    assigned = []
     for step in range(share + 1):
-        found += share_of(clients[(index + step) % len(clients)], queues, clients, by_circle=by_circle)
-    return found
+        assigned += share_of(clients[(index + step) % len(clients)], queues, clients, by_circle=by_circle)
+    return assigned
 
 
 def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
-    """Whether a group pulls or pops a topic, and how queues are shared: as it was set, or as usual."""
+    """Return whether a group pulls or pops a topic, and how queues are shared: as an administrator set it, or the
+    default.
+    """
     groups = broker.request_modes.value.get(MODES)
     row = groups.get(topic, {}).get(group) if isinstance(groups, dict) else None
     if isinstance(row, dict):
@@ -133,20 +135,20 @@ def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
 
 
 def set_mode(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """401: a group pulls or pops a topic from now on; kept in ``messageRequestMode.json``."""
-    told = read_object(request.body)
-    parser, mode = broker.store.rules.json_parser, told.get("mode")
-    topic, group = as_text(told.get("topic"), parser), as_text(told.get("consumerGroup"), parser)
+    """401: set whether a group pulls or pops a topic; stored in ``messageRequestMode.json``."""
+    body = read_object(request.body)
+    parser, mode = broker.store.rules.json_parser, body.get("mode")
+    topic, group = as_text(body.get("topic"), parser), as_text(body.get("consumerGroup"), parser)
     if topic is None or group is None or not (mode is None or isinstance(mode, str)):
         raise WrongRequest("expected topic, consumerGroup, and a mode that is PULL or POP")
-    mode = mode if mode in (PULL, POP) else PULL  # a word that is no mode is none to fastjson
+    mode = mode if mode in (PULL, POP) else PULL  # fastjson reads an unknown mode as none
     if topic.startswith(RETRY):
         raise Refused(Answer.NO_PERMISSION, "retry topic is not allowed to set mode")
     if broker.topics.get(topic) is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
     if broker.topics.group(group) is None:
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
-    share = as_number(told.get("popShareQueueNum"), "popShareQueueNum", 0, parser)
+    share = as_number(body.get("popShareQueueNum"), "popShareQueueNum", 0, parser)
     row = {
         "consumerGroup": group,
         "mode": mode,

@@ -1,4 +1,4 @@
-"""What a broker knows: its store, and the tables that outlive a request. Passive; processors and services change it."""
+"""State of a broker: its store, and the tables that outlive a request. Passive; processors and services change it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from engine.store.timers.messages import TimerMessages
 
 
 def timers_of(store: MessageStore, now: Callable[[], int]) -> TimerMessages | None:
-    """Messages for any time, where the release and the configuration know of them."""
+    """Return the service of timer messages, if the release and the configuration have one."""
     if not store.rules.timers or not store.config.timer_wheel_enable:
         return None
     return TimerMessages(store.parts, store.put_message, now)
@@ -54,7 +54,7 @@ def system_clock() -> int:
 
 
 class Follower(Protocol):
-    """A slave: its address, and offsets of the log up to which it was sent and says that it has."""
+    """A slave: its address, the log offset up to which data was sent, and the offset that it acknowledged."""
 
     peer: str
     sent: int
@@ -62,7 +62,7 @@ class Follower(Protocol):
 
 
 class Broker:
-    """One broker over one open store. All of it runs in one event loop; ``now`` gives ms since the epoch."""
+    """A broker over one open store. All of it runs in one event loop; ``now`` returns ms since the epoch."""
 
     def __init__(
         self, store: MessageStore, config: BrokerConfig | None = None, now: Callable[[], int] = system_clock
@@ -70,8 +70,8 @@ class Broker:
         self.store = store
         self.config = config or BrokerConfig()
         if not self.config.transaction_metric_flush_ms:
-            usual = store.rules.transaction_metric_flush_ms
-            self.config = replace(self.config, transaction_metric_flush_ms=usual)
+            default_flush_ms = store.rules.transaction_metric_flush_ms
+            self.config = replace(self.config, transaction_metric_flush_ms=default_flush_ms)
         self.now = now
         self.topics = Topics(store.tables, lambda: self.config, store.release, light=store.config.enable_lmq)
         self.clients = Clients()
@@ -100,9 +100,9 @@ class Broker:
             self.orders.load()
             self.request_modes.load()
         self.cold_thresholds: dict[str, int] = {}
-        """What groups may read a second from where no page is in memory, in bytes (2001)."""
+        """Bytes a second that groups may read from pages that are not in memory (2001)."""
         self.access: Access | None = None
-        """Who may ask what; None: everybody everything."""
+        """Access control; None: every request is allowed."""
         self.stats = BrokerStats()
         self.rates = Rates(
             self.stats,
@@ -118,57 +118,63 @@ class Broker:
         if self.timers is not None:
             self.timers.came, self.timers.left = self.stats.timer_came, self.stats.timer_left
         self.pulled: dict[tuple[str, str, int], int] = {}
-        """Up to where groups were handed messages, by group, topic and queue: what they read further is on its way."""
+        """Offset up to which groups got messages, by group, topic and queue; behind their committed offset these are
+        in flight.
+        """
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""
         self.ha_address = ""
         """``ip:port`` where slaves follow the log; empty: nowhere."""
         self.followers: Callable[[], Sequence[Follower]] = tuple
-        """Who follows the log now."""
+        """Returns the slaves that follow the log now."""
         self.master_address = ""
-        """``ip:port`` of a slave's master, and of its HA port, as name servers tell; empty while none did."""
+        """``ip:port`` of a slave's master, and of its HA port, as name servers report them; empty while none did."""
         self.master_ha_address = ""
         self.dispatched: Callable[[], None] = lambda: None
         """Called behind a put: held pulls may have their messages now."""
         self.route_of: Callable[[str], Awaitable[dict[str, int] | None]] = self._own_route
-        """Of a topic the brokers that have it, with the number of queues that can be read; None where it is unknown."""
+        """Returns the brokers of a topic with their number of readable queues; None where it is unknown."""
         self.tasks: set[asyncio.Task[None]] = set()
-        """What goes on for answers that come later."""
+        """Tasks of answers that come later."""
 
     @property
     def is_slave(self) -> bool:
-        """Whether the store follows a master: it takes no message, and nothing is delivered here by itself."""
+        """True if the store follows a master: the broker takes no message, and delivers nothing by itself."""
         return self.store.config.broker_role == "SLAVE"
 
     def tell_members(self, group: ConsumerGroup) -> None:
-        """NOTIFY_CONSUMER_IDS_CHANGED to every member: who consumes, or what, has changed
+        """Send NOTIFY_CONSUMER_IDS_CHANGED to every member: the group's members or subscriptions changed
         (docs/protocol/broker.md#calls-to-consumers).
         """
         if not self.config.notify_consumers or group.model == "BROADCASTING":
             return
         for connection in list(group.members):
-            told = Command(NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name}, flag=ONE_WAY)
-            connection.send(told)
+            notice = Command(NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name}, flag=ONE_WAY)
+            connection.send(notice)
 
     async def _own_route(self, topic: str) -> dict[str, int] | None:
-        found = self.topics.get(topic)
-        return {self.config.broker_name: found.read_queue_nums} if found is not None and found.perm & READ else None
+        topic_config = self.topics.get(topic)
+        return (
+            {self.config.broker_name: topic_config.read_queue_nums}
+            if topic_config is not None and topic_config.perm & READ
+            else None
+        )
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether anybody waits for messages to come."""
+        """True if any client waits for messages to arrive."""
         return bool(len(self.held) or len(self.pops) or len(self.notices))
 
     def forget_readers(self, group: str = "", topics: Sequence[str] = ()) -> None:
-        """A group, or topics, are no more: what was on its way counts no longer."""
+        """Forget pulled offsets and pops in flight of a deleted group, or of deleted topics."""
         for table in (self.pulled, self.popped.in_flight):
-            for key in [one for one in table if one[0] == group or one[1] in topics]:
+            for key in [reader for reader in table if reader[0] == group or reader[1] in topics]:
                 del table[key]
-        self.popped.asked = {one for one in self.popped.asked if one[0] != group and one[1] not in topics}
+        self.popped.asked = {reader for reader in self.popped.asked if reader[0] != group and reader[1] not in topics}
 
     def disconnected(self, connection: Connection) -> None:
-        """A connection has ended: nothing is held for it, and its groups are told."""
+        """Forget a closed connection, and notify its groups."""
         for table in (self.held, self.pops, self.notices):
             table.forget(connection)
         for group in self.clients.disconnected(connection):

@@ -1,5 +1,5 @@
-"""Compiled code is loaded by a thread while plain Python answers: half a second, two on a busy machine, in which no
-client would hear anything.
+"""Compiled code is loaded in a thread while plain Python answers: loading takes half a second, on a busy machine
+two, in which clients would get no answer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LOADS = (columns.twin, message_columns.twin, dispatch_twin.twin, object_put.twin
 
 
 class _Loading:
-    """Starts its thread when somebody first wants a twin."""
+    """Loads the compiled twins; the thread starts when a twin is first needed."""
 
     def __init__(self, loads: tuple[Callable[[], object], ...]) -> None:
         self._loads = loads
@@ -22,7 +22,7 @@ class _Loading:
         self.thread: threading.Thread | None = None
 
     def others_do_without(self) -> bool:
-        """Whether the caller does without the twins for now."""
+        """Return True if the caller works without the compiled twins for now."""
         thread = self.thread
         if thread is None:
             with self._lock:
@@ -39,7 +39,9 @@ class _Loading:
 
 @contextlib.contextmanager
 def loading_beside(*loads: Callable[[], object]) -> Iterator[None]:
-    """Within the block nobody waits for the twins of dispatch and of puts, or what ``loads`` load instead."""
+    """Within the block no caller waits for the compiled twins of dispatch and of puts, or for what ``loads`` load
+    instead.
+    """
     loading = _Loading(loads or LOADS)
     with columns.without_twins_while(loading.others_do_without):
         yield

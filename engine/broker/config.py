@@ -1,5 +1,5 @@
-"""The configuration of a broker, as ``broker.conf`` says it: what clients meet here, what the store is told in
-:mod:`engine.config`. Java: ``BrokerConfig``, ``NettyServerConfig``, ``TransactionConfig``.
+"""Configuration of a broker in ``broker.conf``: options that clients notice are here, options of the store are in
+:mod:`engine.config`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PORT = 10_911
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """What a broker of RocketMQ may be told, as far as it changes an answer here. Times are ms."""
+    """Options of RocketMQ's ``broker.conf`` that change an answer here. Times are ms."""
 
     broker_name: str = key("brokerName", "broker-a")
     cluster: str = key("brokerClusterName", "DefaultCluster")
@@ -48,7 +48,7 @@ class BrokerConfig:
     transaction_checks: int = key("transactionCheckMax", 15)
     transaction_check_interval_ms: int = key("transactionCheckInterval", 30_000)
     transaction_metric_flush_ms: int = key("transactionMetricFlushInterval", 0)
-    """0: what the store's release has."""
+    """0: the default of the store's release."""
     offset_saving_ms: int = key("flushConsumerOffsetInterval", 5_000)
     registration_ms: int = key("registerNameServerPeriod", 30_000)
     accept_sends_from: int = key("startAcceptSendRequestTimeStamp", 0)
@@ -60,13 +60,13 @@ class BrokerConfig:
     revive_queues: int = key("reviveQueueNum", 8)
     revive_interval_ms: int = key("reviveInterval", 1_000)
     pop_holds: int = key("maxPopPollingSize", 100_000)
-    """Pops that are held at most."""
+    """Maximum number of held pops."""
     pop_holds_at: int = key("popPollingSize", 1_024)
-    """Of one topic, group and queue."""
+    """Maximum number of held pops per topic, group and queue."""
     pop_notify_interval: int = key("popLongPollingForceNotifyInterval", 800)
-    """Each so many messages a held pop is woken without a look at its filter."""
+    """After this many messages a held pop is woken without a look at its filter."""
     pop_from_retry: int = key("popFromRetryProbability", 20)
-    """Of a hundred pops, how many read the retry topic first."""
+    """Percentage of pops that read the retry topic first."""
     pop_from_retry_v1: bool = key("retrieveMessageFromPopRetryTopicV1", default=True)
     retry_topic_v2: bool = key("enableRetryTopicV2", default=False)
     return_retry_topic: bool = key("popResponseReturnActualRetryTopic", default=False)
@@ -74,7 +74,7 @@ class BrokerConfig:
     gives_up_reviving: bool = key("skipWhenCKRePutReachMaxTimes", default=False)
     tells_of_free_queues: bool = key("enableNotifyAfterPopOrderLockRelease", default=True)
     request_mode: str = key("defaultMessageRequestMode", "PULL")
-    """How consumers get messages that let the broker share the queues out: PULL or POP."""
+    """PULL or POP: how consumers get messages if the broker assigns the queues."""
     pop_share_queues: int = key("defaultPopShareQueueNum", -1)
     server_shares: bool = key("serverLoadBalancerEnable", default=True)
     route_poll_ms: int = key("loadBalancePollNameServerInterval", 30_000)
@@ -83,18 +83,18 @@ class BrokerConfig:
     client_idle_s: int = key("serverChannelMaxIdleTimeSeconds", 120)
 
     def lines(self) -> list[tuple[str, str]]:
-        """Keys and values, as ``getBrokerConfig`` shows them."""
+        """Return keys and values, as ``getBrokerConfig`` shows them."""
         return pairs(self)
 
 
 def read_config(path: Path | str) -> tuple[BrokerConfig, MessageStoreConfig, list[str]]:
-    """Both halves of a ``broker.conf``, and its keys that are unknown or have no effect here.
+    """Read both halves of a ``broker.conf``. Also return its keys that are unknown or have no effect here.
 
     Raises :class:`CannotRead`, or :class:`UsageError` with file, line and what was expected.
     """
     text = read_text(path)
     store, unknown = parse_properties(text, file=str(path))
     store = replace(store, file=str(path))
-    broker, others = over(BrokerConfig(), text, str(path))
-    without_effect = [name for name in others if name in OTHER_KEYS or name in unknown]
+    broker, other_keys = over(BrokerConfig(), text, str(path))
+    without_effect = [name for name in other_keys if name in OTHER_KEYS or name in unknown]
     return broker, store, list(dict.fromkeys(without_effect))

@@ -1,5 +1,5 @@
-"""Messages of a delay level go to their topic when their time has come (docs/protocol/behaviour.md#delays;
-docs/formats/delays.md#delivery, #delivered-message).
+"""Delivery of delayed messages: a message of a delay level goes to its topic when it is due
+(docs/protocol/behaviour.md#delays; docs/formats/delays.md#delivery, #delivered-message).
 
 Java: ``ScheduleMessageService``. Where each level stands is a table of the store (``delayOffset.json``).
 """
@@ -24,7 +24,7 @@ _DELAYS = (properties.DELAY, properties.TIMER_DELIVER_MS, properties.TIMER_DELAY
 
 
 def deliver_due(broker: Broker) -> None:
-    """Every level's due messages, in order."""
+    """Deliver the due messages of every level, in order."""
     delivered = 0
     for level, delay in enumerate(broker.store.config.delay_levels(), 1):
         delivered += _deliver_level(broker, level, delay)
@@ -33,13 +33,13 @@ def deliver_due(broker: Broker) -> None:
 
 
 def _deliver_level(broker: Broker, level: int, delay: int) -> int:
-    """How many messages went to their topics; what could not be put is tried again by the next step."""
+    """Return how many messages were delivered; one that could not be put is tried again by the next step."""
     store, tables = broker.store, broker.store.tables
     queue = store.parts.queues.queue(SCHEDULE, level - 1)
     if queue is None:
         return 0
-    known = tables.delay_offset(level)
-    offset = min(max(known, queue.min_offset), queue.max_offset)
+    stored_offset = tables.delay_offset(level)
+    offset = min(max(stored_offset, queue.min_offset), queue.max_offset)
     now, delivered, end = broker.now(), 0, offset + MOST_AT_ONCE
     while offset < min(queue.max_offset, end):
         entry = unit_at(queue, offset)
@@ -47,7 +47,7 @@ def _deliver_level(broker: Broker, level: int, delay: int) -> int:
             break
         due = entry.real_tags_code
         unit = store.look_message_by_offset(entry.physical_offset)
-        if due is None:  # its ext unit cannot be read: reckoned from the store time
+        if due is None:  # its ext unit cannot be read: computed from the store time
             due = now if unit is None else unit.store_timestamp + delay
         if now < due <= now + delay:  # further ahead than that only where the clock has moved: now
             break
@@ -60,7 +60,7 @@ def _deliver_level(broker: Broker, level: int, delay: int) -> int:
                 _count(broker, message.topic, result.append.size)
             delivered += 1
         offset += 1
-    if offset != known:
+    if offset != stored_offset:
         tables.set_delay_offset(level, offset)
     return delivered
 
@@ -73,14 +73,14 @@ def _count(broker: Broker, topic: str, size: int) -> None:
 
 
 def delivered_message(unit: Unit) -> Message | None:
-    """A delayed message as its topic has it: the text still tells of the delay, but it is not delayed again. None for a
-    half message, and for what names no topic.
+    """Return a delayed message as its topic gets it: the property text still names the delay, but it is not delayed
+    again. None for a half message, and for a unit that names no topic.
     """
-    found = unit.properties
-    topic, queue_id = found.get(properties.REAL_TOPIC), found.get(properties.REAL_QUEUE_ID, "")
+    unit_properties = unit.properties
+    topic, queue_id = unit_properties.get(properties.REAL_TOPIC), unit_properties.get(properties.REAL_QUEUE_ID, "")
     if not topic or topic == HALF or not queue_id.isascii() or not queue_id.isdigit():
         return None
-    rules = {name: value for name, value in found.items() if name not in _DELAYS}
+    rules = {name: value for name, value in unit_properties.items() if name not in _DELAYS}
     rules[properties.WAIT] = "false"
     return Message(
         topic,

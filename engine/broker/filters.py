@@ -1,5 +1,5 @@
-"""What groups ask for by SQL, kept in ``consumerFilter.json``; of a message which of them want it, as the bit map that
-its ext unit carries (docs/formats/config-tables.md#tables, docs/formats/reading.md#filters).
+"""SQL filters of groups, stored in ``consumerFilter.json``, and the bit map of matching filters that the ext unit of
+a message carries (docs/formats/config-tables.md#tables, docs/formats/reading.md#filters).
 
 Java: ``ConsumerFilterManager``, ``CommitLogDispatcherCalcBitMap``.
 """
@@ -20,13 +20,13 @@ from engine.store.message_filter import BloomData
 
 FILE = "consumerFilter.json"
 BEFORE_MS = 30_000
-"""Groups that were alive when the broker ended count as dead since so long before its next start."""
+"""Groups that were alive when the broker ended count as dead from this long before its next start."""
 
 
 @dataclass(slots=True)
 class ConsumerFilter:
-    """What a group asks for of a topic. Times are ms; ``dead`` is 0 while a member of it is connected, ``version`` the
-    client's own of its subscription.
+    """A group's filter of a topic. Times are ms; ``dead`` is 0 while a member of the group is connected, ``version``
+    is the client's version of its subscription.
     """
 
     topic: str
@@ -47,11 +47,11 @@ class ConsumerFilter:
         return bloom.positions(self.group, self.topic)
 
     def bloom_data(self) -> BloomData:
-        """What a pull asks ext units for."""
+        """Return the bits that a pull compares with ext units."""
         return BloomData(self.positions, bloom.BITS, self.born)
 
     def row(self) -> dict[str | int, Any]:
-        """As the table has it."""
+        """Return the filter as a row of the table."""
         return {
             "bloomFilterData": {"bitNum": bloom.BITS, "bitPos": list(self.positions)},
             "bornTime": self.born,
@@ -73,7 +73,7 @@ def _compiled(expression: str) -> Callable[[Mapping[str, str]], bool] | None:
 
 
 class ConsumerFilters:
-    """By topic and group. Changed by the broker's loop; :meth:`bit_map` is asked by the thread that dispatches."""
+    """SQL filters by topic and group. Changed by the broker's loop; the dispatch thread calls :meth:`bit_map`."""
 
     def __init__(self, table: ConfigTable, now: Callable[[], int]) -> None:
         self._file = table
@@ -81,7 +81,8 @@ class ConsumerFilters:
         self._by_topic: dict[str, dict[str, ConsumerFilter]] = {}
 
     def load(self) -> None:
-        """Read the table. Where one group's bits are others than here, all of it is left out, as RocketMQ does.
+        """Read the table. If the bits of one group differ from those computed here, the whole table is ignored, as
+        in RocketMQ. Raises what :meth:`ConfigTable.load` does.
 
         Raises what :meth:`ConfigTable.load` does.
         """
@@ -103,73 +104,96 @@ class ConsumerFilters:
             )
 
     def get(self, topic: str, group: str) -> ConsumerFilter | None:
-        """What a group asks for of a topic."""
+        """Return a group's filter of a topic."""
         return self._by_topic.get(topic, {}).get(group)
 
     def register(self, group: str, subscriptions: Iterable[Subscription]) -> None:
-        """A member says what its group subscribes to; what it does not name any more is dead."""
-        wanted = list(subscriptions)
-        for one in wanted:
-            if one.kind != TAG and one.expression:
-                self._register(group, one)
-        topics = {one.topic for one in wanted}
+        """Register a member's subscriptions; the group's filters of topics that are not among them become dead."""
+        subscription_list = list(subscriptions)
+        for subscription in subscription_list:
+            if subscription.kind != TAG and subscription.expression:
+                self._register(group, subscription)
+        topics = {subscription.topic for subscription in subscription_list}
         for topic, by_group in self._by_topic.items():
             if topic not in topics:
                 self._die(by_group.get(group))
 
-    def _register(self, group: str, wanted: Subscription) -> None:
-        by_group = self._by_topic.get(wanted.topic, {})
+    def _register(self, group: str, subscription: Subscription) -> None:
+        by_group = self._by_topic.get(subscription.topic, {})
         old = by_group.get(group)
-        if old is not None and wanted.version <= old.version:
-            if wanted.version == old.version and old.is_dead:
+        if old is not None and subscription.version <= old.version:
+            if subscription.version == old.version and old.is_dead:
                 old.dead, self._file.changed = 0, True
             return
         self._file.changed = True
-        if old is not None and (old.expression, old.kind) == (wanted.expression, wanted.kind):
-            old.version, old.dead = wanted.version, 0
+        if old is not None and (old.expression, old.kind) == (subscription.expression, subscription.kind):
+            old.version, old.dead = subscription.version, 0
             return
-        matches = _compiled(wanted.expression)
+        matches = _compiled(subscription.expression)
         if matches is None:
-            rest = {name: one for name, one in by_group.items() if name != group}
-            self._by_topic = {**self._by_topic, wanted.topic: rest}  # in one step: another thread reads it
+            remaining = {name: consumer_filter for name, consumer_filter in by_group.items() if name != group}
+            self._by_topic = {**self._by_topic, subscription.topic: remaining}  # in one step: another thread reads it
             return
-        made = ConsumerFilter(wanted.topic, group, wanted.expression, wanted.kind, wanted.version, self._now(), matches)
-        self._by_topic = {**self._by_topic, wanted.topic: {**by_group, group: made}}
+        new_filter = ConsumerFilter(
+            subscription.topic,
+            group,
+            subscription.expression,
+            subscription.kind,
+            subscription.version,
+            self._now(),
+            matches,
+        )
+        self._by_topic = {**self._by_topic, subscription.topic: {**by_group, group: new_filter}}
 
     def unregister(self, group: str) -> None:
-        """A group has no member any more."""
+        """A group has no member any more: its filters become dead."""
         for by_group in self._by_topic.values():
             self._die(by_group.get(group))
 
-    def _die(self, one: ConsumerFilter | None) -> None:
-        if one is not None and not one.is_dead:
-            one.dead, self._file.changed = self._now(), True
+    def _die(self, consumer_filter: ConsumerFilter | None) -> None:
+        if consumer_filter is not None and not consumer_filter.is_dead:
+            consumer_filter.dead, self._file.changed = self._now(), True
 
     def bit_map(self, request: Request) -> bytes:
-        """The bits of the topic's groups whose expressions are TRUE of a message; empty where no group asks by SQL."""
+        """Return the bits of the topic's groups whose expressions match a message; empty where no group filters by
+        SQL.
+        """
         by_group = self._by_topic.get(request.topic)
         if not by_group:
             return b""
-        wanting = (one.positions for one in by_group.values() if one.matches and one.matches(request.properties))
+        wanting = (
+            consumer_filter.positions
+            for consumer_filter in by_group.values()
+            if consumer_filter.matches and consumer_filter.matches(request.properties)
+        )
         return bloom.bit_map(wanting)
 
     def save(self, lives_ms: int, *, always: bool = False) -> None:
-        """Write the table where it has changed, or ``always``; without what has been dead for ``lives_ms``. Raises
+        """Write the table if it changed, or ``always``, without filters that have been dead for ``lives_ms``. Raises
         ``OSError``.
         """
         if not self._file.changed and not always:
             return
-        before = self._now() - lives_ms
-        kept = {
-            topic: left
+        cutoff_ms = self._now() - lives_ms
+        remaining = {
+            topic: alive
             for topic, by_group in self._by_topic.items()
-            if (left := {group: one for group, one in by_group.items() if not one.is_dead or one.dead > before})
+            if (
+                alive := {
+                    group: consumer_filter
+                    for group, consumer_filter in by_group.items()
+                    if not consumer_filter.is_dead or consumer_filter.dead > cutoff_ms
+                }
+            )
         }
-        self._by_topic = kept
+        self._by_topic = remaining
         self._file.value = {
             "filterDataByTopic": {
-                topic: {"groupFilterData": {group: one.row() for group, one in by_group.items()}, "topic": topic}
-                for topic, by_group in kept.items()
+                topic: {
+                    "groupFilterData": {group: consumer_filter.row() for group, consumer_filter in by_group.items()},
+                    "topic": topic,
+                }
+                for topic, by_group in remaining.items()
             }
         }
         self._file.write(*self._file.taken())

@@ -1,4 +1,4 @@
-"""HEART_BEAT, UNREGISTER_CLIENT, CHECK_CLIENT_CONFIG, who consumes: the requests about clients
+"""HEART_BEAT, UNREGISTER_CLIENT, CHECK_CLIENT_CONFIG, list of consumers: the requests about clients
 (docs/protocol/broker.md#clients).
 
 Java: ``ClientManageProcessor``, ``ConsumerManageProcessor``.
@@ -34,120 +34,122 @@ _STARTS = (
 
 
 def heart_beat(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command:
-    """34: who is there, and what its groups subscribe to."""
-    told = read_object(request.body)
-    client_id = str(told.get("clientID") or "")
-    for one in _objects(told, "producerDataSet"):
-        if name := str(one.get("groupName") or ""):
+    """34: register a client, and the subscriptions of its groups."""
+    body = read_object(request.body)
+    client_id = str(body.get("clientID") or "")
+    for row in _objects(body, "producerDataSet"):
+        if name := str(row.get("groupName") or ""):
             broker.clients.add_producer(name, connection, _member(broker, request, client_id))
-    for one in _objects(told, "consumerDataSet"):
-        if one.get("groupName") is None:
+    for row in _objects(body, "consumerDataSet"):
+        if row.get("groupName") is None:
             continue
-        wanted = _group(one, broker.store.rules.json_parser)
-        declared = broker.topics.group(wanted.name)
+        group = _group(row, broker.store.rules.json_parser)
+        declared = broker.topics.group(group.name)
         if declared is not None:
-            broker.topics.create_plain(RETRY + wanted.name, max(declared.retry_queue_nums, 1), READ | WRITE)
-        if broker.clients.add_consumer(wanted, connection, _member(broker, request, client_id)):
-            broker.tell_members(broker.clients.consumers[wanted.name])
-        broker.filters.register(wanted.name, wanted.subscriptions.values())
+            broker.topics.create_plain(RETRY + group.name, max(declared.retry_queue_nums, 1), READ | WRITE)
+        if broker.clients.add_consumer(group, connection, _member(broker, request, client_id)):
+            broker.tell_members(broker.clients.consumers[group.name])
+        broker.filters.register(group.name, group.subscriptions.values())
     return answer_to(request)
 
 
-def _objects(told: Mapping[Any, Any], name: str) -> list[Mapping[Any, Any]]:
-    """The rows of a list of objects. Raises :class:`Refused` where it is something else."""
-    found = told.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+def _objects(record: Mapping[Any, Any], name: str) -> list[Mapping[Any, Any]]:
+    """Return the rows of a list of objects. Raises :class:`Refused` where it is something else."""
+    rows = record.get(name) or []
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise Refused(Answer.SYSTEM_ERROR, f"{name}: expected a list of objects")
-    return found
+    return rows
 
 
 def _member(broker: Broker, request: Command, client_id: str) -> Member:
     return Member(client_id, request.language, request.version, broker.now())
 
 
-def _group(told: Mapping[Any, Any], parser: JsonParser) -> ConsumerGroup:
-    """What a consumer says of its group, which may have an empty name."""
-    found = ConsumerGroup(
-        as_text(told.get("groupName"), parser) or "",
-        _word(told.get("consumeType"), _TYPES, 1),
-        _word(told.get("messageModel"), _MODELS, 1),
-        _word(told.get("consumeFromWhere"), _STARTS, 0),
+def _group(record: Mapping[Any, Any], parser: JsonParser) -> ConsumerGroup:
+    """Parse a consumer's group, which may have an empty name."""
+    group = ConsumerGroup(
+        as_text(record.get("groupName"), parser) or "",
+        _word(record.get("consumeType"), _TYPES, 1),
+        _word(record.get("messageModel"), _MODELS, 1),
+        _word(record.get("consumeFromWhere"), _STARTS, 0),
     )
-    for one in _objects(told, "subscriptionDataSet"):
-        subscription = subscription_of(one)
-        found.subscriptions[subscription.topic] = subscription
-    return found
+    for row in _objects(record, "subscriptionDataSet"):
+        subscription = subscription_of(row)
+        group.subscriptions[subscription.topic] = subscription
+    return group
 
 
-def _word(value: Any, words: tuple[str, ...], usual: int) -> str:
-    """An enum as its name or, as C++ clients send it, its ordinal."""
+def _word(value: Any, words: tuple[str, ...], default: int) -> str:
+    """Parse an enum: its name or, from C++ clients, its ordinal."""
     if isinstance(value, int) and 0 <= value < len(words):
         return words[value]
-    return str(value) if isinstance(value, str) else words[usual]
+    return str(value) if isinstance(value, str) else words[default]
 
 
-def subscription_of(told: Mapping[Any, Any]) -> Subscription:
-    """A ``SubscriptionData`` in any client's spelling: tags and their hashes are the client's, whatever it says."""
-    version = told.get("subVersion")
+def subscription_of(record: Mapping[Any, Any]) -> Subscription:
+    """Parse a ``SubscriptionData`` in any client's spelling; tags and their hashes are taken as the client sends
+    them.
+    """
+    version = record.get("subVersion")
     text = str(version or 0)
     number = int(text) if text.lstrip("-").isdecimal() else 0
     return Subscription(
-        str(told.get("topic") or ""),
-        str(told.get("subString") or ""),
+        str(record.get("topic") or ""),
+        str(record.get("subString") or ""),
         number,
-        told.get("expressionType") or TAG,
-        tuple(str(tag) for tag in _list(told, "tagsSet")),
-        tuple(_codes(_list(told, "codeSet"))),
-        class_filter=told.get("classFilterMode") is True,
+        record.get("expressionType") or TAG,
+        tuple(str(tag) for tag in _list(record, "tagsSet")),
+        tuple(_codes(_list(record, "codeSet"))),
+        class_filter=record.get("classFilterMode") is True,
     )
 
 
-def _list(told: Mapping[Any, Any], name: str) -> list[Any]:
-    found = told.get(name)
-    return found if isinstance(found, list) else []
+def _list(record: Mapping[Any, Any], name: str) -> list[Any]:
+    value = record.get(name)
+    return value if isinstance(value, list) else []
 
 
-def _codes(told: list[Any]) -> Iterator[int]:
-    """Hashes as numbers, or as C++ clients send them, as text."""
-    for one in told:
-        text = str(one)
+def _codes(codes: list[Any]) -> Iterator[int]:
+    """Yield hashes as numbers; C++ clients send them as text."""
+    for code in codes:
+        text = str(code)
         if text.lstrip("-").isdecimal():
             yield int(text)
 
 
 def unregister(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """35: a client leaves a producer group, a consumer group, or both; an empty name is none."""
+    """35: remove a client from a producer group, a consumer group, or both; an empty name is none."""
     if header["producerGroup"]:
         broker.clients.remove_producer(header["producerGroup"], connection)
     if header["consumerGroup"]:
-        left = broker.clients.remove_consumer(header["consumerGroup"], connection)
-        if left is not None:
-            broker.tell_members(left)
+        group = broker.clients.remove_consumer(header["consumerGroup"], connection)
+        if group is not None:
+            broker.tell_members(group)
     return answer_to(request)
 
 
 def check_config(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """46: whether this broker takes a subscription that is no list of tags."""
-    told = read_object_or_none(request.body).get("subscriptionData")
-    if told in (None, "", []):
+    """46: check that this broker accepts a subscription that is no list of tags."""
+    record = read_object_or_none(request.body).get("subscriptionData")
+    if record in (None, "", []):
         return answer_to(request)
-    if not isinstance(told, Mapping):
+    if not isinstance(record, Mapping):
         raise WrongRequest("subscriptionData: expected an object")
-    wanted = subscription_of(told)
-    if wanted.kind == TAG:
+    subscription = subscription_of(record)
+    if subscription.kind == TAG:
         return answer_to(request)
     if not broker.config.property_filter:
-        words = f"The broker does not support consumer to filter message by {wanted.kind}"
+        words = f"The broker does not support consumer to filter message by {subscription.kind}"
         raise Refused(Answer.SYSTEM_ERROR, words)
     try:
-        SqlFilter(wanted.expression)
+        SqlFilter(subscription.expression)
     except BadFilter as error:
         raise Refused(Answer.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
     return answer_to(request)
 
 
 def consumer_list(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """38: the clients of a group, for its members to share the queues."""
+    """38: the client ids of a group; its members use them to share the queues."""
     group = broker.clients.consumers.get(header["consumerGroup"])
     if group is None:
         raise Refused(Answer.SYSTEM_ERROR, f"no consumer for this group, {header['consumerGroup']}")

@@ -1,6 +1,4 @@
-"""Pulls that wait for a message: values in a table by queue (docs/protocol/behaviour.md#long-polling). Java:
-``PullRequestHoldService``.
-"""
+"""Pulls that wait for a message: a table by queue (docs/protocol/behaviour.md#long-polling)."""
 
 from __future__ import annotations
 
@@ -25,11 +23,11 @@ class HeldPull:
     until: int
     again: Callable[[], Command | None]
     matches: Callable[[int, int], bool] | None = None
-    """Whether entries between two queue offsets hold one for it; None: any."""
+    """Returns True if an entry between two queue offsets matches; None: every entry matches."""
 
 
 class HeldPulls:
-    """The table."""
+    """The table of waiting pulls."""
 
     def __init__(self) -> None:
         self._by_queue: dict[Queue, list[HeldPull]] = {}
@@ -39,48 +37,48 @@ class HeldPulls:
         return sum(map(len, self._by_queue.values()))
 
     def __iter__(self) -> Iterator[HeldPull]:
-        for held in self._by_queue.values():
-            yield from held
+        for pulls in self._by_queue.values():
+            yield from pulls
 
     @property
     def queues(self) -> list[Queue]:
-        """Queues that somebody waits at."""
+        """Return the queues at which pulls wait."""
         return list(self._by_queue)
 
     def at(self, queue: Queue) -> list[HeldPull]:
-        """Those that wait at a queue."""
+        """Return the pulls that wait at a queue."""
         return list(self._by_queue.get(queue, ()))
 
     def by_group(self) -> dict[Queue, dict[str, int]]:
-        """How many of each consumer group wait at each queue."""
-        found: dict[Queue, dict[str, int]] = {}
+        """Count the waiting pulls of each consumer group at each queue."""
+        counts: dict[Queue, dict[str, int]] = {}
         for queue, waiting in self._by_queue.items():
-            groups = found.setdefault(queue, {})
+            groups = counts.setdefault(queue, {})
             for pull in waiting:
                 name = pull.request.fields.get("consumerGroup", "")
                 groups[name] = groups.get(name, 0) + 1
-        return found
+        return counts
 
     def hold(self, pull: HeldPull) -> None:
-        """One more."""
+        """Add a waiting pull."""
         self._by_queue.setdefault(pull.queue, []).append(pull)
         self._by_connection.setdefault(pull.connection, set()).add(pull)
 
     def release(self, pull: HeldPull) -> None:
-        """It is answered."""
+        """Remove an answered pull."""
         waiting = self._by_queue.get(pull.queue)
         if waiting is None or pull not in waiting:
             return
         waiting.remove(pull)
         if not waiting:
             del self._by_queue[pull.queue]
-        of = self._by_connection.get(pull.connection)
-        if of is not None:
-            of.discard(pull)
-            if not of:
+        of_connection = self._by_connection.get(pull.connection)
+        if of_connection is not None:
+            of_connection.discard(pull)
+            if not of_connection:
                 del self._by_connection[pull.connection]
 
     def forget(self, connection: Connection) -> None:
-        """A connection has ended: nothing waits for it."""
+        """Remove the pulls of a closed connection."""
         for pull in list(self._by_connection.get(connection, ())):
             self.release(pull)

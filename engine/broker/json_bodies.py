@@ -15,7 +15,7 @@ from engine.remoting.codes import WrongRequest
 
 
 def read_object(body: bytes | memoryview) -> dict[str, Any]:
-    """The body of a request as an object, keys as text. Raises :class:`WrongRequest`."""
+    """Parse the body of a request as an object with text keys. Raises :class:`WrongRequest`."""
     read = parse(bytes(body)) if body else None
     if read is None or not isinstance(read.value, Mapping):
         raise WrongRequest("the body is no object" if read is None or read.fault is None else read.fault.words)
@@ -23,12 +23,15 @@ def read_object(body: bytes | memoryview) -> dict[str, Any]:
 
 
 def read_object_or_none(body: bytes | memoryview) -> dict[str, Any]:
-    """:func:`read_object`, empty for a body that is empty, ``null`` or an empty list: fastjson reads none out of it."""
+    """:func:`read_object`; returns an empty object for a body that is empty, ``null`` or an empty list, as fastjson
+    does.
+    """
     return {} if bytes(body).strip() in {b"", b"null", b"[]"} else read_object(body)
 
 
 def as_text(value: Any, parser: JsonParser) -> str | None:
-    """The text that fastjson makes of a member of any type: its own JSON where it is no text; None of ``null``.
+    """Return the text that fastjson makes of a member of any type: its own JSON if it is no text; None for ``null``.
+    fastjson 2 unwraps a list of one text, or of one ``null``.
 
     fastjson 2 takes a list of one text, or of one ``null``, for that member.
     """
@@ -37,12 +40,12 @@ def as_text(value: Any, parser: JsonParser) -> str | None:
     return value if value is None or isinstance(value, str) else _text(value)
 
 
-def as_number(value: Any, name: str, usual: int, parser: JsonParser) -> int:
-    """The whole number that fastjson makes of a member; ``usual`` of ``null`` and of an empty text. fastjson 2 makes 0
-    of an empty object. Raises :class:`WrongRequest`.
+def as_number(value: Any, name: str, default: int, parser: JsonParser) -> int:
+    """Return the whole number that fastjson makes of a member; ``default`` for ``null`` and for an empty text.
+    fastjson 2 makes 0 of an empty object. Raises :class:`WrongRequest`.
     """
     if value is None or value in ("", "null"):
-        return usual
+        return default
     if parser == "fastjson 2" and value == {}:
         return 0
     number = int(value) if isinstance(value, bool) else to_number(value)
@@ -52,7 +55,7 @@ def as_number(value: Any, name: str, usual: int, parser: JsonParser) -> int:
 
 
 def as_objects(value: Any, name: str) -> list[Mapping[Any, Any]]:
-    """The objects that fastjson makes of a list of them, or of a single one. Raises :class:`WrongRequest`."""
+    """Return the objects that fastjson makes of a list of them, or of a single one. Raises :class:`WrongRequest`."""
     rows = [value] if isinstance(value, Mapping) else value
     if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
         raise WrongRequest(f"{name} is no list of objects")
@@ -60,14 +63,14 @@ def as_objects(value: Any, name: str) -> list[Mapping[Any, Any]]:
 
 
 def write(value: Any) -> bytes:
-    """``value`` as fastjson writes it: keys in their order, integers and objects as keys bare."""
+    """Return ``value`` as fastjson writes it: keys sorted, integers and objects as bare keys."""
     return _text(value).encode("utf-8", "replace")
 
 
-def write_table(name: str, rows: Sequence[tuple[Mapping[str, Any], Any]], more: Mapping[str, Any]) -> bytes:
-    """An object with the table ``name``, whose keys are objects themselves (202, 208, 220)."""
+def write_table(name: str, rows: Sequence[tuple[Mapping[str, Any], Any]], extra_members: Mapping[str, Any]) -> bytes:
+    """Return an object with the table ``name``, whose keys are objects themselves (202, 208, 220)."""
     table = ",".join(f"{_text(key)}:{_text(value)}" for key, value in rows)
-    members = {**{key: _text(value) for key, value in more.items()}, name: "{" + table + "}"}
+    members = {**{key: _text(value) for key, value in extra_members.items()}, name: "{" + table + "}"}
     return ("{" + ",".join(f"{json.dumps(key)}:{members[key]}" for key in sorted(members)) + "}").encode()
 
 

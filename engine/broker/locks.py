@@ -1,4 +1,4 @@
-"""LOCK_BATCH_MQ, UNLOCK_BATCH_MQ: queues that a client of a group reads alone (docs/protocol/broker.md#locks).
+"""LOCK_BATCH_MQ, UNLOCK_BATCH_MQ: locks of queues for one client of a group (docs/protocol/broker.md#locks).
 
 Java: ``AdminBrokerProcessor``.
 """
@@ -20,20 +20,20 @@ LOCK, UNLOCK = 41, 42
 
 
 def lock(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """41: of the queues that a client wants, those that it holds now."""
+    """41: lock queues for a client, and return those that it holds now."""
     granted = broker.locks.lock(*_wanted(broker, request))
-    rows = [{"brokerName": one.broker_name, "queueId": one.queue_id, "topic": one.topic} for one in granted]
+    rows = [{"brokerName": queue.broker_name, "queueId": queue.queue_id, "topic": queue.topic} for queue in granted]
     return answer_to(request, body=write({"lockOKMQSet": rows}))
 
 
 def unlock(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """42: the client holds them no more."""
+    """42: release the client's locks."""
     broker.locks.unlock(*_wanted(broker, request))
     return answer_to(request)
 
 
 def _wanted(broker: Broker, request: Command) -> tuple[str, str, list[QueueName]]:
-    """Group, client and queues of a request. Without a queue to lock RocketMQ never looks at the group."""
+    """Return group, client and queues of a request. Without a queue to lock RocketMQ never checks the group."""
     body, parser = read_object(request.body), broker.store.rules.json_parser
     queues = [_queue(row, parser) for row in as_objects(body.get("mqSet", []), "mqSet")]
     group = as_text(body.get("consumerGroup"), parser)

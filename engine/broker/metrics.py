@@ -51,17 +51,17 @@ PROCESSORS = (
     "admin",
     "reply",
 )
-"""Where requests wait in RocketMQ; here none does but a send, for the disk."""
+"""Queues of requests in RocketMQ; here only sends wait, for the disk."""
 POPS = "CONSUME_POP"
 TIMER_BOUNDS = (5, 60, 300, 900, 3_600, 14_400, 28_800, 86_400)
-"""Seconds: how far away the timer messages of each row of the snapshot are at most."""
+"""Upper bounds (seconds until delivery) of the rows of timer messages."""
 MOST_COUNTED = 4_096
-"""Entries of a queue that are looked at for a group that wants some tags only."""
+"""Maximum number of queue entries examined for a group that filters by tags."""
 
 
 class MetricsServer:
-    """``with``: figures of ``broker`` at ``http://host:port/metrics``, port 0 for a free one. To be entered in the
-    broker's loop. Raises :class:`CannotRead` where the port is taken.
+    """Serves the figures of ``broker`` at ``http://host:port/metrics`` within a ``with`` block in the broker's loop;
+    port 0 takes a free one. Raises :class:`CannotRead` where the port is taken.
     """
 
     def __init__(self, broker: Broker, host: str, port: int) -> None:
@@ -72,7 +72,7 @@ class MetricsServer:
         """``ip:port``, once it answers."""
 
     def __enter__(self) -> Self:
-        """Answer from here on."""
+        """Start the server."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_OfBroker(self._broker, asyncio.get_running_loop()))
         try:
@@ -83,7 +83,7 @@ class MetricsServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Answer no more."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -95,11 +95,11 @@ class _OfBroker(Collector):
         self._loop = loop
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is looked at for a registration."""
+        """Registration needs no figures."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Taken on the loop; empty where it does not come to it."""
+        """Compute the figures on the loop; empty where the loop does not get to it in time."""
 
         async def take() -> list[Metric]:
             return list(families(self._broker))
@@ -111,7 +111,7 @@ class _OfBroker(Collector):
 
 
 def families(broker: Broker) -> Iterator[Metric]:
-    """Every figure as it is now. In the broker's loop."""
+    """Yield every current figure. Runs in the broker's loop."""
     yield from _of_store(broker)
     yield from _of_messages(broker)
     yield from _of_clients(broker)
@@ -130,21 +130,23 @@ def _names(broker: Broker) -> tuple[str, str, str]:
 
 def _of_store(broker: Broker) -> Iterator[Metric]:
     store, names = broker.store, _names(broker)
-    tables, at = store.tables, store.positions()
+    tables, positions = store.tables, store.positions()
     for name, words, value in (
         ("rocketmq_broker_permission", "4 read, 2 write", broker.config.permission),
         ("rocketmq_topic_number", "Declared topics", len(tables.topics())),
         ("rocketmq_consumer_group_number", "Declared consumer groups", len(tables.groups())),
     ):
         yield _gauge(name, words, _COMMON, [(names, value)])
-    waiting = [((*names, one), len(broker.sends.waiting) if one == "send" else 0) for one in PROCESSORS]
+    waiting = [
+        ((*names, processor), len(broker.sends.waiting) if processor == "send" else 0) for processor in PROCESSORS
+    ]
     yield _gauge("rocketmq_processor_watermark", "Requests that wait", (*_COMMON, "processor"), waiting)
     oldest = store.earliest_message_time()
     disk = _disk(broker)
     for name, words, value in (
         ("rocketmq_storage_size_bytes", "What is used of the store's disk", _used(broker)),
-        ("rocketmq_storage_flush_behind_bytes", "Bytes of the log that a power loss would take", at.unflushed),
-        ("rocketmq_storage_dispatch_behind_bytes", "Bytes of the log that queues and index lack", at.behind),
+        ("rocketmq_storage_flush_behind_bytes", "Bytes of the log that a power loss would take", positions.unflushed),
+        ("rocketmq_storage_dispatch_behind_bytes", "Bytes of the log that queues and index lack", positions.behind),
         (
             "rocketmq_storage_message_reserve_time_milliseconds",
             "Age of the oldest message",
@@ -183,15 +185,21 @@ def _of_messages(broker: Broker) -> Iterator[Metric]:
         words = f"How long declaring a {kind.replace('_', ' ')} took"
         yield _histogram(f"rocketmq_{kind}_create_execution_time_milliseconds", words, labels, rows)
     labels = (*_COMMON, "topic", "consumer_group", "is_system")
-    dead = [((*names, topic, group, _system(topic, group)), count) for (group, topic), count in stats.dead.items()]
-    yield _counter("rocketmq_send_to_dlq_messages", "Messages that became dead letters", labels, dead)
-    labels = (*labels, "is_retry")  # of pops only
-    got = [
-        ((*names, topic, group, _system(topic, group), None if again is None else _word(again)), flow)
-        for (group, topic, again), flow in stats.got.items()
+    dead_letters = [
+        ((*names, topic, group, _system(topic, group)), count) for (group, topic), count in stats.dead.items()
     ]
-    yield _counter("rocketmq_messages_out", "Messages handed out", labels, [(row, flow.messages) for row, flow in got])
-    yield _counter("rocketmq_throughput_out", "Bytes handed out", labels, [(row, flow.size) for row, flow in got])
+    yield _counter("rocketmq_send_to_dlq_messages", "Messages that became dead letters", labels, dead_letters)
+    labels = (*labels, "is_retry")  # of pops only
+    handed_out = [
+        ((*names, topic, group, _system(topic, group), None if is_retry is None else _word(is_retry)), flow)
+        for (group, topic, is_retry), flow in stats.got.items()
+    ]
+    yield _counter(
+        "rocketmq_messages_out", "Messages handed out", labels, [(row, flow.messages) for row, flow in handed_out]
+    )
+    yield _counter(
+        "rocketmq_throughput_out", "Bytes handed out", labels, [(row, flow.size) for row, flow in handed_out]
+    )
 
 
 def _of_clients(broker: Broker) -> Iterator[Metric]:
@@ -216,8 +224,8 @@ def _of_clients(broker: Broker) -> Iterator[Metric]:
         for group in broker.clients.consumers.values()
         for member in group.members.values()
     )
-    more = (*labels, "consumer_group", "consume_mode", "is_system")
-    yield _gauge("rocketmq_consumer_connections", "Consumers that are connected", more, consuming.items())
+    consumer_labels = (*labels, "consumer_group", "consume_mode", "is_system")
+    yield _gauge("rocketmq_consumer_connections", "Consumers that are connected", consumer_labels, consuming.items())
 
 
 def _release(ordinal: int) -> str:
@@ -229,27 +237,27 @@ def _mode(kind: str) -> str:
 
 
 @dataclass(slots=True)
-class Standing:
-    """How far a group is in a topic, or in that of the messages that come again. Times are ms; 0: nothing waits."""
+class GroupProgress:
+    """A group's progress in a topic, or in the retry topic of its pops. Times are ms; 0: nothing waits."""
 
     group: str
     topic: str
     is_retry: bool = False
     consumes: bool = True
     lag: int = 0
-    """Messages that it is not done with; ``oldest`` is when the first of them was stored."""
+    """Messages that the group has not consumed; ``oldest`` is the store time of the first of them."""
     oldest: int = 0
     in_flight: int = 0
-    """Messages that it was handed and is not done with."""
+    """Messages that the group got, but has not consumed."""
     ready: int = 0
-    """Messages that it was not handed yet; ``oldest_ready`` is when the first of them was stored."""
+    """Messages that the group did not get yet; ``oldest_ready`` is the store time of the first of them."""
     oldest_ready: int = 0
 
 
-def standings(broker: Broker) -> Iterator[Standing]:
-    """As RocketMQ reckons for groups that consume: a row for each topic that they subscribe to, or read without saying
-    so; where they pop another for what comes again. Of other groups, which RocketMQ leaves out, each topic that they
-    have an offset in.
+def iter_group_progress(broker: Broker) -> Iterator[GroupProgress]:
+    """Yield progress as RocketMQ computes it for groups that consume: a row for each topic that they subscribe to,
+    or read without a subscription; where they pop, another row for the retry topic. Other groups, which RocketMQ
+    leaves out, have a row for each topic that they have an offset in.
     """
     tables, consumers = broker.store.tables, broker.clients.consumers
     reads = {(group, topic) for group, topic, _ in broker.pulled}
@@ -263,104 +271,125 @@ def standings(broker: Broker) -> Iterator[Standing]:
             is_retry = topic.startswith(RETRY)
             if broker.topics.get(topic) is None or (is_retry and consumes):
                 continue
-            yield _summed(broker, Standing(name, topic, is_retry, consumes), topic, pops=pops)
+            yield _summed(broker, GroupProgress(name, topic, is_retry, consumes), topic, pops=pops)
             if pops:
-                again = _popped_again(broker, topic, name)
-                yield _summed(broker, Standing(name, topic, is_retry=True), again, pops=True)
+                retry_name = _popped_again(broker, topic, name)
+                yield _summed(broker, GroupProgress(name, topic, is_retry=True), retry_name, pops=True)
 
 
 def _popped_again(broker: Broker, topic: str, group: str) -> str:
-    """The topic in which what a group popped comes again."""
-    own = retry_topic(topic, group, v2=broker.config.retry_topic_v2)
-    if broker.topics.get(own) is None and broker.config.pop_from_retry_v1:
+    """Return the retry topic of messages that a group popped."""
+    preferred = retry_topic(topic, group, v2=broker.config.retry_topic_v2)
+    if broker.topics.get(preferred) is None and broker.config.pop_from_retry_v1:
         return retry_topic(topic, group, v2=False)
-    return own
+    return preferred
 
 
-def _summed(broker: Broker, row: Standing, topic: str, *, pops: bool) -> Standing:
-    """``row`` with the sums over the queues of ``topic``."""
+def _summed(broker: Broker, row: GroupProgress, topic: str, *, pops: bool) -> GroupProgress:
+    """Return ``row`` with the sums over the queues of ``topic``."""
     declared = broker.topics.get(topic)
     for queue_id in range(declared.write_queue_nums if declared is not None else 0):
         (_add_popped if pops else _add_pulled)(broker, row, topic, queue_id)
     return row
 
 
-def _add_pulled(broker: Broker, row: Standing, topic: str, queue_id: int) -> None:
+def _add_pulled(broker: Broker, row: GroupProgress, topic: str, queue_id: int) -> None:
     end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
     read = broker.store.tables.consumer_offset(row.group, topic, queue_id)
-    handed = broker.pulled.get((row.group, topic, queue_id), -1)
+    handed_offset = broker.pulled.get((row.group, topic, queue_id), -1)
     row.lag += unread(broker, row.group, topic, queue_id, end if read < 0 else read, end)
-    row.oldest = _older(row.oldest, store_time_at(broker, topic, queue_id, end if read < 0 else read))
+    row.oldest = _oldest_time(row.oldest, store_time_at(broker, topic, queue_id, end if read < 0 else read))
     if row.consumes:
-        row.in_flight += unread(broker, row.group, topic, queue_id, handed if read < 0 else read, handed)
-        row.ready += unread(broker, row.group, topic, queue_id, end if handed < 0 else handed, end)
-        row.oldest_ready = _older(row.oldest_ready, store_time_at(broker, topic, queue_id, max(handed, 0)))
+        row.in_flight += unread(broker, row.group, topic, queue_id, handed_offset if read < 0 else read, handed_offset)
+        row.ready += unread(broker, row.group, topic, queue_id, end if handed_offset < 0 else handed_offset, end)
+        row.oldest_ready = _oldest_time(row.oldest_ready, store_time_at(broker, topic, queue_id, max(handed_offset, 0)))
 
 
-def _add_popped(broker: Broker, row: Standing, topic: str, queue_id: int) -> None:
+def _add_popped(broker: Broker, row: GroupProgress, topic: str, queue_id: int) -> None:
     end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
-    handed = broker.popped.latest(row.group, topic, queue_id)
-    if handed < 0:
-        handed = broker.store.tables.consumer_offset(row.group, topic, queue_id)
-    if handed < 0:
-        handed = end
+    handed_offset = broker.popped.latest(row.group, topic, queue_id)
+    if handed_offset < 0:
+        handed_offset = broker.store.tables.consumer_offset(row.group, topic, queue_id)
+    if handed_offset < 0:
+        handed_offset = end
     in_flight = broker.popped.in_flight[row.group, topic, queue_id]
-    ready = unread(broker, row.group, topic, queue_id, handed, end)
+    ready = unread(broker, row.group, topic, queue_id, handed_offset, end)
     row.lag += ready + in_flight
     row.in_flight += in_flight
     row.ready += ready
-    row.oldest = _older(row.oldest, store_time_at(broker, topic, queue_id, handed - in_flight))
-    row.oldest_ready = _older(row.oldest_ready, store_time_at(broker, topic, queue_id, handed))
+    row.oldest = _oldest_time(row.oldest, store_time_at(broker, topic, queue_id, handed_offset - in_flight))
+    row.oldest_ready = _oldest_time(row.oldest_ready, store_time_at(broker, topic, queue_id, handed_offset))
 
 
 def unread(broker: Broker, group: str, topic: str, queue_id: int, start: int, end: int) -> int:
-    """Messages from ``start`` to ``end`` that a group wants by their tags; reckoned from the first of a long way."""
+    """Count messages from ``start`` to ``end`` that match a group's tags; a long range is estimated from its first
+    part.
+    """
     if end <= start:
         return 0
-    wanted = broker.clients.subscription(group, topic)
+    subscription = broker.clients.subscription(group, topic)
     queue = broker.store.parts.queues.queue(topic, queue_id)
-    if wanted is None or wanted.kind != TAG or wanted.is_all or queue is None or queue.kind == "batch":
+    if (
+        subscription is None
+        or subscription.kind != TAG
+        or subscription.is_all
+        or queue is None
+        or queue.kind == "batch"
+    ):
         return end - start
-    tags, seen, found = TagFilter(wanted.expression, wanted.codes), 0, 0
-    while seen < min(end - start, MOST_COUNTED):
-        entry = unit_at(queue, start + seen)
+    tags, examined, matching = TagFilter(subscription.expression, subscription.codes), 0, 0
+    while examined < min(end - start, MOST_COUNTED):
+        entry = unit_at(queue, start + examined)
         if entry is None or entry.state != "entry":
             break
-        found += tags.matches_entry(entry.real_tags_code, entry.ext)
-        seen += 1
-    return round(found * (end - start) / seen) if seen else end - start
+        matching += tags.matches_entry(entry.real_tags_code, entry.ext)
+        examined += 1
+    return round(matching * (end - start) / examined) if examined else end - start
 
 
-def _older(one: int, other: int) -> int:
-    return min((time for time in (one, other) if time > 0), default=0)
+def _oldest_time(first_time: int, second_time: int) -> int:
+    return min((time for time in (first_time, second_time) if time > 0), default=0)
 
 
 def _of_groups(broker: Broker) -> Iterator[Metric]:
-    names, now, rows = _names(broker), broker.now(), list(standings(broker))
+    names, now, rows = _names(broker), broker.now(), list(iter_group_progress(broker))
     labels = (*_COMMON, "consumer_group", "topic", "is_retry", "is_system")
 
-    def row(name: str, words: str, value: Callable[[Standing], int], of: Iterable[Standing]) -> Metric:
-        told = [
-            ((*names, one.group, one.topic, _word(one.is_retry), _system(one.topic, one.group)), value(one))
-            for one in of
+    def row(
+        name: str, words: str, value: Callable[[GroupProgress], int], rows_of_metric: Iterable[GroupProgress]
+    ) -> Metric:
+        samples = [
+            (
+                (
+                    *names,
+                    standing.group,
+                    standing.topic,
+                    _word(standing.is_retry),
+                    _system(standing.topic, standing.group),
+                ),
+                value(standing),
+            )
+            for standing in rows_of_metric
         ]
-        return _gauge(f"rocketmq_consumer_{name}", words, labels, told)
+        return _gauge(f"rocketmq_consumer_{name}", words, labels, samples)
 
-    yield row("lag_messages", "Messages that a group is not done with", lambda one: one.lag, rows)
-    yield row("lag_latency_milliseconds", "Age of the oldest of them", lambda one: _age(now, one.oldest), rows)
-    consuming = [one for one in rows if one.consumes]
-    yield row("inflight_messages", "Messages that a group was handed", lambda one: one.in_flight, consuming)
+    yield row("lag_messages", "Messages that a group is not done with", lambda standing: standing.lag, rows)
+    yield row(
+        "lag_latency_milliseconds", "Age of the oldest of them", lambda standing: _age(now, standing.oldest), rows
+    )
+    consuming = [standing for standing in rows if standing.consumes]
+    yield row("inflight_messages", "Messages that a group was handed", lambda standing: standing.in_flight, consuming)
     words = "Age of the oldest that a group was not handed yet"
-    yield row("queueing_latency_milliseconds", words, lambda one: _age(now, one.oldest_ready), consuming)
-    yield row("ready_messages", "Messages that a group was not handed yet", lambda one: one.ready, consuming)
+    yield row("queueing_latency_milliseconds", words, lambda standing: _age(now, standing.oldest_ready), consuming)
+    yield row("ready_messages", "Messages that a group was not handed yet", lambda standing: standing.ready, consuming)
 
 
 def _age(now: int, time: int) -> int:
     return max(now - time, 0) if time else 0
 
 
-def _word(what: object) -> str:
-    return "true" if what else "false"
+def _word(flag: object) -> str:
+    return "true" if flag else "false"
 
 
 def _of_transactions(broker: Broker) -> Iterator[Metric]:
@@ -415,25 +444,33 @@ def _of_pops(broker: Broker) -> Iterator[Metric]:
         ("checkpoint", "Checkpoints that are not stored yet", len(popped.unstored)),
     ):
         yield _gauge(f"rocketmq_pop_{name}_buffer_size", words, _COMMON, [(names, value)])
-    topic, now, behind, late = revive_topic(broker.config.cluster), broker.now(), [], []
+    topic, now, lags, latencies = revive_topic(broker.config.cluster), broker.now(), [], []
     for queue_id, queue in enumerate(popped.revive_queues):
-        left = max(broker.store.max_offset_in_queue(topic, queue_id) - queue.handled, 0)
-        first = min(queue.points.values(), key=lambda one: one.revive_offset, default=None)
-        behind.append(((*names, str(queue_id)), left))
-        late.append(((*names, str(queue_id)), _age(now, first.due) if first is not None and left > 1 else 0))
+        remaining = max(broker.store.max_offset_in_queue(topic, queue_id) - queue.handled, 0)
+        oldest = min(queue.points.values(), key=lambda point: point.revive_offset, default=None)
+        lags.append(((*names, str(queue_id)), remaining))
+        latencies.append(
+            ((*names, str(queue_id)), _age(now, oldest.due) if oldest is not None and remaining > 1 else 0)
+        )
     labels: tuple[str, ...] = (*_COMMON, "queue_id")
     # the name says milliseconds in RocketMQ, too
-    yield _gauge("rocketmq_pop_revive_lag_milliseconds", "Records that are not handled yet", labels, behind)
-    yield _gauge("rocketmq_pop_revive_latency_milliseconds", "Age of the first of them", labels, late)
-    put = [((*names, where, group, kind, status), n) for (group, where, kind, status), n in stats.revive_in.items()]
+    yield _gauge("rocketmq_pop_revive_lag_milliseconds", "Records that are not handled yet", labels, lags)
+    yield _gauge("rocketmq_pop_revive_latency_milliseconds", "Age of the first of them", labels, latencies)
+    records_in = [
+        ((*names, topic_name, group, kind, status), n)
+        for (group, topic_name, kind, status), n in stats.revive_in.items()
+    ]
     labels = (*_COMMON, "topic", "consumer_group", "revive_message_type", "put_status")
-    yield _counter("rocketmq_pop_revive_in_message", "Records put into the revive topic", labels, put)
-    got = [((*names, where, group, kind, str(at)), n) for (group, where, at, kind), n in stats.revive_out.items()]
+    yield _counter("rocketmq_pop_revive_in_message", "Records put into the revive topic", labels, records_in)
+    records_out = [
+        ((*names, topic_name, group, kind, str(revive_queue)), n)
+        for (group, topic_name, revive_queue, kind), n in stats.revive_out.items()
+    ]
     labels = (*_COMMON, "topic", "consumer_group", "revive_message_type", "queue_id")
-    yield _counter("rocketmq_pop_revive_out_message", "Records read of the revive topic", labels, got)
-    again = [((*names, where, group, status), n) for (group, where, status), n in stats.revived.items()]
+    yield _counter("rocketmq_pop_revive_out_message", "Records read of the revive topic", labels, records_out)
+    retries = [((*names, topic_name, group, status), n) for (group, topic_name, status), n in stats.revived.items()]
     labels = (*_COMMON, "topic", "consumer_group", "put_status")
-    yield _counter("rocketmq_pop_revive_retry_messages", "Popped messages that came again", labels, again)
+    yield _counter("rocketmq_pop_revive_retry_messages", "Popped messages that came again", labels, retries)
 
 
 def _system(topic: str, group: str = "") -> str:
@@ -441,7 +478,7 @@ def _system(topic: str, group: str = "") -> str:
 
 
 def _of_requests(broker: Broker) -> Iterator[Metric]:
-    """How long requests took, where somebody looks at the frames."""
+    """Durations of requests, if the frames are observed."""
     if broker.stats.rpc is None:
         return
     labels = (*_COMMON, "protocol_type", "request_code", "response_code", "is_long_polling", "result")
@@ -454,13 +491,13 @@ def _of_requests(broker: Broker) -> Iterator[Metric]:
 
 
 def _long_polling(kind: RpcKind) -> str | None:
-    """RocketMQ says nothing of it where it hands messages out of its files to the connection."""
+    """RocketMQ leaves this label out where it sends messages straight from its files to the connection."""
     lends = kind.request in {"query_message", "view_message_by_id"} and kind.response == "success"
     return None if lends else _word(kind.is_long_polling)
 
 
 Rows = Iterable[tuple[Iterable[str | None], float]]
-"""Values of labels, None: it has none; and a number."""
+"""Values of labels (None: no value), and a number."""
 
 
 def _gauge(name: str, words: str, labels: tuple[str, ...], rows: Rows) -> Metric:
@@ -487,10 +524,10 @@ def _histogram(
 ) -> Metric:
     family = Metric(name, words, "histogram")
     for values, spread in rows:
-        told = _labels(labels, values)
+        series_labels = _labels(labels, values)
         ends = (*(f"{end:.1f}" for end in spread.ends), "+Inf")
         for end, count in zip(ends, accumulate(spread.counts), strict=True):
-            family.add_sample(f"{name}_bucket", {**told, "le": end}, count)
-        family.add_sample(f"{name}_count", told, sum(spread.counts))
-        family.add_sample(f"{name}_sum", told, spread.total)
+            family.add_sample(f"{name}_bucket", {**series_labels, "le": end}, count)
+        family.add_sample(f"{name}_count", series_labels, sum(spread.counts))
+        family.add_sample(f"{name}_sum", series_labels, spread.total)
     return family

@@ -1,5 +1,4 @@
-"""What groups read next, and where delay levels stand: requests 14, 15, 43, 45 (docs/protocol/broker.md#offsets,
-#admin).
+"""Offsets of groups and of delay levels: requests 14, 15, 43, 45 (docs/protocol/broker.md#offsets, #admin).
 
 Java: ``ConsumerManageProcessor``, ``AdminBrokerProcessor``.
 """
@@ -15,7 +14,7 @@ from engine.store.get_message import GetMessageStatus
 
 
 def query_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """14: what a group reads next; 0 for a first start on a queue that still has its first message."""
+    """14: the offset that a group reads next; 0 for a first start on a queue that still has its first message."""
     group, topic, queue_id = str(header["consumerGroup"]), str(header["topic"]), int(header["queueId"])
     reset = broker.resets.offset(group, topic, queue_id)
     if reset is not None:
@@ -35,24 +34,26 @@ def query_offset(broker: Broker, request: Command, header: Header, _connection: 
 def _has_its_first(broker: Broker, group: str, topic: str, queue_id: int) -> bool:
     if broker.store.max_offset_in_queue(topic, queue_id) <= 0:
         return False
-    found = broker.store.get_message(group, topic, queue_id, 0, 1)
-    if found is None:
+    result = broker.store.get_message(group, topic, queue_id, 0, 1)
+    if result is None:
         return False
-    with found:
-        return found.status is GetMessageStatus.FOUND
+    with result:
+        return result.status is GetMessageStatus.FOUND
 
 
 def update_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """15: a group reads that offset next. Raises :class:`Refused` for what is not declared."""
+    """15: commit the offset that a group reads next. Raises :class:`Refused` if the group or the topic is not
+    declared.
+    """
     since_5, topic = broker.store.rules.major >= 5, str(header["topic"])
     group = "null" if header["consumerGroup"] is None else str(header["consumerGroup"])
     if since_5 and not broker.topics.is_group(group):
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
     if since_5 and broker.topics.get(topic) is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
-    for what, name in (("QueueId", "queueId"), ("Offset", "commitOffset")):
+    for label, name in (("QueueId", "queueId"), ("Offset", "commitOffset")):
         if header[name] is None:
-            raise Refused(invalid(broker.store.release), f"{what} is null, topic is {topic}")
+            raise Refused(invalid(broker.store.release), f"{label} is null, topic is {topic}")
     queue_id = int(header["queueId"])
     if broker.resets.offset(group, topic, queue_id) is not None:
         return answer_to(request, remark="Offset has been previously reset")
@@ -61,13 +62,13 @@ def update_offset(broker: Broker, request: Command, header: Header, _connection:
 
 
 def all_offsets(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """43: the table, as its file has it."""
+    """43: the table of offsets, as its file has it."""
     tables = broker.store.tables
     return answer_to(request, body=tables.text(tables.offsets_file).encode())
 
 
 def delay_offsets(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """45: where each delay level stands, as its file has it."""
+    """45: the offset of each delay level, as its file has it."""
     return answer_to(request, body=broker.store.tables.text(DELAY_OFFSETS).encode())
 
 

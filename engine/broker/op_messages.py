@@ -1,4 +1,4 @@
-"""Half messages that are decided, and not written down yet: queue offsets by half queue
+"""Decided half messages that no op message names yet: queue offsets by half queue
 (docs/formats/transactions.md#transactions).
 
 Java: ``MessageQueueOpContext``, ``TransactionalMessageServiceImpl.getOpMessage``.
@@ -12,14 +12,14 @@ INTERVAL_MS = 3_000
 
 
 class OpMessages:
-    """The table; whoever takes a body out writes it."""
+    """Table of decided half messages. The caller that takes a body out writes it."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[str]] = {}
         self._since: dict[int, int] = {}
 
     def add(self, queue_id: int, queue_offset: int, now: int) -> bool:
-        """One more is decided at ``now`` (ms); True where there are enough for an op message at once."""
+        """Add a decided half message at ``now`` (ms). Return True if there are enough for an op message at once."""
         waiting = self._waiting.setdefault(queue_id, [])
         if not waiting:
             self._since[queue_id] = now
@@ -27,8 +27,8 @@ class OpMessages:
         return sum(map(len, waiting)) > MOST_BYTES
 
     def bodies(self, now: int | None) -> list[tuple[int, bytes]]:
-        """Queue ids with the bodies of op messages that are due at ``now`` (ms), None for all; they are waiting until
-        :meth:`written` says otherwise.
+        """Return queue ids with the bodies of op messages that are due at ``now`` (ms), None for all. They stay in the
+        table until :meth:`written`.
         """
         return [
             (queue_id, "".join(waiting).encode())
@@ -37,6 +37,6 @@ class OpMessages:
         ]
 
     def written(self, queue_id: int, body: bytes) -> None:
-        """What ``body`` says stands in the log."""
+        """Forget the half messages in ``body``: the log has them now."""
         count = body.count(b",")
         del self._waiting[queue_id][:count]

@@ -1,4 +1,4 @@
-"""Sends whose messages wait for the next put: one call of the engine serves all of them."""
+"""Sends whose messages wait for the next put: one call of the store puts all of them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from engine.store.put.message import PutMessageResult
 
 @dataclass(slots=True)
 class Pending:
-    """A message that is to be put, and who waits for which answer."""
+    """A message to put, with the connection and the answer's fields."""
 
     request: Command
     connection: Connection
     message: Message
     queue_id: int
-    """The queue that was asked for: a delayed message goes to another."""
+    """The requested queue; a delayed message goes to another one."""
     told: dict[str, str]
-    """Fields of the answer beside the message's place."""
+    """Fields of the answer besides those of the message's position."""
     answer: Callable[[PutMessageResult], Command | None] | None = None
-    """Gives the answer where it is not a send's; None for none (yet)."""
+    """Returns the answer if this is no send of a client; None for no answer (yet)."""
 
 
 @dataclass(slots=True)
 class PendingSends:
-    """What waits. ``putter`` is the thread that waits for the disk where the loop must not; ``busy`` while it does."""
+    """Sends that wait. ``putter`` is the thread that waits for the disk where the loop must not; ``busy`` is True
+    while it does.
+    """
 
     waiting: list[Pending] = field(default_factory=list)
     putter: ThreadPoolExecutor | None = None

@@ -27,8 +27,8 @@ _KEY = re.compile(r"""^("[^"]*"|'[^']*'|[^\s'"\[{#&*!|>%@`-][^:#]*?|-[^\s:#][^:#
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who may sign requests with ``secret_key``, and what he may do: permissions as they stand in the file (``PUB``,
-    ``SUB``, ``PUB|SUB``, ``DENY``) by topic and by group, and those of all others.
+    """An account whose requests are signed with ``secret_key``. Permissions as they stand in the file (``PUB``,
+    ``SUB``, ``PUB|SUB``, ``DENY``) by topic and by group, and the defaults for all others.
     """
 
     access_key: str
@@ -43,25 +43,27 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class PlainAcl:
-    """The file. ``is_white`` says of an address whether its requests are not looked at."""
+    """The parsed file. ``is_white`` tests whether an address may send unsigned requests."""
 
     accounts: Mapping[str, Account]
     is_white: Callable[[str], bool]
     white_listed: bool
-    """Whether there is any such address."""
+    """True if there is any such address."""
 
 
 def read_acl(path: Path) -> PlainAcl:
-    """Raises :class:`CannotRead`, or :class:`UsageError` with file, line and what was expected."""
-    told = read_tree(path)
+    """Read and parse the file. Raises :class:`CannotRead`, or :class:`UsageError` with file, line and what was
+    expected.
+    """
+    tree = read_tree(path)
     try:
-        return acl_of(told)
+        return acl_of(tree)
     except UsageError as error:
         raise UsageError(str(error), file=str(path)) from error
 
 
 def read_tree(path: Path) -> dict[str, Any]:
-    """The members of the file. Raises as :func:`read_acl`."""
+    """Return the members of the file. Raises as :func:`read_acl`."""
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
@@ -70,38 +72,38 @@ def read_tree(path: Path) -> dict[str, Any]:
     if len(raw) > LARGEST_FILE:
         raise UsageError(f"expected at most {LARGEST_FILE:,} bytes, found more", file=str(path))
     try:
-        found = parse(raw.decode("utf-8"))
+        tree = parse(raw.decode("utf-8"))
     except (UnicodeDecodeError, UsageError) as error:
         raise UsageError(str(error), file=str(path)) from error
-    if not isinstance(found, dict):
+    if not isinstance(tree, dict):
         raise UsageError("expected accounts: and a list of them", file=str(path))
-    return found
+    return tree
 
 
-def acl_of(told: Any) -> PlainAcl:
-    """The accounts of a parsed file. Raises :class:`UsageError`."""
-    if not isinstance(told, Mapping):
+def acl_of(tree: Any) -> PlainAcl:
+    """Parse the accounts of a file's tree. Raises :class:`UsageError`."""
+    if not isinstance(tree, Mapping):
         raise UsageError("expected accounts: and a list of them")
-    white = [str(one) for one in _list(told.get("globalWhiteRemoteAddresses"), "globalWhiteRemoteAddresses")]
-    tests = [address_test(one) for one in white]
+    white = [str(pattern) for pattern in _list(tree.get("globalWhiteRemoteAddresses"), "globalWhiteRemoteAddresses")]
+    tests = [address_test(pattern) for pattern in white]
     accounts: dict[str, Account] = {}
-    for number, row in enumerate(_list(told.get("accounts"), "accounts"), 1):
-        one = _account(row, number)
-        if one.access_key in accounts:
-            raise UsageError(f"account {number}: accessKey {one.access_key} stands twice")
-        accounts[one.access_key] = one
+    for number, row in enumerate(_list(tree.get("accounts"), "accounts"), 1):
+        account = _account(row, number)
+        if account.access_key in accounts:
+            raise UsageError(f"account {number}: accessKey {account.access_key} stands twice")
+        accounts[account.access_key] = account
     if not accounts and not white:
         raise UsageError("expected accounts: and a list of them")
-    any_white = any(one.strip() for one in white)
+    any_white = any(pattern.strip() for pattern in white)
     return PlainAcl(accounts, lambda address: any(test(address) for test in tests), any_white)
 
 
-def _list(found: Any, name: str) -> list[Any]:
-    if found in (None, ""):
+def _list(value: Any, name: str) -> list[Any]:
+    if value in (None, ""):
         return []
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         raise UsageError(f"{name}: expected a list")
-    return found
+    return value
 
 
 def _account(row: Any, number: int) -> Account:
@@ -133,32 +135,32 @@ def _default(row: Mapping[Any, Any], name: str, number: int) -> str | None:
 
 
 def _text(row: Mapping[Any, Any], name: str) -> str | None:
-    found = row.get(name)
-    if found is not None and not isinstance(found, str):
+    value = row.get(name)
+    if value is not None and not isinstance(value, str):
         raise UsageError(f"{name}: expected one value")
-    return found or None
+    return value or None
 
 
 def _permissions(row: Mapping[Any, Any], name: str, number: int) -> tuple[tuple[str, str], ...]:
-    found = []
-    for one in _list(row.get(name), name):
-        resource, equals, permission = str(one).partition("=")
+    permissions = []
+    for item in _list(row.get(name), name):
+        resource, equals, permission = str(item).partition("=")
         if not equals or not resource.strip() or not permission.strip():
-            raise UsageError(f"account {number}: {name}: expected NAME=PUB, SUB, PUB|SUB or DENY, found {one!r}")
+            raise UsageError(f"account {number}: {name}: expected NAME=PUB, SUB, PUB|SUB or DENY, found {item!r}")
         _warn_of_unknown(permission.strip(), f"account {number}: {name}: {resource.strip()}")
-        found.append((resource.strip(), permission.strip()))
-    return tuple(found)
+        permissions.append((resource.strip(), permission.strip()))
+    return tuple(permissions)
 
 
 def _warn_of_unknown(permission: str, where: str) -> None:
-    """Say that a word is no permission: RocketMQ takes it for DENY without a word."""
+    """Warn about a word that is no permission: RocketMQ silently treats it as DENY."""
     if permission not in PERMISSIONS:
         expected = ", ".join(PERMISSIONS)
         _log.warning("%s: %r is no permission and counts as DENY; expected %s", where, permission, expected)
 
 
 def address_test(pattern: str) -> Callable[[str], bool]:
-    """Whether an address is meant: nobody, all (``*``), one, ``a.b.c.{1,2}``, a comma list, ranges and stars in the
+    """Return a test for addresses: none, all (``*``), one, ``a.b.c.{1,2}``, a comma list, ranges and stars in the
     parts behind the first (``192.168.0-5.*``). Raises :class:`UsageError`.
     """
     text = pattern.strip()
@@ -170,24 +172,24 @@ def address_test(pattern: str) -> Callable[[str], bool]:
         head, _, tail = text.partition("{")
         if not tail.endswith("}"):
             raise UsageError(f"expected {{1,2,3}} at the end of an address, found {pattern!r}")
-        text = ",".join(head + one.strip() for one in tail[:-1].split(","))
+        text = ",".join(head + part.strip() for part in tail[:-1].split(","))
     if "," in text:
-        tests = [address_test(one) for one in text.split(",")]
+        tests = [address_test(part) for part in text.split(",")]
         return lambda address: any(test(address) for test in tests)
-    sign = ":" if ":" in text else "."
+    separator = ":" if ":" in text else "."
     if "*" in text or "-" in text:
-        parts = [_part_test(one, pattern, 16 if sign == ":" else 10) for one in text.split(sign)]
-        return lambda address: _all_parts(address, sign, parts)
+        parts = [_part_test(part, pattern, 16 if separator == ":" else 10) for part in text.split(separator)]
+        return lambda address: _all_parts(address, separator, parts)
     try:
-        meant = ipaddress.ip_address(text)
+        expected = ipaddress.ip_address(text)
     except ValueError:
         raise UsageError(f"expected an address or a pattern of addresses, found {pattern!r}") from None
-    return lambda address: _same(address, meant)
+    return lambda address: _same(address, expected)
 
 
-def _same(address: str, meant: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+def _same(address: str, expected: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     try:
-        return ipaddress.ip_address(address) == meant
+        return ipaddress.ip_address(address) == expected
     except ValueError:
         return False
 
@@ -195,28 +197,28 @@ def _same(address: str, meant: ipaddress.IPv4Address | ipaddress.IPv6Address) ->
 def _part_test(part: str, pattern: str, base: int) -> Callable[[int], bool]:
     if part == "*":
         return lambda _: True
-    low, dash, high = part.partition("-")
+    lower_text, dash, upper_text = part.partition("-")
     try:
-        least, most = int(low, base), int(high if dash else low, base)
+        minimum, maximum = int(lower_text, base), int(upper_text if dash else lower_text, base)
     except ValueError:
         raise UsageError(f"expected an address or a pattern of addresses, found {pattern!r}") from None
-    return lambda value: least <= value <= most
+    return lambda value: minimum <= value <= maximum
 
 
-def _all_parts(address: str, sign: str, tests: list[Callable[[int], bool]]) -> bool:
+def _all_parts(address: str, separator: str, tests: list[Callable[[int], bool]]) -> bool:
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if (sign == ":") != isinstance(found, ipaddress.IPv6Address):
+    if (separator == ":") != isinstance(parsed, ipaddress.IPv6Address):
         return False
-    values = [int(one, 16 if sign == ":" else 10) for one in found.exploded.split(sign)]
+    values = [int(part, 16 if separator == ":" else 10) for part in parsed.exploded.split(separator)]
     return len(values) >= len(tests) and all(test(value) for test, value in zip(tests, values, strict=False))
 
 
 def keep_secret(path: Path, data: bytes) -> None:
-    """Have ``data`` stand in ``path`` whole, or leave it as it was; nobody may read it who might not before, and of a
-    new file nobody but its owner. Raises ``OSError``.
+    """Write ``data`` to ``path``, completely or not at all. Permissions do not widen, and only its owner can read a
+    new file. Raises ``OSError``.
     """
     try:
         mode = path.stat().st_mode & 0o777
@@ -236,7 +238,7 @@ class _Line:
 
 
 def parse(text: str) -> Any:
-    """Maps, lists and texts of a file. Raises :class:`UsageError` with the line."""
+    """Parse a file into maps, lists and texts. Raises :class:`UsageError` with the line."""
     lines = []
     for number, line in enumerate(text.splitlines(), 1):
         bare = _without_comment(line.rstrip())
@@ -247,74 +249,74 @@ def parse(text: str) -> Any:
         lines.append(_Line(number, len(bare) - len(bare.lstrip()), bare.strip()))
     if not lines:
         return {}
-    found, at = _block(lines, 0)
-    if at < len(lines):
-        raise UsageError(f"line {lines[at].number}: stands further left than what it belongs to")
-    return found
+    value, next_line = _block(lines, 0)
+    if next_line < len(lines):
+        raise UsageError(f"line {lines[next_line].number}: stands further left than what it belongs to")
+    return value
 
 
 def _without_comment(line: str) -> str:
     quote = ""
-    for at, sign in enumerate(line):
+    for index, letter in enumerate(line):
         if quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
-        elif sign == "#" and (at == 0 or line[at - 1] == " "):
-            return line[:at].rstrip()
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter == "#" and (index == 0 or line[index - 1] == " "):
+            return line[:index].rstrip()
     return line
 
 
-def _block(lines: list[_Line], at: int) -> tuple[Any, int]:
-    first = lines[at]
-    if first.text == "-" or first.text.startswith("- "):
-        return _items(lines, at, first.indent)
-    return _members(lines, at, first.indent)
+def _block(lines: list[_Line], index: int) -> tuple[Any, int]:
+    line = lines[index]
+    if line.text == "-" or line.text.startswith("- "):
+        return _items(lines, index, line.indent)
+    return _members(lines, index, line.indent)
 
 
-def _items(lines: list[_Line], at: int, indent: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
-    while at < len(lines) and lines[at].indent == indent and (lines[at].text + " ").startswith("- "):
-        line = lines[at]
-        rest = line.text[1:].lstrip()
-        if not rest:
-            value, at = _nested(lines, at + 1, indent)
-        elif _KEY.match(rest):
-            inner = indent + len(line.text) - len(rest)
-            lines[at] = _Line(line.number, inner, rest)
-            value, at = _members(lines, at, inner)
+def _items(lines: list[_Line], index: int, indent: int) -> tuple[list[Any], int]:
+    items: list[Any] = []
+    while index < len(lines) and lines[index].indent == indent and (lines[index].text + " ").startswith("- "):
+        line = lines[index]
+        content = line.text[1:].lstrip()
+        if not content:
+            value, index = _nested(lines, index + 1, indent)
+        elif _KEY.match(content):
+            inner = indent + len(line.text) - len(content)
+            lines[index] = _Line(line.number, inner, content)
+            value, index = _members(lines, index, inner)
         else:
-            value, at = _value(rest, line.number), at + 1
-        found.append(value)
-    return found, at
+            value, index = _value(content, line.number), index + 1
+        items.append(value)
+    return items, index
 
 
-def _members(lines: list[_Line], at: int, indent: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
-    while at < len(lines) and lines[at].indent == indent:
-        line = lines[at]
+def _members(lines: list[_Line], index: int, indent: int) -> tuple[dict[str, Any], int]:
+    members: dict[str, Any] = {}
+    while index < len(lines) and lines[index].indent == indent:
+        line = lines[index]
         match = _KEY.match(line.text)
         if match is None:
             if line.text.startswith("-"):
                 break
             raise UsageError(f"line {line.number}: expected NAME: VALUE, found {line.text[:60]!r}")
-        name, rest = match[1].strip("'\""), (match[2] or "").strip()
-        if rest:
-            found[name], at = _value(rest, line.number), at + 1
+        name, content = match[1].strip("'\""), (match[2] or "").strip()
+        if content:
+            members[name], index = _value(content, line.number), index + 1
         else:
-            found[name], at = _nested(lines, at + 1, indent, lists_may_stand_at=indent)
-    if at < len(lines) and lines[at].indent > indent:
-        raise UsageError(f"line {lines[at].number}: stands further right than its neighbours")
-    return found, at
+            members[name], index = _nested(lines, index + 1, indent, lists_may_stand_at=indent)
+    if index < len(lines) and lines[index].indent > indent:
+        raise UsageError(f"line {lines[index].number}: stands further right than its neighbours")
+    return members, index
 
 
-def _nested(lines: list[_Line], at: int, indent: int, lists_may_stand_at: int = -1) -> tuple[Any, int]:
-    if at >= len(lines):
-        return "", at
-    line = lines[at]
+def _nested(lines: list[_Line], index: int, indent: int, lists_may_stand_at: int = -1) -> tuple[Any, int]:
+    if index >= len(lines):
+        return "", index
+    line = lines[index]
     if line.indent > indent or (line.indent == lists_may_stand_at and (line.text + " ").startswith("- ")):
-        return _block(lines, at)
-    return "", at
+        return _block(lines, index)
+    return "", index
 
 
 def _value(text: str, number: int) -> Any:
@@ -325,7 +327,7 @@ def _value(text: str, number: int) -> Any:
     if text[0] == "[":
         if text[-1] != "]":
             raise UsageError(f"line {number}: expected ] at the end")
-        return [_value(one.strip(), number) for one in text[1:-1].split(",") if one.strip()]
+        return [_value(item.strip(), number) for item in text[1:-1].split(",") if item.strip()]
     if text[0] in "{&*!|>%@`":
         raise UsageError(f"line {number}: expected a plain value or a list, found {text[:60]!r}")
     return "" if text in {"~", "null"} else text

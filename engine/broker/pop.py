@@ -1,8 +1,9 @@
-"""POP_MESSAGE: messages that the broker hands out and remembers, of all queues of a topic and of its retry topic
-(docs/protocol/pop.md#pop-message, #broker, #first-offset). Java: ``PopMessageProcessor``.
+"""POP_MESSAGE: the broker hands out messages of all queues of a topic and of its retry topic, and remembers them
+(docs/protocol/pop.md#pop-message, #broker, #first-offset).
 
-All of it runs in one event loop, so that no queue is ever locked by somebody else: a pop that RocketMQ would answer
-with nothing, because another one reads its queue in that moment, gets its messages here.
+Java: ``PopMessageProcessor``. All of it runs in one event loop, so that no queue is ever locked by another pop. A
+pop that RocketMQ would answer with nothing, because another one reads its queue at that moment, gets its messages
+here.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _PASSED_OVER = {
 
 @dataclass(frozen=True, slots=True)
 class Pop:
-    """What a client asks for. Times are ms; ``queue_id`` −1 is every queue."""
+    """A pop request. Times are ms; ``queue_id`` −1 is every queue."""
 
     request: Command
     connection: Connection
@@ -68,8 +69,10 @@ class Pop:
 
 
 @dataclass(slots=True)
-class Taken:
-    """What one pop has found so far. ``rest`` is how many messages are left, ``moved`` whether any offset went on."""
+class CollectedMessages:
+    """Messages that a pop has collected so far. ``rest`` is how many messages remain, ``moved`` is True if any
+    offset advanced.
+    """
 
     pop_time: int
     revive_queue: int
@@ -83,7 +86,7 @@ class Taken:
 
 
 def pop_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200050: messages, at once or when there are some. Raises :class:`Refused` in RocketMQ's order."""
+    """200050: return messages, at once or when there are some. Raises :class:`Refused` in RocketMQ's order."""
     try:
         pop = _read(broker, request, header, connection)
     except WrongRequest:
@@ -102,8 +105,8 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
         raise Refused(Answer.POLLING_TIMEOUT, f"the broker[{config.broker_ip}] pop message is timeout too much")
     if not config.permission & READ or broker.is_slave:  # a slave stores no checkpoint
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
-    most = asked_for(header)
-    if most > codec.MAX_POP_MESSAGES:
+    max_messages = asked_for(header)
+    if max_messages > codec.MAX_POP_MESSAGES:
         raise Refused(Answer.INVALID_PARAMETER, f"the broker[{config.broker_ip}] pop message's num is greater than 32")
     if broker.timers is None:
         words = f"the broker[{config.broker_ip}] pop message is forbidden because timerWheelEnable is false"
@@ -116,7 +119,7 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
         topic,
         group,
         int(header["queueId"] or 0),
-        most,
+        max_messages,
         int(header["invisibleTime"] or 0),
         born + hold,
         hold > 0,
@@ -128,15 +131,15 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
 
 
 def asked_for(header: Header) -> int:
-    """How many messages a request wants. Raises :class:`WrongRequest` below 0."""
-    most = int(header["maxMsgNums"] or 0)
-    if most < 0:
-        raise WrongRequest(f"maxMsgNums: expected a number from 0 on, found {most}")
-    return most
+    """Return how many messages a request asks for. Raises :class:`WrongRequest` below 0."""
+    max_messages = int(header["maxMsgNums"] or 0)
+    if max_messages < 0:
+        raise WrongRequest(f"maxMsgNums: expected a number from 0 on, found {max_messages}")
+    return max_messages
 
 
 def check_readable(broker: Broker, header: Header, connection: Connection) -> None:
-    """Whether the group may read the topic and queue that a request names. Raises :class:`Refused`."""
+    """Check that the group may read the topic and queue that a request names. Raises :class:`Refused`."""
     name, group_name, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0)
     topic = broker.topics.get(name)
     if topic is None:
@@ -153,7 +156,7 @@ def check_readable(broker: Broker, header: Header, connection: Connection) -> No
 
 
 def wrong_queue(topic: str, queue_id: int, queues: int, connection: Connection) -> str:
-    """What a client is told that names a queue which is none."""
+    """Return the error text for a client that names a queue which does not exist."""
     return (
         f"queueId[{queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:[{queues}] "
         f"consumer:[/{connection.peer}]"
@@ -165,8 +168,8 @@ def _filter(kind: object, expression: object) -> MessageFilter | None:
     if not text:
         return None
     if kind in {None, "", "TAG"}:
-        wanted = TagFilter(text)
-        return None if wanted.passes_all else wanted
+        tag_filter = TagFilter(text)
+        return None if tag_filter.passes_all else tag_filter
     try:
         return SqlFilter(text)
     except BadFilter:
@@ -174,25 +177,25 @@ def _filter(kind: object, expression: object) -> MessageFilter | None:
 
 
 def _again(broker: Broker, pop: Pop) -> Command | None:
-    """Look for messages: the answer, None where it comes later."""
-    taken = _take(broker, pop)
-    if taken.bodies:
-        if taken.rest > 0:
+    """Look for messages. Return the answer, None if it comes later."""
+    collected = _take(broker, pop)
+    if collected.bodies:
+        if collected.rest > 0:
             _wake_next(broker, pop)
-        return _handed_out(broker, pop, taken)
-    code = may_hold(broker.pops, pop.key, pop.until, holds=pop.holds)
+        return _handed_out(broker, pop, collected)
+    code = may_hold(broker.pops, pop.key, pop.until, may_wait=pop.holds)
     if code is None:
-        held = HeldPop(pop.request, pop.connection, pop.key, pop.until, lambda: _again(broker, pop), pop.wanted)
-        broker.pops.hold(held, queues_of(broker, pop.key))
-        if taken.rest > 0 and taken.moved:
+        held_pop = HeldPop(pop.request, pop.connection, pop.key, pop.until, lambda: _again(broker, pop), pop.wanted)
+        broker.pops.hold(held_pop, queues_of(broker, pop.key))
+        if collected.rest > 0 and collected.moved:
             _wake_next(broker, pop)
         return None
-    return answer_to(pop.request, code, fields=_fields(pop, taken), remark=NOTHING)
+    return answer_to(pop.request, code, fields=_fields(pop, collected), remark=NOTHING)
 
 
-def may_hold(table: PopHolds, key: Key, until: int, *, holds: bool) -> int | None:
-    """None where a request that found nothing waits; otherwise the code that it is answered with."""
-    if not holds or table.ended:
+def may_hold(table: PopHolds, key: Key, until: int, *, may_wait: bool) -> int | None:
+    """Return None if a request that found nothing waits, otherwise the code of its answer."""
+    if not may_wait or table.ended:
         return Answer.POLLING_TIMEOUT
     if table.is_late(until):
         return Answer.POLLING_TIMEOUT
@@ -200,161 +203,169 @@ def may_hold(table: PopHolds, key: Key, until: int, *, holds: bool) -> int | Non
 
 
 def queues_of(broker: Broker, key: Key) -> dict[Queue, int]:
-    """The queues whose messages wake who waits at ``key``, with their ends. Messages that come again in a retry topic
-    of the first form wake nobody, as with RocketMQ: the next pop finds them.
+    """Return the queues whose new messages wake requests that wait at ``key``, with their ends. Messages in a retry
+    topic of the first form wake nobody, as with RocketMQ: the next pop finds them.
     """
     topic = broker.topics.get(key.topic)
     count = topic.read_queue_nums if topic else 0
-    queues = [(key.topic, one) for one in (range(count) if key.queue_id < 0 else [key.queue_id])]
+    queues = [(key.topic, queue_id) for queue_id in (range(count) if key.queue_id < 0 else [key.queue_id])]
     if key.queue_id < 0 or key.queue_id == 0:
         queues.append((codec.retry_topic(key.topic, key.group, v2=True), 0))
     return {queue: broker.store.max_offset_in_queue(*queue) for queue in queues}
 
 
 def _wake_next(broker: Broker, pop: Pop) -> None:
-    """More is there: who else waits for it may have it, in the next turn of the loop."""
+    """More messages are there: retry the next waiting pop, in the next turn of the loop."""
     asyncio.get_running_loop().call_soon(broker.pops.wake_first, pop.key)
 
 
-def _fields(pop: Pop, taken: Taken) -> dict[str, str]:
+def _fields(pop: Pop, collected: CollectedMessages) -> dict[str, str]:
     fields = {
-        "popTime": str(taken.pop_time),
+        "popTime": str(collected.pop_time),
         "invisibleTime": str(pop.invisible_time),
-        "reviveQid": str(taken.revive_queue),
-        "restNum": str(taken.rest),
-        "startOffsetInfo": codec.entries(taken.starts),
-        "msgOffsetInfo": codec.entries(taken.offsets),
+        "reviveQid": str(collected.revive_queue),
+        "restNum": str(collected.rest),
+        "startOffsetInfo": codec.entries(collected.starts),
+        "msgOffsetInfo": codec.entries(collected.offsets),
     }
     if pop.order:
-        fields["orderCountInfo"] = ";".join(taken.counts)
+        fields["orderCountInfo"] = ";".join(collected.counts)
     return fields
 
 
-def _handed_out(broker: Broker, pop: Pop, taken: Taken) -> Command | None:
-    """The answer with messages, once all checkpoints are stored."""
-    answer = answer_to(pop.request, fields=_fields(pop, taken), body=b"".join(taken.bodies), remark=FOUND)
-    left = len(taken.check_points)
+def _handed_out(broker: Broker, pop: Pop, collected: CollectedMessages) -> Command | None:
+    """Return the answer with messages, once all checkpoints are stored."""
+    answer = answer_to(pop.request, fields=_fields(pop, collected), body=b"".join(collected.bodies), remark=FOUND)
+    remaining = len(collected.check_points)
 
     def done() -> Command | None:
-        nonlocal left
-        left -= 1
-        return answer if left == 0 else None
+        nonlocal remaining
+        remaining -= 1
+        return answer if remaining == 0 else None
 
-    for what, following in taken.check_points:
-        put_check_point(broker, what, taken.revive_queue, following, done, pop.request, pop.connection)
-    return None if taken.check_points else answer
+    for check_point, following in collected.check_points:
+        put_check_point(broker, check_point, collected.revive_queue, following, done, pop.request, pop.connection)
+    return None if collected.check_points else answer
 
 
 # -- reading
 
 
-def _take(broker: Broker, pop: Pop) -> Taken:
-    """What one look at the queues and the retry topic gives."""
+def _take(broker: Broker, pop: Pop) -> CollectedMessages:
+    """Look once at the queues and the retry topic, and collect messages."""
     config, chance = broker.config, random.randrange(100)
     broker.popped.asked.add((pop.group, pop.topic))
     revive_queue = codec.ORDERLY
     if not pop.order:
         revive_queue = broker.popped.count % config.revive_queues
         broker.popped.count += 1
-    taken = Taken(broker.now(), revive_queue)
-    again = chance < config.pop_from_retry
+    collected = CollectedMessages(broker.now(), revive_queue)
+    reads_retry_first = chance < config.pop_from_retry
     v2 = config.retry_topic_v2 and not (config.pop_from_retry_v1 and chance % 2 == 0)
     retry = codec.retry_topic(pop.topic, pop.group, v2=v2)
-    if again and not pop.order:
-        _from_topic(broker, pop, retry, taken, chance)
+    if reads_retry_first and not pop.order:
+        _from_topic(broker, pop, retry, collected, chance)
     if pop.queue_id < 0:
-        _from_topic(broker, pop, pop.topic, taken, chance)
+        _from_topic(broker, pop, pop.topic, collected, chance)
     else:
-        _from_queue(broker, pop, pop.topic, pop.queue_id, taken)
-    if not again and not pop.order and len(taken.bodies) < pop.most:
-        _from_topic(broker, pop, retry, taken, chance)
-    return taken
+        _from_queue(broker, pop, pop.topic, pop.queue_id, collected)
+    if not reads_retry_first and not pop.order and len(collected.bodies) < pop.most:
+        _from_topic(broker, pop, retry, collected, chance)
+    return collected
 
 
-def _from_topic(broker: Broker, pop: Pop, name: str, taken: Taken, first: int) -> None:
+def _from_topic(broker: Broker, pop: Pop, name: str, collected: CollectedMessages, first_queue: int) -> None:
     topic = broker.topics.get(name)
     count = topic.read_queue_nums if topic else 0
     for step in range(count):
-        _from_queue(broker, pop, name, (first + step) % count, taken)
+        _from_queue(broker, pop, name, (first_queue + step) % count, collected)
 
 
-def _from_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, taken: Taken) -> None:
+def _from_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collected: CollectedMessages) -> None:
     store, tables, group = broker.store, broker.store.tables, pop.group
     offset = _next_offset(broker, pop, topic, queue_id)
     if pop.order and broker.orders.is_blocked(topic, group, queue_id, pop.attempt_id):
         return
-    missing = pop.most - len(taken.bodies)
+    missing = pop.most - len(collected.bodies)
     if missing <= 0:
-        taken.rest += store.max_offset_in_queue(topic, queue_id) - offset
+        collected.rest += store.max_offset_in_queue(topic, queue_id) - offset
         return
-    found = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
-    if found is not None and found.status in _WRONG_OFFSET:
-        offset = found.next_begin_offset
+    result = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
+    if result is not None and result.status in _WRONG_OFFSET:
+        offset = result.next_begin_offset
         tables.commit_consumer_offset(group, topic, queue_id, offset)
-        taken.moved = True
-        found = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
-    if found is None:
-        taken.rest += store.max_offset_in_queue(topic, queue_id) - offset
+        collected.moved = True
+        result = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
+    if result is None:
+        collected.rest += store.max_offset_in_queue(topic, queue_id) - offset
         return
-    with found:
-        if found.messages:
-            _hand_out(broker, pop, topic, queue_id, offset, found, taken)
-        elif found.status in _PASSED_OVER and found.next_begin_offset > -1:
-            taken.moved |= found.next_begin_offset > offset
+    with result:
+        if result.messages:
+            _hand_out(broker, pop, topic, queue_id, offset, result, collected)
+        elif result.status in _PASSED_OVER and result.next_begin_offset > -1:
+            collected.moved |= result.next_begin_offset > offset
             if pop.order:
-                tables.commit_consumer_offset(group, topic, queue_id, found.next_begin_offset)
-            elif found.next_begin_offset > offset:
-                reached(broker, group, topic, queue_id, found.next_begin_offset, stored=True)
-        taken.rest += max(found.max_offset - found.next_begin_offset, 0)
+                tables.commit_consumer_offset(group, topic, queue_id, result.next_begin_offset)
+            elif result.next_begin_offset > offset:
+                reached(broker, group, topic, queue_id, result.next_begin_offset, stored=True)
+        collected.rest += max(result.max_offset - result.next_begin_offset, 0)
 
 
 def _hand_out(
-    broker: Broker, pop: Pop, topic: str, queue_id: int, offset: int, found: GetMessageResult, taken: Taken
+    broker: Broker,
+    pop: Pop,
+    topic: str,
+    queue_id: int,
+    offset: int,
+    result: GetMessageResult,
+    collected: CollectedMessages,
 ) -> None:
-    """The messages of one queue, and what is remembered of them."""
-    mark, taken.moved = codec.mark_of(topic), True
+    """Collect the messages of one queue, with their checkpoint or order information."""
+    mark, collected.moved = codec.mark_of(topic), True
     if pop.order:
         counts = broker.orders.popped(
-            topic, pop.group, queue_id, found.queue_offsets, pop.attempt_id, taken.pop_time, pop.invisible_time
+            topic, pop.group, queue_id, result.queue_offsets, pop.attempt_id, collected.pop_time, pop.invisible_time
         )
-        taken.counts.append(counts)
+        collected.counts.append(counts)
         broker.store.tables.commit_consumer_offset(pop.group, topic, queue_id, offset)
     else:
-        differences = tuple(one - offset for one in found.queue_offsets)
-        what = codec.CheckPoint(
+        differences = tuple(queue_offset - offset for queue_offset in result.queue_offsets)
+        check_point = codec.CheckPoint(
             topic,
             pop.group,
             queue_id,
             offset,
-            taken.pop_time,
+            collected.pop_time,
             pop.invisible_time,
             broker.config.broker_name,
             differences,
         )
-        taken.check_points.append((what, found.next_begin_offset))
-    broker.popped.in_flight[pop.group, topic, queue_id] += len(found.messages)
-    broker.stats.got[pop.group, pop.topic, topic != pop.topic].add(len(found.messages), sum(map(len, found.messages)))
-    taken.starts.append((mark, queue_id, offset))
-    taken.offsets.append((mark, queue_id, ",".join(map(str, found.queue_offsets))))
+        collected.check_points.append((check_point, result.next_begin_offset))
+    broker.popped.in_flight[pop.group, topic, queue_id] += len(result.messages)
+    broker.stats.got[pop.group, pop.topic, topic != pop.topic].add(len(result.messages), sum(map(len, result.messages)))
+    collected.starts.append((mark, queue_id, offset))
+    collected.offsets.append((mark, queue_id, ",".join(map(str, result.queue_offsets))))
     if not topic.startswith(RETRY) or broker.config.return_retry_topic:
-        taken.bodies += map(bytes, found.messages)
+        collected.bodies += map(bytes, result.messages)
         return
     handle = codec.Handle(
-        offset, taken.pop_time, pop.invisible_time, taken.revive_queue, mark, broker.config.broker_name
+        offset, collected.pop_time, pop.invisible_time, collected.revive_queue, mark, broker.config.broker_name
     )
-    for message, at in zip(found.messages, found.queue_offsets, strict=True):
-        taken.bodies.append(renamed(bytes(message), pop.topic, handle.of_message(queue_id, at)))
+    for message, message_offset in zip(result.messages, result.queue_offsets, strict=True):
+        collected.bodies.append(
+            rename_retry_unit(bytes(message), pop.topic, handle.of_message(queue_id, message_offset))
+        )
 
 
-def renamed(message: bytes, topic: str, handle: str) -> bytes:
-    """A unit of a retry topic as clients get it: the normal topic's name, and the handle in its properties; as it is
-    where that cannot be said in a unit.
+def rename_retry_unit(message: bytes, topic: str, handle: str) -> bytes:
+    """Return a unit of a retry topic as clients get it: the normal topic's name, and the handle in its properties.
+    Return it unchanged where that does not fit into a unit.
     """
     try:
         unit = decode(message, 0, 0, crc=False)
-        found = unit.properties
-        found.setdefault("POP_CK", handle)
-        name, raw = TopicField(topic, auto_version=False), encode_properties(found)
+        unit_properties = unit.properties
+        unit_properties.setdefault("POP_CK", handle)
+        name, raw = TopicField(topic, auto_version=False), encode_properties(unit_properties)
         head = HEAD_FORMATS[unit.sys_flag & HOST_BITS]
         born, stored = host_raw(unit.born_host), host_raw(unit.store_host)
     except (CorruptUnit, ValueError):
@@ -390,7 +401,9 @@ def renamed(message: bytes, topic: str, handle: str) -> bytes:
 
 
 def _next_offset(broker: Broker, pop: Pop, topic: str, queue_id: int) -> int:
-    """Where this pop reads a queue on: behind the last one, where an administrator says, or where groups begin."""
+    """Return where this pop continues in a queue: behind the last pop, where an administrator reset it, or where
+    groups begin.
+    """
     group, tables = pop.group, broker.store.tables
     offset = tables.consumer_offset(group, topic, queue_id)
     if offset < 0:
@@ -406,65 +419,65 @@ def _next_offset(broker: Broker, pop: Pop, topic: str, queue_id: int) -> int:
 
 
 def _first_offset(broker: Broker, topic: str, queue_id: int, init_mode: int) -> int:
-    """Where a group without an offset begins: with the queue's first message, or with its last; a young queue, whose
-    first message is in memory still, is read whole.
+    """Return where a group without an offset begins: with the queue's first message, or with its last. A young
+    queue, whose first message is still in memory, is read from its first message.
     """
     store = broker.store
-    least = max(store.min_offset_in_queue(topic, queue_id), 0)
+    min_offset = max(store.min_offset_in_queue(topic, queue_id), 0)
     if init_mode == FROM_MIN or topic.startswith(RETRY):
-        return least
-    if broker.config.pop_young_queues_whole and least == 0 and _is_in_memory(broker, topic, queue_id):
+        return min_offset
+    if broker.config.pop_young_queues_whole and min_offset == 0 and _is_in_memory(broker, topic, queue_id):
         return 0
     return max(store.max_offset_in_queue(topic, queue_id) - 1, 0)
 
 
 def _is_in_memory(broker: Broker, topic: str, queue_id: int) -> bool:
-    found = broker.store.get_message("", topic, queue_id, 0, 1)
-    if found is None:
+    result = broker.store.get_message("", topic, queue_id, 0, 1)
+    if result is None:
         return False
-    with found:
+    with result:
         end, memory = broker.store.parts.log.max_offset, Limits.of(broker.store.config).memory
-        return bool(found.offsets) and end - found.offsets[0] <= memory
+        return bool(result.offsets) and end - result.offsets[0] <= memory
 
 
 # -- waking
 
 
 def wake_pops(broker: Broker) -> None:
-    """Messages may have come: who waits for them is asked again, one for each queue that has grown (2.8)."""
-    store, often = broker.store, broker.config.pop_notify_interval
-    for pop, queue, before, end in broker.pops.grown(lambda queue: store.max_offset_in_queue(*queue)):
-        forced = often > 0 and (end - 1) // often * often >= before
-        if forced or pop.wanted is None or _has_match(broker, pop, queue, before, end):
+    """Messages may have arrived: retry waiting pops, one for each queue that has grown (2.8)."""
+    store, interval = broker.store, broker.config.pop_notify_interval
+    for pop, queue, old_end, end in broker.pops.grown(lambda queue: store.max_offset_in_queue(*queue)):
+        forced = interval > 0 and (end - 1) // interval * interval >= old_end
+        if forced or pop.wanted is None or _has_match(broker, pop, queue, old_end, end):
             broker.pops.wake_first(pop.key)
-    for held, *_ in broker.notices.grown(lambda queue: store.max_offset_in_queue(*queue)):
-        broker.notices.wake_first(held.key)
+    for held_notice, *_ in broker.notices.grown(lambda queue: store.max_offset_in_queue(*queue)):
+        broker.notices.wake_first(held_notice.key)
 
 
-def _has_match(broker: Broker, pop: HeldPop, queue: Queue, before: int, end: int) -> bool:
-    while before < end:
-        found = broker.store.get_message(pop.key.group, *queue, before, 1, pop.wanted)
-        if found is None:
+def _has_match(broker: Broker, pop: HeldPop, queue: Queue, offset: int, end: int) -> bool:
+    while offset < end:
+        result = broker.store.get_message(pop.key.group, *queue, offset, 1, pop.wanted)
+        if result is None:
             return False
-        with found:
-            if found.messages:
+        with result:
+            if result.messages:
                 return True
-        if found.next_begin_offset <= before:
+        if result.next_begin_offset <= offset:
             return False
-        before = found.next_begin_offset
+        offset = result.next_begin_offset
     return False
 
 
 def wake_orderly(broker: Broker, topic: str, group: str, queue_id: int) -> None:
-    """A queue of an orderly group is free again: who waits for it is asked again, where it holds something (2.7)."""
+    """A queue of an orderly group is free again: retry a pop that waits for it, if the queue has messages (2.7)."""
     read = max(
         broker.store.tables.consumer_offset(group, topic, queue_id), broker.popped.latest(group, topic, queue_id)
     )
     if broker.store.max_offset_in_queue(topic, queue_id) > read:
         if not broker.pops.wake_first(Key(topic, group, -1)):
             broker.pops.wake_first(Key(topic, group, queue_id))
-        for at in (-1, queue_id):
-            broker.notices.wake_first(Key(topic, group, at))
+        for waiting_queue_id in (-1, queue_id):
+            broker.notices.wake_first(Key(topic, group, waiting_queue_id))
 
 
 ANSWERS: dict[int, Processor] = {200050: pop_message}

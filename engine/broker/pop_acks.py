@@ -1,6 +1,5 @@
-"""ACK_MESSAGE, BATCH_ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME: what becomes of popped messages
-(docs/protocol/pop.md#ack, #change, #checkpoints, #orderly). Java: ``AckMessageProcessor``,
-``ChangeInvisibleTimeProcessor``.
+"""ACK_MESSAGE, BATCH_ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME: the end of popped messages
+(docs/protocol/pop.md#ack, #change, #checkpoints, #orderly).
 """
 
 from __future__ import annotations
@@ -23,25 +22,27 @@ from engine.store.put.message import PutMessageResult
 _ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
 _ILLEGAL = "java.lang.IllegalArgumentException: "
 _MOST_SPAN = 1 << 16
-"""Offsets from its start on that one entry of a batch may tell of."""
+"""Maximum span of offsets in one entry of a batch."""
 
 
 def acknowledge(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200051: one message is done with. Too late, twice, never popped: all of that is fine."""
+    """200051: acknowledge one message. An acknowledgement that is too late, comes twice, or of a message that was
+    never popped is accepted.
+    """
     topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
     offset = int(header["offset"])
     _check_queue(broker, topic, queue_id, connection)
-    least, end = _bounds(broker, topic, queue_id)
-    if not least <= offset <= end:
-        words = f"offset is illegal, key:{topic}@{queue_id}, commit:{offset}, store:{least}~{end}"
+    min_offset, end = _bounds(broker, topic, queue_id)
+    if not min_offset <= offset <= end:
+        words = f"offset is illegal, key:{topic}@{queue_id}, commit:{offset}, store:{min_offset}~{end}"
         raise Refused(Answer.NO_MESSAGE, words)
     handle = _handle(header)
     if handle.is_orderly:
         _acknowledge_orderly(broker, topic, group, queue_id, offset, handle.pop_time, connection)
         return answer_to(request)
-    what = codec.Ack(topic, group, queue_id, handle.start_offset, handle.pop_time, handle.broker_name, offset)
-    _put_ack(broker, request, connection, what, handle.due, handle.revive_queue, answer_to(request))
-    _done(broker, what)
+    ack = codec.Ack(topic, group, queue_id, handle.start_offset, handle.pop_time, handle.broker_name, offset)
+    _put_ack(broker, request, connection, ack, handle.due, handle.revive_queue, answer_to(request))
+    _done(broker, ack)
     return None
 
 
@@ -49,24 +50,24 @@ def _put_ack(
     broker: Broker,
     request: Command,
     connection: Connection,
-    what: codec.Ack,
+    ack: codec.Ack,
     due: int,
     revive_queue: int,
     answer: Command | None,
 ) -> None:
-    """Store an acknowledgement; the asker is told ``answer`` whatever becomes of it, as in RocketMQ."""
+    """Store an acknowledgement; the client gets ``answer`` whatever the result is, as in RocketMQ."""
 
     def put(result: PutMessageResult) -> Command | None:
-        count(broker, what, result)
+        count(broker, ack, result)
         return answer
 
-    put_for(broker, request, connection, ack_message(broker, what, due, revive_queue), put)
+    put_for(broker, request, connection, ack_message(broker, ack, due, revive_queue), put)
 
 
-def _done(broker: Broker, what: codec.Ack) -> None:
-    """Acknowledged messages are on their way no more; those popped before this start were not counted."""
-    if what.pop_time >= broker.started:
-        broker.popped.done(what.group, what.topic, what.queue_id, len(what.all_offsets))
+def _done(broker: Broker, ack: codec.Ack) -> None:
+    """Count acknowledged messages as no longer in flight; those popped before this start were not counted."""
+    if ack.pop_time >= broker.started:
+        broker.popped.done(ack.group, ack.topic, ack.queue_id, len(ack.all_offsets))
 
 
 def _check_queue(broker: Broker, name: str, queue_id: int, connection: Connection) -> None:
@@ -78,8 +79,8 @@ def _check_queue(broker: Broker, name: str, queue_id: int, connection: Connectio
 
 
 def _bounds(broker: Broker, topic: str, queue_id: int) -> tuple[int, int]:
-    least = max(broker.store.min_offset_in_queue(topic, queue_id), 0)
-    return least, broker.store.max_offset_in_queue(topic, queue_id)
+    min_offset = max(broker.store.min_offset_in_queue(topic, queue_id), 0)
+    return min_offset, broker.store.max_offset_in_queue(topic, queue_id)
 
 
 def _handle(header: Header) -> codec.Handle:
@@ -92,7 +93,7 @@ def _handle(header: Header) -> codec.Handle:
 def _acknowledge_orderly(
     broker: Broker, topic: str, group: str, queue_id: int, offset: int, pop_time: int, connection: Connection
 ) -> None:
-    """The group's offset goes on to its first open message; where none is open the next pop may come."""
+    """Move the group's offset to its first open message; where none is open, the next pop may come."""
     tables = broker.store.tables
     committed = tables.consumer_offset(group, topic, queue_id)
     if offset < committed:
@@ -115,9 +116,9 @@ def _acknowledge_orderly(
 
 
 def acknowledge_batch(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
-    """200151: messages of several pops are done with; what is out of range is passed over."""
-    told = read_object_or_none(request.body)
-    rows = told.get("acks")
+    """200151: acknowledge messages of several pops; offsets out of range are skipped."""
+    body = read_object_or_none(request.body)
+    rows = body.get("acks")
     if rows is None or rows == []:
         return answer_to(request, Answer.NO_MESSAGE)
     if not isinstance(rows, list | tuple):
@@ -126,22 +127,24 @@ def acknowledge_batch(broker: Broker, request: Command, _header: Header, connect
     for row in rows:
         if not isinstance(row, Mapping):
             raise WrongRequest("acks is no list of objects")
-        found = _acks_of(broker, row, str(told.get("brokerName") or broker.config.broker_name), connection)
-        if found is not None:
-            waiting.append(found)
+        pending_ack = _acks_of(broker, row, str(body.get("brokerName") or broker.config.broker_name), connection)
+        if pending_ack is not None:
+            waiting.append(pending_ack)
     if not waiting:
         return answer_to(request)
-    for at, (what, due, revive_queue) in enumerate(waiting, 1):
-        answer = answer_to(request) if at == len(waiting) else None
-        _put_ack(broker, request, connection, what, due, revive_queue, answer)
-        _done(broker, what)
+    for number, (ack, due, revive_queue) in enumerate(waiting, 1):
+        answer = answer_to(request) if number == len(waiting) else None
+        _put_ack(broker, request, connection, ack, due, revive_queue, answer)
+        _done(broker, ack)
     return None
 
 
 def _acks_of(
     broker: Broker, row: Mapping[Any, Any], broker_name: str, connection: Connection
 ) -> tuple[codec.Ack, int, int] | None:
-    """One entry: what is to be stored, when it is due (ms) and in which revive queue; None where nothing is."""
+    """Parse one entry: the acknowledgement to store, when it is due (ms), and its revive queue; None if nothing is
+    to be stored.
+    """
     group, queue_id = _text(row, "c", "consumerGroup"), _whole(row, "q", "queueId")
     start = _whole(row, "so", "startOffset")
     try:
@@ -152,16 +155,18 @@ def _acks_of(
     if bits.bit_length() > _MOST_SPAN:
         raise WrongRequest(f"a bit set of {bits.bit_length():,} bits, more than {_MOST_SPAN:,}")
     popped, revive_queue = _whole(row, "pt", "popTime"), _whole(row, "rq", "reviveQueueId")
-    least, end = _bounds(broker, topic, queue_id)
-    offsets = tuple(start + at for at in range(bits.bit_length()) if bits >> at & 1 and least <= start + at <= end)
+    min_offset, end = _bounds(broker, topic, queue_id)
+    offsets = tuple(
+        start + bit for bit in range(bits.bit_length()) if bits >> bit & 1 and min_offset <= start + bit <= end
+    )
     if revive_queue == codec.ORDERLY:
         for offset in offsets:
             _acknowledge_orderly(broker, topic, group, queue_id, offset, popped, connection)
         return None
     if not offsets:
         return None
-    what = codec.Ack(topic, group, queue_id, start, popped, broker_name, offsets=offsets)
-    return what, popped + _whole(row, "it", "invisibleTime"), revive_queue
+    ack = codec.Ack(topic, group, queue_id, start, popped, broker_name, offsets=offsets)
+    return ack, popped + _whole(row, "it", "invisibleTime"), revive_queue
 
 
 def _text(row: Mapping[Any, Any], *names: str) -> str:
@@ -173,13 +178,13 @@ def _whole(row: Mapping[Any, Any], *names: str) -> int:
 
 
 def change_invisible_time(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200053: a popped message stays invisible for so long from now; the client's handle is a new one then."""
+    """200053: a popped message stays invisible for a given time from now; the client gets a new handle."""
     topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
     offset, invisible = int(header["offset"]), int(header["invisibleTime"])
     try:
         _check_queue(broker, topic, queue_id, connection)
-        least, end = _bounds(broker, topic, queue_id)
-        if not least <= offset < end:
+        min_offset, end = _bounds(broker, topic, queue_id)
+        if not min_offset <= offset < end:
             return answer_to(request, Answer.NO_MESSAGE, fields=_ZEROS, remark=NOT_SET)
         handle = _handle(header)
     except Refused as error:
@@ -188,20 +193,20 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
     now = broker.now()
     if handle.is_orderly:
         return _change_orderly(broker, request, (topic, group, queue_id, offset), handle, now + invisible)
-    anew = codec.CheckPoint(topic, group, queue_id, offset, now, invisible, handle.broker_name, (0,))
+    new_check_point = codec.CheckPoint(topic, group, queue_id, offset, now, invisible, handle.broker_name, (0,))
     done = codec.Ack(topic, group, queue_id, handle.start_offset, handle.pop_time, handle.broker_name, offset)
     fields = {"popTime": str(now), "invisibleTime": str(invisible), "reviveQid": str(handle.revive_queue)}
 
     def put(result: PutMessageResult) -> Command | None:
-        """The new checkpoint is stored, and only then the old one's message is done with."""
-        count(broker, anew, result)
+        """The new checkpoint is stored: now acknowledge the message of the old one."""
+        count(broker, new_check_point, result)
         if not is_kept(result):
             return answer_to(request, Answer.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
         answer = answer_to(request, fields=fields, remark=NOT_SET)
         _put_ack(broker, request, connection, done, handle.due, handle.revive_queue, answer)
         return None
 
-    put_for(broker, request, connection, check_point_message(broker, anew, handle.revive_queue), put)
+    put_for(broker, request, connection, check_point_message(broker, new_check_point, handle.revive_queue), put)
     return None
 
 

@@ -17,13 +17,13 @@ from engine.remoting.frame import Command, answer_to
 from engine.store.message_filter import MessageFilter
 
 EARLY_MS = 50
-"""A hold ends that long before the time that its client asked for."""
+"""A hold ends this many ms before the time that its client asked for."""
 CONGESTED_S = 1.0
 """Seconds from one look to the next at a hold whose client does not read its answers."""
 
 
 class Key(NamedTuple):
-    """Whom a message wakes; queue −1 is every queue, and a key of its own."""
+    """The requests that a message wakes; queue −1 stands for every queue, and is a key of its own."""
 
     topic: str
     group: str
@@ -32,7 +32,9 @@ class Key(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class HeldPop:
-    """A request that found nothing. ``again`` answers it, None where it waits on; at the latest at ``until`` (ms)."""
+    """A request that found nothing. ``again`` returns its answer, None where it waits on; called at the latest at
+    ``until`` (ms).
+    """
 
     request: Command
     connection: Connection
@@ -45,14 +47,18 @@ class HeldPop:
 
 @dataclass(slots=True)
 class _Holders:
-    """Who waits at one key, whose time ends first in front; ``seen`` tells how far each queue has been looked at."""
+    """Requests that wait at one key, earliest deadline first; ``seen`` is the end up to which each queue has been
+    looked at.
+    """
 
     waiting: list[HeldPop] = field(default_factory=list)
     seen: dict[Queue, int] = field(default_factory=dict)
 
 
 class PopHolds:
-    """The table. ``limits`` gives how many may wait in all, and at one key (one more than that, as RocketMQ counts)."""
+    """The table of waiting requests. ``limits`` returns how many may wait in all, and at one key (one more than
+    that, as RocketMQ counts).
+    """
 
     def __init__(self, now: Callable[[], int], limits: Callable[[], tuple[int, int]]) -> None:
         self._now = now
@@ -61,45 +67,49 @@ class PopHolds:
         self._by_connection: dict[Connection, set[HeldPop]] = {}
         self._count = 0
         self.ended = False
-        """The broker ends: nobody waits any more."""
+        """True when the broker ends: no request waits any more."""
 
     def __len__(self) -> int:
         return self._count
 
     @property
     def keys(self) -> list[Key]:
-        """Where somebody waits."""
+        """Return the keys at which requests wait."""
         return list(self._held)
 
     def count(self, key: Key) -> int:
-        """How many wait there."""
-        held = self._held.get(key)
-        return 0 if held is None else len(held.waiting)
+        """Return how many requests wait at a key."""
+        holders = self._held.get(key)
+        return 0 if holders is None else len(holders.waiting)
 
     def is_full(self, key: Key) -> bool:
-        """Whether one more is too many."""
-        most, most_at = self._limits()
-        return self._count >= most or self.count(key) > most_at
+        """Return True if one more request is too many."""
+        max_total, max_per_key = self._limits()
+        return self._count >= max_total or self.count(key) > max_per_key
 
     def is_late(self, until: int) -> bool:
-        """Whether the time of a hold is over."""
+        """Return True if the time of a hold is over."""
         return self._now() > until - EARLY_MS
 
     def hold(self, pop: HeldPop, ends: dict[Queue, int]) -> None:
-        """One more. ``ends`` are the queues whose messages wake it, with the offsets that it has looked at."""
-        held = self._held.setdefault(pop.key, _Holders())
-        if not held.waiting:
-            held.seen = ends
-        at = next((at for at, one in enumerate(held.waiting) if one.until > pop.until), len(held.waiting))
-        held.waiting.insert(at, pop)
+        """Add a waiting request. ``ends`` are the queues whose messages wake it, with the offsets up to which it has
+        looked.
+        """
+        holders = self._held.setdefault(pop.key, _Holders())
+        if not holders.waiting:
+            holders.seen = ends
+        index = next(
+            (index for index, holder in enumerate(holders.waiting) if holder.until > pop.until), len(holders.waiting)
+        )
+        holders.waiting.insert(index, pop)
         self._count += 1
         self._by_connection.setdefault(pop.connection, set()).add(pop)
-        late = (pop.until - EARLY_MS + 1 - self._now()) / 1000
-        pop.timer = asyncio.get_running_loop().call_later(max(late, 0.0), self.wake, pop)
+        delay_s = (pop.until - EARLY_MS + 1 - self._now()) / 1000
+        pop.timer = asyncio.get_running_loop().call_later(max(delay_s, 0.0), self.wake, pop)
 
     def wake(self, pop: HeldPop) -> None:
-        """Ask it again; where it finds nothing and has time left it holds itself anew. Whoever does not read is handed
-        nothing, and stays.
+        """Retry a request; if it finds nothing and has time left, it waits again. A client that does not read its
+        answers gets none, and its request stays.
         """
         if pop.connection.is_congested and not self.ended:
             if pop.timer is not None:
@@ -116,60 +126,60 @@ class PopHolds:
             pop.connection.send(answer)
 
     def wake_first(self, key: Key) -> bool:
-        """Ask who has waited longest; whether anybody waited."""
-        held = self._held.get(key)
-        first = None if held is None else self._first(held)
-        if first is None:
+        """Retry the request that has waited longest. Return False if none waits."""
+        holders = self._held.get(key)
+        longest_waiting = None if holders is None else self._first(holders)
+        if longest_waiting is None:
             return False
-        self.wake(first)
+        self.wake(longest_waiting)
         return True
 
-    def _first(self, held: _Holders) -> HeldPop | None:
-        """Who has waited longest of those that read their answers."""
-        return next((pop for pop in held.waiting if self.ended or not pop.connection.is_congested), None)
+    def _first(self, holders: _Holders) -> HeldPop | None:
+        """Return the longest waiting request whose client reads its answers."""
+        return next((pop for pop in holders.waiting if self.ended or not pop.connection.is_congested), None)
 
     def release(self, pop: HeldPop) -> bool:
-        """It waits no more; whether it did."""
-        held = self._held.get(pop.key)
-        if held is None or pop not in held.waiting:
+        """Remove a waiting request. Return False if it did not wait."""
+        holders = self._held.get(pop.key)
+        if holders is None or pop not in holders.waiting:
             return False
-        held.waiting.remove(pop)
+        holders.waiting.remove(pop)
         self._count -= 1
-        if not held.waiting:
+        if not holders.waiting:
             del self._held[pop.key]
         if pop.timer is not None:
             pop.timer.cancel()
-        of = self._by_connection.get(pop.connection)
-        if of is not None:
-            of.discard(pop)
-            if not of:
+        of_connection = self._by_connection.get(pop.connection)
+        if of_connection is not None:
+            of_connection.discard(pop)
+            if not of_connection:
                 del self._by_connection[pop.connection]
         return True
 
     def grown(self, end_of: Callable[[Queue], int]) -> Iterator[tuple[HeldPop, Queue, int, int]]:
-        """Of each key whose queues have grown: its first holder, the queue, and the offsets between which messages are
-        new. They are taken as looked at.
+        """Yield for each key whose queues have grown its longest waiting request, the queue, and the old and new
+        end. The new messages count as looked at.
         """
         for key in self.keys:
             for queue in list(self._held[key].seen) if key in self._held else ():
-                held = self._held.get(key)
-                if held is None or queue not in held.seen:
+                holders = self._held.get(key)
+                if holders is None or queue not in holders.seen:
                     break
-                before, end = held.seen[queue], end_of(queue)
-                if end > before:
-                    first = self._first(held)
-                    if first is None:
+                old_end, end = holders.seen[queue], end_of(queue)
+                if end > old_end:
+                    longest_waiting = self._first(holders)
+                    if longest_waiting is None:
                         break
-                    held.seen[queue] = end
-                    yield first, queue, before, end
+                    holders.seen[queue] = end
+                    yield longest_waiting, queue, old_end, end
 
     def forget(self, connection: Connection) -> None:
-        """A connection has ended: nothing waits for it."""
+        """Remove the requests of a closed connection."""
         for pop in list(self._by_connection.get(connection, ())):
             self.release(pop)
 
     def end(self) -> None:
-        """The broker ends: everybody is asked a last time, and nobody waits."""
+        """The broker ends: retry every request a last time; none waits."""
         self.ended = True
         for key in self.keys:
             while self.wake_first(key):

@@ -1,4 +1,4 @@
-"""PEEK_MESSAGE, NOTIFICATION, POLLING_INFO: what a pop would find, without popping it
+"""PEEK_MESSAGE, NOTIFICATION, POLLING_INFO: messages that a pop would get, without popping them
 (docs/protocol/pop.md#notification).
 
 Java: ``PeekMessageProcessor``, ``NotificationProcessor``, ``PollingInfoProcessor``.
@@ -25,7 +25,7 @@ _NOTHING_TOLD = {"hasMsg": "false", "pollingFull": "false"}
 
 
 def _check(broker: Broker, header: Header, connection: Connection, fields: dict[str, str]) -> None:
-    """Raises :class:`Refused` with header fields that say nothing."""
+    """Check that the group may read. Raises :class:`Refused` with header fields that say nothing."""
     try:
         if not broker.config.permission & READ:
             words = f"the broker[{broker.config.broker_ip}] peeking message is forbidden"
@@ -41,15 +41,15 @@ def _key(header: Header) -> Key:
 
 
 def _queues(broker: Broker, key: Key) -> list[tuple[str, int]]:
-    """The queues that a pop at ``key`` reads, the retry topic's now first, now last."""
+    """Return the queues that a pop at ``key`` reads, with those of the retry topic first or last, at random."""
     topic = broker.topics.get(key.topic)
     retry = codec.retry_topic(key.topic, key.group, v2=broker.config.retry_topic_v2)
     count = topic.read_queue_nums if topic else 0
-    first = random.randrange(count) if count else 0
-    found = [(key.topic, (first + step) % count) for step in range(count)] if key.queue_id < 0 else [key[::2]]
-    again = broker.topics.get(retry)
-    more = [(retry, one) for one in range(again.read_queue_nums if again else 0)]
-    return more + found if random.randrange(5) == 0 else found + more
+    first_queue = random.randrange(count) if count else 0
+    queues = [(key.topic, (first_queue + step) % count) for step in range(count)] if key.queue_id < 0 else [key[::2]]
+    retry_config = broker.topics.get(retry)
+    retry_queues = [(retry, queue_id) for queue_id in range(retry_config.read_queue_nums if retry_config else 0)]
+    return retry_queues + queues if random.randrange(5) == 0 else queues + retry_queues
 
 
 def _next_offset(broker: Broker, group: str, topic: str, queue_id: int) -> int:
@@ -60,49 +60,51 @@ def _next_offset(broker: Broker, group: str, topic: str, queue_id: int) -> int:
 
 
 def peek(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """200052: the messages that a pop would give, without handles; nothing changes."""
+    """200052: return the messages that a pop would return, without handles; nothing changes."""
     _check(broker, header, connection, ZEROS)
-    key, most = _key(header), asked_for(header)
+    key, max_messages = _key(header), asked_for(header)
     bodies: list[bytes] = []
-    rest = 0
+    remaining = 0
     for topic, queue_id in _queues(broker, key):
         offset = _next_offset(broker, key.group, topic, queue_id)
-        rest += broker.store.max_offset_in_queue(topic, queue_id) - offset
-        if len(bodies) < most:
-            bodies += _read(broker, key.group, topic, queue_id, offset, most - len(bodies))
+        remaining += broker.store.max_offset_in_queue(topic, queue_id) - offset
+        if len(bodies) < max_messages:
+            bodies += _read(broker, key.group, topic, queue_id, offset, max_messages - len(bodies))
     code, words = (Answer.SUCCESS, FOUND) if bodies else (Answer.PULL_NOT_FOUND, NOTHING)
-    return answer_to(request, code, fields={**ZEROS, "restNum": str(rest)}, body=b"".join(bodies), remark=words)
+    return answer_to(request, code, fields={**ZEROS, "restNum": str(remaining)}, body=b"".join(bodies), remark=words)
 
 
-def _read(broker: Broker, group: str, topic: str, queue_id: int, offset: int, most: int) -> list[bytes]:
-    found = broker.store.get_message(group, topic, queue_id, offset, most)
-    if found is not None and found.status in _WRONG_OFFSET:
-        found = broker.store.get_message(group, topic, queue_id, found.next_begin_offset, most)
-    if found is None:
+def _read(broker: Broker, group: str, topic: str, queue_id: int, offset: int, max_messages: int) -> list[bytes]:
+    result = broker.store.get_message(group, topic, queue_id, offset, max_messages)
+    if result is not None and result.status in _WRONG_OFFSET:
+        result = broker.store.get_message(group, topic, queue_id, result.next_begin_offset, max_messages)
+    if result is None:
         return []
-    with found:
-        return list(map(bytes, found.messages))
+    with result:
+        return list(map(bytes, result.messages))
 
 
 def notify(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200054: whether there is something, now or within ``pollTime`` (ms); no filter is asked."""
+    """200054: tell whether there is a message, now or within ``pollTime`` (ms); filters are ignored."""
     _check(broker, header, connection, _NOTHING_TOLD)
     return _look(broker, request, header, connection, int(header["bornTime"] or 0) or broker.now())
 
 
 def _look(broker: Broker, request: Command, header: Header, connection: Connection, born: int) -> Command | None:
-    key, hold, full = _key(header), int(header["pollTime"] or 0), False
-    found = any(_has_message(broker, key, header, *queue) for queue in _queues(broker, key))
-    if not found:
-        code = may_hold(broker.notices, key, born + hold, holds=hold > 0)
+    key, hold, is_full = _key(header), int(header["pollTime"] or 0), False
+    has_message = any(_has_message(broker, key, header, *queue) for queue in _queues(broker, key))
+    if not has_message:
+        code = may_hold(broker.notices, key, born + hold, may_wait=hold > 0)
         if code is None:
-            held = HeldPop(
+            held_notice = HeldPop(
                 request, connection, key, born + hold, lambda: _look(broker, request, header, connection, born)
             )
-            broker.notices.hold(held, queues_of(broker, key))
+            broker.notices.hold(held_notice, queues_of(broker, key))
             return None
-        full = code == Answer.POLLING_FULL
-    return answer_to(request, fields={"hasMsg": str(found).lower(), "pollingFull": str(full).lower()}, remark=NOT_SET)
+        is_full = code == Answer.POLLING_FULL
+    return answer_to(
+        request, fields={"hasMsg": str(has_message).lower(), "pollingFull": str(is_full).lower()}, remark=NOT_SET
+    )
 
 
 def _has_message(broker: Broker, key: Key, header: Header, topic: str, queue_id: int) -> bool:
@@ -113,7 +115,7 @@ def _has_message(broker: Broker, key: Key, header: Header, topic: str, queue_id:
 
 
 def polling_info(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """200055: how many pops are held for exactly that topic, group and queue."""
+    """200055: the number of pops that are held for exactly that topic, group and queue."""
     _check(broker, header, connection, {"pollingNum": "0"})
     return answer_to(request, fields={"pollingNum": str(broker.pops.count(_key(header)))}, remark=NOT_SET)
 

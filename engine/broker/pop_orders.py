@@ -1,5 +1,5 @@
-"""Orderly pops: which messages of a queue a group has in its hands, in what order they count as done, and until when
-nobody else pops there (docs/protocol/pop.md#orderly; docs/formats/config-tables.md#tables). Kept in
+"""Orderly pops: the messages of a queue that a group holds, the order in which they are done, and until when nobody
+else pops there (docs/protocol/pop.md#orderly; docs/formats/config-tables.md#tables). Stored in
 ``consumerOrderInfo.json``.
 
 Java: ``ConsumerOrderInfoManager``, ``ConsumerOrderInfoLockManager``.
@@ -16,13 +16,14 @@ from engine.store.config_tables import ConfigTable
 
 FILE = "consumerOrderInfo.json"
 LIVES_MS = 24 * 3_600_000
-"""A record that was not used for so long is dropped."""
+"""A record that was not used for this time is dropped."""
 
 
 @dataclass(slots=True)
 class OrderInfo:
-    """What a group popped last of a queue. ``offsets`` are queue offsets, ``acked`` has a bit for each of them; times
-    are ms. ``visible`` says of single messages when they are visible again, ``counts`` how often they came before.
+    """The last pop of a group from a queue. ``offsets`` are queue offsets, ``acked`` has a bit for each of them;
+    times are ms. ``visible`` tells when single messages are visible again, ``counts`` how often they were popped
+    before.
     """
 
     pop_time: int
@@ -35,24 +36,24 @@ class OrderInfo:
     counts: dict[int, int] | None = None
 
     def _open(self) -> list[int]:
-        return [offset for at, offset in enumerate(self.offsets) if not self.acked >> at & 1]
+        return [offset for index, offset in enumerate(self.offsets) if not self.acked >> index & 1]
 
     def free_at(self) -> int:
-        """When the last open message is visible again (ms); 0 where all are acknowledged."""
-        usual = self.pop_time + self.invisible_time
-        return max((self.visible.get(offset, usual) for offset in self._open()), default=0)
+        """Return when the last open message is visible again (ms); 0 if all are acknowledged."""
+        default_time = self.pop_time + self.invisible_time
+        return max((self.visible.get(offset, default_time) for offset in self._open()), default=0)
 
     @property
     def following(self) -> int:
-        """The first open offset, behind the last where none is."""
+        """Return the first open offset; if none is open, the offset behind the last."""
         return next(iter(self._open()), self.offsets[-1] + 1)
 
     def row(self) -> dict[str | int, Any]:
-        """As the table has it."""
-        first, *others = self.offsets
+        """Return the record as a row of the table."""
+        first_offset, *later_offsets = self.offsets
         row: dict[str | int, Any] = {} if self.attempt_id is None else {"a": self.attempt_id}
         row |= {"cm": self.acked, "i": self.invisible_time, "l": self.last_used}
-        row["o"] = [first, *(offset - first for offset in others)]
+        row["o"] = [first_offset, *(offset - first_offset for offset in later_offsets)]
         if self.counts is not None:
             row["oc"] = dict(self.counts)
         if self.visible:
@@ -61,34 +62,36 @@ class OrderInfo:
 
 
 def read_row(row: Any) -> OrderInfo | None:
-    """A record of the table; None for what is none."""
+    """Parse a row of the table; None if it is no record."""
     if not isinstance(row, Mapping):
         return None
-    offsets = [one for one in row.get("o") or () if isinstance(one, int)]
+    offsets = [offset for offset in row.get("o") or () if isinstance(offset, int)]
     if not offsets:
         return None
     attempt = row.get("a")
-    whole = {name: value for name in ("popTime", "i", "l", "cm") if isinstance(value := row.get(name), int)}
+    numbers = {name: value for name in ("popTime", "i", "l", "cm") if isinstance(value := row.get(name), int)}
     counts = row.get("oc")
     return OrderInfo(
-        whole.get("popTime", 0),
-        whole.get("i", 0),
-        (offsets[0], *(offsets[0] + one for one in offsets[1:])),
-        whole.get("l", 0),
+        numbers.get("popTime", 0),
+        numbers.get("i", 0),
+        (offsets[0], *(offsets[0] + offset for offset in offsets[1:])),
+        numbers.get("l", 0),
         None if attempt is None else str(attempt),
-        whole.get("cm", 0),
+        numbers.get("cm", 0),
         _by_offset(row.get("ot")),
         None if counts is None else _by_offset(counts),
     )
 
 
-def _by_offset(found: Any) -> dict[int, int]:
-    rows = found.items() if isinstance(found, Mapping) else ()
+def _by_offset(table: Any) -> dict[int, int]:
+    rows = table.items() if isinstance(table, Mapping) else ()
     return {int(key): value for key, value in rows if str(key).isdecimal() and isinstance(value, int)}
 
 
 class PopOrders:
-    """The records of all groups. ``freed(topic, group, queue_id, at)`` is told when a queue is free again (ms)."""
+    """The records of all groups. ``freed(topic, group, queue_id, at)`` is called with the time when a queue is free
+    again (ms).
+    """
 
     def __init__(self, table: ConfigTable, now: Callable[[], int]) -> None:
         self._file = table
@@ -99,35 +102,39 @@ class PopOrders:
     def load(self) -> None:
         """Read the table. Raises what :meth:`ConfigTable.load` does."""
         self._file.load()
-        found = self._file.value.get("table")
-        for key, queues in found.items() if isinstance(found, Mapping) else ():
+        table = self._file.value.get("table")
+        for key, queues in table.items() if isinstance(table, Mapping) else ():
             names = str(key).split("@")
             if len(names) != 2 or not isinstance(queues, Mapping):
                 continue
-            rows = {int(one): info for one, row in queues.items() if str(one).isdecimal() and (info := read_row(row))}
+            rows = {
+                int(queue_id): info
+                for queue_id, row in queues.items()
+                if str(queue_id).isdecimal() and (info := read_row(row))
+            }
             self._table[names[0], names[1]] = rows
 
     def tell(self) -> None:
-        """Tell of every queue that is not free now: after a start."""
+        """Call ``freed`` for every queue that is not free now: after a start."""
         for (topic, group), queues in self._table.items():
             for queue_id, info in queues.items():
-                self._told(topic, group, queue_id, info)
+                self._record_change(topic, group, queue_id, info)
 
-    def _told(self, topic: str, group: str, queue_id: int, info: OrderInfo) -> None:
+    def _record_change(self, topic: str, group: str, queue_id: int, info: OrderInfo) -> None:
         self.freed(topic, group, queue_id, max(info.free_at(), self._now()))
         self._file.changed = True
 
     def save(self, queues_of: Callable[[str], int], is_group: Callable[[str], bool], *, always: bool = False) -> None:
-        """Write the table where it has changed, or ``always``; without what no longer is: topics (``queues_of`` gives
-        0), queues, groups, old records. Raises ``OSError``.
+        """Write the table if it changed, or ``always``, without old records and records of deleted topics
+        (``queues_of`` returns 0), queues and groups. Raises ``OSError``.
         """
         if not self._file.changed and not always:
             return
-        before = self._now() - LIVES_MS
+        cutoff_ms = self._now() - LIVES_MS
         for (topic, group), queues in list(self._table.items()):
             count = queues_of(topic) if is_group(group) else 0
             for queue_id, info in list(queues.items()):
-                if queue_id >= count or info.last_used < before:
+                if queue_id >= count or info.last_used < cutoff_ms:
                     del queues[queue_id]
             if not queues:
                 del self._table[topic, group]
@@ -139,17 +146,17 @@ class PopOrders:
         self._file.write(*self._file.taken())
 
     def get(self, topic: str, group: str, queue_id: int) -> OrderInfo | None:
-        """What the group has in its hands of a queue."""
+        """Return the record of the group's last pop from a queue."""
         return self._table.get((topic, group), {}).get(queue_id)
 
     def clear(self, topic: str, group: str, queue_id: int) -> None:
-        """It has nothing in its hands: an administrator has set its offset."""
+        """Drop the record of a group whose offset an administrator has set."""
         self._table.get((topic, group), {}).pop(queue_id, None)
         self._file.changed = True
 
     def is_blocked(self, topic: str, group: str, queue_id: int, attempt_id: str | None) -> bool:
-        """Whether the group pops nothing there now: a message is open, and not visible yet. The same attempt once more
-        is not held up by itself.
+        """Return True if the group must not pop now: a message is open, and not visible yet. A repetition of the
+        same attempt is not blocked by itself.
         """
         info = self.get(topic, group, queue_id)
         if info is None or (info.attempt_id is not None and info.attempt_id == attempt_id):
@@ -166,21 +173,23 @@ class PopOrders:
         pop_time: int,
         invisible_time: int,
     ) -> str:
-        """The group has ``offsets`` in its hands now; what ``orderCountInfo`` says of them."""
-        before = self.get(topic, group, queue_id)
+        """Record that the group popped ``offsets``. Return the text of ``orderCountInfo``."""
+        previous = self.get(topic, group, queue_id)
         info = OrderInfo(pop_time, invisible_time, tuple(offsets), self._now(), attempt_id)
-        if before is not None:
-            info.counts = _counts(before, info)
+        if previous is not None:
+            info.counts = _counts(previous, info)
         self._table.setdefault((topic, group), {})[queue_id] = info
-        self._told(topic, group, queue_id, info)
+        self._record_change(topic, group, queue_id, info)
         mark, counts = codec.mark_of(topic), info.counts or {}
-        rows: list[tuple[str, object, object]] = [(mark, f"qo{queue_id}%{at}", count) for at, count in counts.items()]
-        least = min(counts.values()) if counts and len(counts) == len(info.offsets) else 0
-        return codec.entries([*rows, (mark, queue_id, least)])
+        rows: list[tuple[str, object, object]] = [
+            (mark, f"qo{queue_id}%{offset}", count) for offset, count in counts.items()
+        ]
+        min_count = min(counts.values()) if counts and len(counts) == len(info.offsets) else 0
+        return codec.entries([*rows, (mark, queue_id, min_count)])
 
     def acked(self, topic: str, group: str, queue_id: int, offset: int, pop_time: int) -> int:
-        """A message is done with: the offset that the group commits; −1 where it has no such message, −2 where it has
-        popped anew since (nothing changes then).
+        """Acknowledge a message. Return the offset that the group commits; −1 if it holds no such message, −2 if it
+        has popped again since (nothing changes then).
         """
         info = self.get(topic, group, queue_id)
         if info is None:
@@ -190,20 +199,20 @@ class PopOrders:
         if offset not in info.offsets:
             return -1
         info.acked |= 1 << info.offsets.index(offset)
-        self._told(topic, group, queue_id, info)
+        self._record_change(topic, group, queue_id, info)
         return info.following
 
     def postponed(self, topic: str, group: str, queue_id: int, offset: int, pop_time: int, visible_at: int) -> None:
-        """A message is visible again at ``visible_at`` (ms); nothing where the group has popped anew since."""
+        """Make a message visible again at ``visible_at`` (ms); nothing changes if the group has popped again since."""
         info = self.get(topic, group, queue_id)
         if info is not None and info.pop_time == pop_time:
             info.visible[offset] = visible_at
-            self._told(topic, group, queue_id, info)
+            self._record_change(topic, group, queue_id, info)
 
 
-def _counts(before: OrderInfo, info: OrderInfo) -> dict[int, int]:
-    """How often each message came before; the same attempt once more counts nothing."""
-    known = before.counts or {}
-    if before.attempt_id is not None and before.attempt_id == info.attempt_id:
-        return known
-    return {offset: known.get(offset, 0) + 1 for offset in info.offsets if offset in before.offsets}
+def _counts(previous: OrderInfo, info: OrderInfo) -> dict[int, int]:
+    """Return how often each message was popped before; a repetition of the same attempt counts nothing."""
+    old_counts = previous.counts or {}
+    if previous.attempt_id is not None and previous.attempt_id == info.attempt_id:
+        return old_counts
+    return {offset: old_counts.get(offset, 0) + 1 for offset in info.offsets if offset in previous.offsets}

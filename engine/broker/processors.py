@@ -1,4 +1,4 @@
-"""Every request that a broker answers: the modules that know, in one table (docs/protocol/broker.md)."""
+"""Table of every request that a broker answers, by the modules that answer it (docs/protocol/broker.md)."""
 
 from __future__ import annotations
 
@@ -65,21 +65,23 @@ MODULES = (
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)
 _UNKNOWN = {4: frozenset(one.code for one in SINCE_5), 5: frozenset(one.code for one in UNTIL_4_9)}
-"""What a release does not know."""
+"""Requests that a release does not know."""
 
 _SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})
 DECLARES_TOPICS = frozenset({17, 18, 215})
-"""What changes topics as administrators ask: it is answered when name servers know."""
+"""Requests of administrators that change topics: answered once name servers know the change."""
 _DECLARES = frozenset({17, 200, 207, 215})
 _DECLARES_ANY = frozenset({17, 18, 200})
-"""What is counted with the time that it takes."""
+"""Requests whose duration is counted."""
 _DECIDES, _RESETS = 37, 222
 _BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
 _AT_THE_MASTER = "Can't modify topic or subscription group from slave broker, please execute it from master broker."
 
 
 def answer(broker: Broker, request: Command, connection: Connection) -> Command | None:
-    """The answer to ``request``; None where it comes later, or never. Raises :class:`engine.remoting.codes.Refused`."""
+    """Return the answer to ``request``; None if it comes later, or never. Raises
+    :class:`engine.remoting.codes.Refused`.
+    """
     if broker.access is not None:
         broker.access.check(request, connection.peer)
     processor = ANSWERS.get(request.code)
@@ -90,19 +92,20 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
     header = _REQUESTS[request.code].read(request)
     if request.code not in _DECLARES_ANY:
         return processor(broker, request, header, connection)
-    began, went_well = time.monotonic(), False
+    start, succeeded = time.monotonic(), False
     try:
-        found = processor(broker, request, header, connection)
-        went_well = True
-        return found
+        response = processor(broker, request, header, connection)
+        succeeded = True
+        return response
     finally:
         of_own = is_system_topic(str(header.get("topic") or "")) if request.code in DECLARES_TOPICS else None
-        broker.stats.declaring[went_well, of_own].add(int((time.monotonic() - began) * 1000))
+        broker.stats.declaring[succeeded, of_own].add(int((time.monotonic() - start) * 1000))
 
 
 def _refuse_on_slave(broker: Broker, code: int) -> None:
-    """Raises :class:`Refused` for what a slave answers before it looks at the request. Puts of 4.9 are not in it: its
-    store refuses them; nor are topics and groups of 5.x, which it declares, and forgets when it copies its master's.
+    """Raises :class:`Refused` for requests that a slave refuses without looking at them. Puts of 4.9 are not among
+    them: the slave's store refuses them. Nor are topics and groups of 5.x: a slave declares them, and forgets
+    them when it copies its master's.
     """
     since_5 = broker.store.rules.major >= 5
     if code == _DECIDES:

@@ -1,4 +1,4 @@
-"""What a queue holds, and single messages: by time, by key, by offset (docs/protocol/broker.md#offsets).
+"""Queries: the bounds of a queue, and single messages by time, by key, by offset (docs/protocol/broker.md#offsets).
 
 Java: ``AdminBrokerProcessor``, ``QueryMessageProcessor``.
 """
@@ -16,47 +16,47 @@ from engine.remoting.frame import Command, answer_to
 from engine.store.queue_entry import entries_of_file
 
 MOST_BY_UNIQUE_KEY = 32
-"""``defaultQueryMaxNum``: how many a query by unique key gives, whatever it asks for."""
+"""``defaultQueryMaxNum``: maximum of a query by unique key, whatever the request says."""
 
 
 def max_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """30: the queue offset behind the last message; 0 for what is not there."""
-    found = broker.store.max_offset_in_queue(str(header["topic"]), int(header["queueId"]))
-    return answer_to(request, fields={"offset": str(found)})
+    """30: the queue offset behind the last message; 0 if there is no such queue."""
+    offset = broker.store.max_offset_in_queue(str(header["topic"]), int(header["queueId"]))
+    return answer_to(request, fields={"offset": str(offset)})
 
 
 def min_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """31: the queue offset of the first message."""
-    found = broker.store.min_offset_in_queue(str(header["topic"]), int(header["queueId"]))
-    return answer_to(request, fields={"offset": str(found)}, remark=None if broker.store.rules.major < 5 else "")
+    offset = broker.store.min_offset_in_queue(str(header["topic"]), int(header["queueId"]))
+    return answer_to(request, fields={"offset": str(offset)}, remark=None if broker.store.rules.major < 5 else "")
 
 
 def search_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """29: the queue offset by store time (ms)."""
     boundary = "upper" if str(header["boundaryType"] or "").lower() == "upper" else "lower"
-    found = broker.store.offset_in_queue_by_time(
+    offset = broker.store.offset_in_queue_by_time(
         str(header["topic"]), int(header["queueId"]), int(header["timestamp"]), boundary
     )
-    return answer_to(request, fields={"offset": str(found)})
+    return answer_to(request, fields={"offset": str(offset)})
 
 
 def earliest_time(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """32: store time of a queue's first message (ms), −1 without one."""
     topic, queue_id = str(header["topic"]), int(header["queueId"])
-    first = broker.store.min_offset_in_queue(topic, queue_id)
-    time = store_time_at(broker, topic, queue_id, first) if first >= 0 else -1
+    offset = broker.store.min_offset_in_queue(topic, queue_id)
+    time = store_time_at(broker, topic, queue_id, offset) if offset >= 0 else -1
     return answer_to(request, fields={"timestamp": str(time)})
 
 
 def store_time_at(broker: Broker, topic: str, queue_id: int, offset: int) -> int:
-    """Store time (ms) of the message at a queue offset, −1 where none is."""
+    """Return the store time (ms) of the message at a queue offset, −1 where there is none."""
     if not 0 <= offset < broker.store.max_offset_in_queue(topic, queue_id):
         return -1
-    found = broker.store.get_message("", topic, queue_id, offset, 1)
-    if found is None:
+    result = broker.store.get_message("", topic, queue_id, offset, 1)
+    if result is None:
         return -1
-    with found:
-        return _store_time(found.messages[0]) if found.messages else -1
+    with result:
+        return _store_time(result.messages[0]) if result.messages else -1
 
 
 def _store_time(message: memoryview) -> int:
@@ -69,42 +69,42 @@ def _store_time(message: memoryview) -> int:
 def view_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """33: the unit that begins at an offset of the log, its bytes as they are stored."""
     offset = int(header["offset"])
-    with broker.store.lend_message_by_offset(offset) as found:
-        if not found.messages:
+    with broker.store.lend_message_by_offset(offset) as result:
+        if not result.messages:
             raise Refused(Answer.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
-        return answer_to(request, body=bytes(found.messages[0]))
+        return answer_to(request, body=bytes(result.messages[0]))
 
 
 def query_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """12: the units that the index knows under a key, or of ``indexType`` T under tags (since RocketMQ 5.4); who asked
+    """12: units that the index has for a key, or with ``indexType`` T for tags (since RocketMQ 5.4); the client
     compares the keys again.
     """
-    most = MOST_BY_UNIQUE_KEY if header["_UNIQUE_KEY_QUERY"] else int(header["maxNum"])
-    if most < 0:
-        raise WrongRequest(f"maxNum: expected a number from 0 on, found {most}")
+    max_messages = MOST_BY_UNIQUE_KEY if header["_UNIQUE_KEY_QUERY"] else int(header["maxNum"])
+    if max_messages < 0:
+        raise WrongRequest(f"maxNum: expected a number from 0 on, found {max_messages}")
     times = int(header["beginTimestamp"]), int(header["endTimestamp"])
     key = key_text(str(header["key"]), TAG if header["indexType"] == TAG else None)
-    with broker.store.query_message(str(header["topic"]), key, most, *times) as found:
+    with broker.store.query_message(str(header["topic"]), key, max_messages, *times) as result:
         fields = {
-            "indexLastUpdateTimestamp": str(found.index_last_update_timestamp),
-            "indexLastUpdatePhyoffset": str(found.index_last_update_offset),
+            "indexLastUpdateTimestamp": str(result.index_last_update_timestamp),
+            "indexLastUpdatePhyoffset": str(result.index_last_update_offset),
         }
-        if not found.messages:
+        if not result.messages:
             raise Refused(Answer.QUERY_NOT_FOUND, "can not find message, maybe time range not correct", fields)
-        return answer_to(request, fields=fields, body=b"".join(found.messages))
+        return answer_to(request, fields=fields, body=b"".join(result.messages))
 
 
 def consume_queue(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """321: entries of a queue, as they are stored, and what a group wants of the topic."""
-    topic, queue_id, first = str(header["topic"]), int(header["queueId"] or 0), int(header["index"] or 0)
+    """321: entries of a queue as they are stored, and a group's subscription to the topic."""
+    topic, queue_id, start_offset = str(header["topic"]), int(header["queueId"] or 0), int(header["index"] or 0)
     queue = broker.store.parts.queues.queue(topic, queue_id)
     if queue is None:
         raise Refused(Answer.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
-    if not 0 <= first < queue.max_offset:
-        return answer_to(request, remark=f"Index {first} of {queue_id}@{topic} is not exist!")
+    if not 0 <= start_offset < queue.max_offset:
+        return answer_to(request, remark=f"Index {start_offset} of {queue_id}@{topic} is not exist!")
     rows = [
         {"eval": False, "physicOffset": entry.physical_offset, "physicSize": entry.size, "tagsCode": entry.tags_code}
-        for entry in entries_of_file(queue, first, max(int(header["count"] or 0), 0)) or ()
+        for entry in entries_of_file(queue, start_offset, max(int(header["count"] or 0), 0)) or ()
     ]
     body: dict[str, object] = {
         "maxQueueIndex": queue.max_offset,
@@ -112,9 +112,9 @@ def consume_queue(broker: Broker, request: Command, header: Header, _connection:
         "queueData": rows,
     }
     if header["consumerGroup"]:
-        wanted = broker.clients.subscription(str(header["consumerGroup"]), topic)
-        body["filterData"] = f"{header['consumerGroup']}@{topic} is not online!" if wanted is None else "null"
-        body |= {} if wanted is None else {"subscriptionData": wanted.record()}
+        subscription = broker.clients.subscription(str(header["consumerGroup"]), topic)
+        body["filterData"] = f"{header['consumerGroup']}@{topic} is not online!" if subscription is None else "null"
+        body |= {} if subscription is None else {"subscriptionData": subscription.record()}
     return answer_to(request, body=write(body), remark=NOT_SET)
 
 

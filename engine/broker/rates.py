@@ -1,4 +1,4 @@
-"""How much came in and went out lately: rates and sums as RocketMQ's administrators see them (28, 315).
+"""Rates and sums of what came in and went out lately, as RocketMQ's administrators see them (28, 315).
 
 Java: ``StoreStatsService`` (a sample a second, rates over 10 s, 1 min and 10 min), ``StatsItem`` (samples each 10 s,
 10 min and hour, sums over a minute, an hour and a day), ``BrokerStats`` (totals at midnight).
@@ -15,28 +15,28 @@ from typing import NamedTuple
 from engine.broker.stats import DELAY, FIFO, NORMAL, TRANSACTION, BrokerStats
 
 SPANS_S = (10, 60, 600)
-"""Seconds over which the rates of 28 are told."""
+"""Time spans (seconds) of the rates in 28."""
 PERIODS = {"statsMinute": (10_000, 7), "statsHour": (600_000, 7), "statsDay": (3_600_000, 25)}
-"""Of each period of 315 the ms between samples, and how many are kept."""
+"""Periods of 315: ms between samples, and the number of samples."""
 PUT_NUMS, PUT_SIZE, GET_NUMS, GET_SIZE = "TOPIC_PUT_NUMS", "TOPIC_PUT_SIZE", "GROUP_GET_NUMS", "GROUP_GET_SIZE"
 KINDS = (NORMAL, FIFO, DELAY, TRANSACTION)
 SENT_BACK = "SNDBCK_PUT_NUMS"
 ALL_PUT, ALL_GOT = "BROKER_PUT_NUMS", "BROKER_GET_NUMS"
 _MINUTE_MS = 60_000
 Key = tuple[str, str]
-"""A name of statistics, and what they are of: a topic, ``topic@group``, or the cluster."""
+"""Name and subject of statistics; the subject is a topic, ``topic@group``, or the cluster."""
 
 
 class Count(NamedTuple):
-    """A sum, and how many calls it was counted in."""
+    """A sum, and the number of calls that it was counted in."""
 
     value: int
     calls: int
 
 
 class Totals(NamedTuple):
-    """What was counted since the start: messages put and got, calls of the store that found messages and that found
-    none, timer messages that reached the wheel and that left it.
+    """Counters since the start: messages put and got, reads of the store that found messages and that found none,
+    timer messages that reached the wheel and that left it.
     """
 
     put: int
@@ -60,13 +60,13 @@ class PerSecond:
 
 
 Sample = tuple[int, dict[Key, Count]]
-"""When (ms), and what was counted until then."""
+"""Time (ms), and the counts until then."""
 
 
 class Rates:
-    """``step`` is called once a second; ``now`` gives ms. ``counters`` are those of the store, ``put_times`` how many
-    puts took how long (:meth:`engine.message_store.MessageStore.put_times`), ``sent`` how many bytes of the log went to
-    each slave, by its address.
+    """Samples of the counters; ``step`` is called once a second, ``now`` returns ms. ``counters`` are those of the
+    store, ``put_times`` how many puts took how long (:meth:`engine.message_store.MessageStore.put_times`),
+    ``sent`` how many bytes of the log went to each slave, by its address.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Rates:
         self._day = _day(now())
         self._minute = now(), put_times()
         self.last_minute: tuple[int, ...] | None = None
-        """How many puts took how long in the last whole minute; None before there was one."""
+        """Spread of put times in the last complete minute; None before there is one."""
         self._sent_before: Mapping[str, int] = {}
         self.sent_last_second: dict[str, int] = {}
         """Bytes of the log that went to each slave in the last second, by its address."""
@@ -99,7 +99,7 @@ class Rates:
         """Totals at the last midnights; 0 where the broker did not run then."""
 
     def totals(self) -> Totals:
-        """What was counted since the start."""
+        """Return the counters since the start."""
         counters, stats = self._counters(), self._stats
         return Totals(
             counters["dispatch.units"],
@@ -133,53 +133,53 @@ class Rates:
         self._sent_before = sent
 
     def per_second(self) -> PerSecond:
-        """What was counted a second."""
+        """Return the rates a second."""
         now, totals = self._now(), self.totals()
         rates = []
         for span in SPANS_S:
-            before, then = self._seconds[max(len(self._seconds) - span - 1, 0)]
-            seconds = max(now - before, 1) / 1000
-            rates.append([(new - old) / seconds for new, old in zip(totals, then, strict=True)])
+            sample_time, old_totals = self._seconds[max(len(self._seconds) - span - 1, 0)]
+            seconds = max(now - sample_time, 1) / 1000
+            rates.append([(new - old) / seconds for new, old in zip(totals, old_totals, strict=True)])
         return PerSecond(*zip(*rates, strict=True))
 
     def put_tps(self, topic: str) -> float:
-        """Messages that came for a topic a second, in the last minute."""
+        """Return a topic's messages a second, in the last minute."""
         count = sum(self._stats.put[topic, kind].messages for kind in KINDS if (topic, kind) in self._stats.put)
         return self._tps_of_minute((PUT_NUMS, topic), count)
 
     def got_tps(self, group: str, topic: str) -> float:
-        """Messages of a topic that a group got a second, in the last minute."""
-        flows = [self._stats.got.get((group, topic, again)) for again in (None, False, True)]
+        """Return the messages of a topic that a group got a second, in the last minute."""
+        flows = [self._stats.got.get((group, topic, is_retry)) for is_retry in (None, False, True)]
         count = sum(flow.messages for flow in flows if flow is not None)
         return self._tps_of_minute((GET_NUMS, f"{topic}@{group}"), count)
 
     def _tps_of_minute(self, key: Key, count: int) -> float:
-        """Only one key is looked at: every topic of a cluster may be asked about, one by one."""
-        before, counts = self._samples["statsMinute"][0]
-        first = counts.get(key)
-        return (count - (first.value if first is not None else 0)) * 1000 / max(self._now() - before, 1)
+        """Look at one key only: every topic of a cluster may be asked about, one by one."""
+        sample_time, counts = self._samples["statsMinute"][0]
+        old_count = counts.get(key)
+        return (count - (old_count.value if old_count is not None else 0)) * 1000 / max(self._now() - sample_time, 1)
 
     def of(self, name: str, key: str) -> dict[str, dict[str, float]] | None:
-        """Sums and rates of one key as 315 tells them; None where nothing of it was ever counted."""
-        last = self._counts().get((name, key))
-        if last is None:
+        """Return sums and rates of one key as 315 shows them; None if it was never counted."""
+        current = self._counts().get((name, key))
+        if current is None:
             return None
         now, none = self._now(), Count(0, 0)
-        found = {}
+        periods = {}
         for period, samples in self._samples.items():
-            before, counts = samples[0]
-            first = counts.get((name, key), none)
-            total, calls = last.value - first.value, last.calls - first.calls
-            rate = total * 1000 / max(now - before, 1)
-            found[period] = {"avgpt": total / calls if calls else 0.0, "sum": total, "tps": rate}
-        return found
+            sample_time, counts = samples[0]
+            old_count = counts.get((name, key), none)
+            total, calls = current.value - old_count.value, current.calls - old_count.calls
+            rate = total * 1000 / max(now - sample_time, 1)
+            periods[period] = {"avgpt": total / calls if calls else 0.0, "sum": total, "tps": rate}
+        return periods
 
     def _counts(self) -> dict[Key, Count]:
-        found: dict[Key, Count] = {}
+        counts: dict[Key, Count] = {}
 
         def add(name: str, key: str, value: int, calls: int) -> None:
-            before = found.get((name, key), Count(0, 0))
-            found[name, key] = Count(before.value + value, before.calls + calls)
+            old_count = counts.get((name, key), Count(0, 0))
+            counts[name, key] = Count(old_count.value + value, old_count.calls + calls)
 
         for (topic, _), flow in self._stats.put.items():
             add(PUT_NUMS, topic, flow.messages, flow.calls)
@@ -191,9 +191,9 @@ class Rates:
             add(GET_NUMS, f"{topic}@{group}", flow.messages, flow.calls)
             add(GET_SIZE, f"{topic}@{group}", flow.size, flow.calls)
             add(ALL_GOT, self._cluster, flow.messages, 0)
-        return found
+        return counts
 
 
 def _day(ms: int) -> int:
-    """A number for each day of this machine's calendar."""
+    """Return a number for each day of this machine's calendar."""
     return time.localtime(ms / 1000).tm_yday

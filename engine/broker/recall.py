@@ -1,7 +1,7 @@
-"""RECALL_MESSAGE: a timer message that is not due yet is taken back (docs/protocol/broker.md#recall;
+"""RECALL_MESSAGE: recall of a timer message that is not due yet (docs/protocol/broker.md#recall;
 docs/formats/delays.md#timer-messages, #timer-service).
 
-A sender of a timer message is told a handle. Recalling puts a message with the same delivery time that deletes it.
+The sender of a timer message gets a handle. Recalling puts a message with the same delivery time that deletes it.
 Java: ``RecallMessageProcessor``, ``RecallMessageHandle``.
 """
 
@@ -25,11 +25,11 @@ _RECALL_TAG = "_RECALL_TAG_"
 _FIELDS = 5
 
 
-def handle_of(broker: Broker, found: dict[str, str], result: PutMessageResult) -> str | None:
-    """What the sender of a stored message may recall it with; None where it is no timer message. ``found`` are the
-    properties that it sent.
+def handle_of(broker: Broker, sent_properties: dict[str, str], result: PutMessageResult) -> str | None:
+    """Return the handle with which the sender of a stored message can recall it; None if it is no timer message.
+    ``sent_properties`` are the properties that it sent.
     """
-    if broker.store.rules.major < 5 or result.append is None or TIMERS.isdisjoint(found):
+    if broker.store.rules.major < 5 or result.append is None or TIMERS.isdisjoint(sent_properties):
         return None
     unit = broker.store.look_message_by_offset(result.append.physical_offset)
     if unit is None:
@@ -43,7 +43,7 @@ def handle_of(broker: Broker, found: dict[str, str], result: PutMessageResult) -
 
 
 def recall(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """370: take a timer message back. Each answer names the region: clients begin their trace of a recall with it."""
+    """370: recall a timer message. Each answer names the region: clients begin their trace of a recall with it."""
     region = {"MSG_REGION": broker.config.region_id}
     try:
         key = _recalled(broker, header, connection)
@@ -53,7 +53,7 @@ def recall(broker: Broker, request: Command, header: Header, connection: Connect
 
 
 def _recalled(broker: Broker, header: Header, connection: Connection) -> str:
-    """The unique key of the message that is taken back. Raises :class:`Refused` in RocketMQ's order."""
+    """Recall a message, and return its unique key. Raises :class:`Refused` in RocketMQ's order."""
     config, topic = broker.config, "null" if header["topic"] is None else str(header["topic"])
     if not config.recall_message:
         raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden")
@@ -66,8 +66,8 @@ def _recalled(broker: Broker, header: Header, connection: Connection) -> str:
         raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, topic not match")
     if broker_name != config.broker_name:
         raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, broker service not available")
-    left = int(time) - broker.now() if time.isascii() and time.isdigit() else 0
-    if not 0 < left < broker.store.config.timer_max_delay_sec * 1000:
+    remaining_ms = int(time) - broker.now() if time.isascii() and time.isdigit() else 0
+    if not 0 < remaining_ms < broker.store.config.timer_max_delay_sec * 1000:
         raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
     result = broker.store.put_message(_deleting(broker, header, connection, time, key))
     if result.append is None:
@@ -77,7 +77,7 @@ def _recalled(broker: Broker, header: Header, connection: Connection) -> str:
 
 
 def _read(handle: str) -> tuple[str, str, str, str]:
-    """Topic, broker, delivery time and unique key."""
+    """Parse a handle into topic, broker, delivery time and unique key."""
     try:
         fields = base64.b64decode(handle, altchars=b"-_", validate=True).decode().split(" ")
     except (binascii.Error, ValueError):
@@ -90,7 +90,7 @@ def _read(handle: str) -> tuple[str, str, str, str]:
 
 def _deleting(broker: Broker, header: Header, connection: Connection, time: str, key: str) -> Message:
     topic = str(header["topic"])
-    found = {
+    message_properties = {
         properties.TIMER_DEL_UNIQUE_KEY: f"{topic}+{key}",
         properties.UNIQUE_KEY: key,
         properties.TAGS: _RECALL_TAG,
@@ -100,7 +100,13 @@ def _deleting(broker: Broker, header: Header, connection: Connection, time: str,
         properties.PRODUCER_GROUP: str(header["producerGroup"] or ""),
     }
     return Message(
-        topic, b"0", 0, found, encode_properties(found), born_timestamp=broker.now(), born_host=connection.peer
+        topic,
+        b"0",
+        0,
+        message_properties,
+        encode_properties(message_properties),
+        born_timestamp=broker.now(),
+        born_host=connection.peer,
     )
 
 

@@ -1,7 +1,7 @@
 """The broker at its name servers: registered at the start, behind each change, and every half minute
 (docs/protocol/name-server.md#registration).
 
-A name server gives a route to whoever registered last under a broker's name and id, and 4.9 removes a broker by its id
+A name server gives a route to the last broker that registered under a name and id, and 4.9 removes a broker by its id
 alone. So before each registration, and before the goodbye, the name server is asked whose route it is: one that another
 address holds is neither replaced nor removed.
 
@@ -33,12 +33,12 @@ REGISTER_BROKER, UNREGISTER_BROKER, GET_ROUTE, GET_CLUSTER_INFO = 103, 104, 105,
 PATIENCE = 6.0
 """Seconds."""
 WHOLE_PAUSE_S = 1.0
-"""Until everything is registered anew behind a deleted topic: several of them are one registration."""
+"""Pause before everything is registered after a deletion: several deletions are one registration."""
 _log = logging.getLogger(__name__)
 
 
 def topic_row(topic: TopicConfig) -> dict[str, Any]:
-    """A topic as ``TopicConfig`` is written."""
+    """Return a topic as ``TopicConfig`` is written."""
     return {
         "attributes": dict(topic.attributes),
         "order": topic.order,
@@ -69,7 +69,7 @@ def refuse_held(routes: Mapping[str, Mapping[int, str]], name: str, broker_id: i
 
 
 async def ask_routes(connection: Connection) -> Routes:
-    """The brokers that a name server knows. Raises ``OSError``, ``TimeoutError``, ``ValueError``."""
+    """Return the brokers that a name server knows. Raises ``OSError``, ``TimeoutError``, ``ValueError``."""
     answer = await connection.ask(Command(GET_CLUSTER_INFO), PATIENCE)
     if answer.code != Answer.SUCCESS:
         raise ValueError(answer.remark or f"code {answer.code}")
@@ -97,8 +97,9 @@ def _routes(body: bytes | memoryview) -> Routes:
 
 
 class Registration:
-    """Keeps the name servers told. ``step`` registers everything with each of them, ``register_changed`` topics that
-    are new or other than before: what that costs does not grow with the number of all topics.
+    """Registers the broker with its name servers. ``step`` registers everything with each of them,
+    ``register_changed`` only topics that are new or changed: its cost does not grow with the number of all
+    topics.
     """
 
     def __init__(self, broker: Broker, name_servers: Sequence[str], tls: ssl.SSLContext | None = None) -> None:
@@ -107,33 +108,35 @@ class Registration:
         self._tls = tls
         self._connections: dict[str, Connection] = {}
         self._connecting = {address: asyncio.Lock() for address in self._name_servers}
-        """Whoever asks while another connects waits for that connection: a second one would never be closed."""
+        """Callers wait while another one connects: a second connection would never be closed."""
         self._version = 0
         self._asked = asyncio.Event()
         self._changed: set[str] = set()
-        """Topics that name servers do not know yet as they are now."""
+        """Topics whose current state name servers do not know yet."""
         self._changing = asyncio.Lock()
         self._whole: dict[str, Connection] = {}
-        """The connection over which a name server was told everything: behind a new one it is told that first."""
+        """The connection over which a name server got everything; a new connection needs that first."""
         self.refused: dict[str, str] = {}
-        """Why a name server does not know this broker."""
+        """Reason why a name server does not know this broker, by address."""
         self.registered: set[str] = set()
-        """Name servers whose route leads to this broker, as far as they said so last."""
+        """Name servers whose last known route leads to this broker."""
         self.on_change: Callable[[str, str | None], None] | None = None
-        """Told when a name server takes this broker (None), or does so no longer, and why."""
+        """Called when a name server accepts this broker (None), or no longer does, with the reason."""
 
     @property
     def names_servers(self) -> bool:
-        """Whether there is any name server."""
+        """True if there is any name server."""
         return bool(self._name_servers)
 
     @property
     def is_due(self) -> bool:
-        """Whether topics have changed that a name server does not know yet."""
+        """True if topics have changed that a name server does not know yet."""
         return self.names_servers and bool(self._changed)
 
     def ask(self, changed: Sequence[TopicConfig] = ()) -> None:
-        """Register soon: these topics have changed; none: some were deleted, or something else has changed."""
+        """Register soon: these topics have changed; without topics: some were deleted, or something else has
+        changed.
+        """
         self._changed.update(topic.name for topic in changed)
         self._asked.set()
 
@@ -154,31 +157,33 @@ class Registration:
                             due = min(due, loop.time() + WHOLE_PAUSE_S)
 
     async def step(self) -> None:
-        """One registration of everything with every name server."""
+        """Register everything with every name server."""
         self._asked.clear()
         self._changed.clear()
         request = self._request(self._broker.store.tables.topics())
-        await asyncio.gather(*(self._register(at, request) for at in self._name_servers))
+        await asyncio.gather(*(self._register(address, request) for address in self._name_servers))
 
     async def register_changed(self) -> None:
-        """Register the topics that have changed. Several that ask while it goes on are served by one more."""
+        """Register the topics that have changed. Requests that come meanwhile are served by one more registration."""
         async with self._changing:
             if not self._changed:
                 return
             names, self._changed = self._changed, set()
             topics = self._broker.store.tables.topics()
             request = self._request({name: topics[name] for name in names if name in topics})
-            await asyncio.gather(*(self._register_some(at, request) for at in self._name_servers))
+            await asyncio.gather(*(self._register_some(address, request) for address in self._name_servers))
 
     async def _register_some(self, address: str, request: Command) -> None:
-        """Everything, where the name server may not know the rest: it is new, or refuses a part."""
+        """Register some topics; all of them if the name server may not know the rest, because it is new or refuses a
+        part.
+        """
         connection = self._whole.get(address)
-        known = connection is not None and self._connections.get(address) is connection
+        is_current = connection is not None and self._connections.get(address) is connection
         if (
-            not known
+            not is_current
             or connection is None
             or connection.closed.is_set()
-            or not await self._register(address, request, whole=False)
+            or not await self._register(address, request, is_complete=False)
         ):
             await self._register(address, self._request(self._broker.store.tables.topics()))
 
@@ -189,8 +194,8 @@ class Registration:
         return Command(REGISTER_BROKER, header, body)
 
     async def route_of(self, topic: str) -> dict[str, int] | None:
-        """Of a topic the brokers that have it, with the number of queues that can be read, as the first name server
-        tells that can be asked; None where it does not know the topic, or none answers.
+        """Return the brokers of a topic with their number of readable queues, as the first name server that answers
+        reports them; None where it does not know the topic, or none answers.
         """
         for address in self._name_servers:
             try:
@@ -199,14 +204,14 @@ class Registration:
                     return None
                 with reading(GET_ROUTE):
                     return _queues(answer.body)
-            except (OSError, TimeoutError, ValueError) as error:  # or it tells what is no route
+            except (OSError, TimeoutError, ValueError) as error:  # or its answer is no route
                 self._cannot(address, cause_of(error, type(error).__name__))
         return None
 
     async def end(self) -> None:
-        """Take the broker out of the tables of every name server whose route is its own, and close the connections."""
+        """Remove the broker from the tables of every name server whose route is its own, and close the connections."""
         self.on_change = None
-        await asyncio.gather(*(self._unregister(at) for at in sorted(self.registered)))
+        await asyncio.gather(*(self._unregister(address) for address in sorted(self.registered)))
         for connection in self._connections.values():
             connection.close()
 
@@ -225,13 +230,13 @@ class Registration:
 
     def _body(self, topics: Mapping[str, TopicConfig]) -> bytes:
         permission = self._broker.config.permission
-        rows = {name: {**topic_row(one), "perm": one.perm & (permission | 1)} for name, one in topics.items()}
+        rows = {name: {**topic_row(topic), "perm": topic.perm & (permission | 1)} for name, topic in topics.items()}
         version = {"counter": self._version, "stateVersion": 0, "timestamp": self._broker.started}
         wrapper = {"dataVersion": version, "topicConfigTable": rows}
         return write({"filterServerList": [], "topicConfigSerializeWrapper": wrapper})
 
-    async def _register(self, address: str, request: Command, *, whole: bool = True) -> bool:
-        """Whether the name server took it; ``whole``: it is told everything."""
+    async def _register(self, address: str, request: Command, *, is_complete: bool = True) -> bool:
+        """Return True if the name server accepted it; ``is_complete``: the request names every topic."""
         try:
             connection = await self._connection(address)
             self._refuse_held(await ask_routes(connection))
@@ -242,7 +247,7 @@ class Registration:
         if answer.code != Answer.SUCCESS:
             self._cannot(address, answer.remark or f"code {answer.code}")
         else:
-            if whole:
+            if is_complete:
                 self._whole[address] = connection
             self.refused.pop(address, None)
             self._note_master(answer)
@@ -252,8 +257,8 @@ class Registration:
         return answer.code == Answer.SUCCESS
 
     async def _unregister(self, address: str) -> None:
-        """Where the name server does not say whose the route is, nothing is removed: it drops this broker by itself
-        when the connection ends.
+        """Remove nothing if the name server does not tell who owns the route: it drops this broker by itself when
+        the connection ends.
         """
         try:
             connection = await self._connection(address)
@@ -267,12 +272,12 @@ class Registration:
         config = self._broker.config
         refuse_held(routes, config.broker_name, config.broker_id, self._broker.address)
 
-    def _tell(self, address: str, why: str | None) -> None:
+    def _tell(self, address: str, reason: str | None) -> None:
         if self.on_change is not None:
-            self.on_change(address, why)
+            self.on_change(address, reason)
 
     def _note_master(self, answer: Command) -> None:
-        """A slave learns where its master is; while the name server knows none, what it said before holds."""
+        """Remember the master's address on a slave; while the name server knows none, the last one stays."""
         if self._broker.is_slave:
             self._broker.master_address = answer.fields.get("masterAddr") or self._broker.master_address
             self._broker.master_ha_address = answer.fields.get("haServerAddr") or self._broker.master_ha_address
@@ -285,16 +290,16 @@ class Registration:
                 connection = self._connections[address] = await connect(host, int(port), tls=self._tls)
             return connection
 
-    def _cannot(self, address: str, why: str) -> None:
-        if self.refused.get(address) != why:
-            _log.warning("name server %s: %s", address, why)
+    def _cannot(self, address: str, reason: str) -> None:
+        if self.refused.get(address) != reason:
+            _log.warning("name server %s: %s", address, reason)
             self.registered.discard(address)
-            self.refused[address] = why
-            self._tell(address, why)
+            self.refused[address] = reason
+            self._tell(address, reason)
 
 
 def _queues(body: bytes | memoryview) -> dict[str, int]:
-    """Brokers of a route, with the queues that can be read."""
+    """Return the brokers of a route with their number of readable queues."""
     return {
         str(row["brokerName"]): int(row.get("readQueueNums") or 0)
         for row in member_objects(json_object(body), "queueDatas")

@@ -18,13 +18,13 @@ from engine.remoting.frame import Command, answer_to
 PUSH_REPLY_MESSAGE_TO_CLIENT = 326
 REPLY_TO_CLIENT, PUSH_REPLY_TIME = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
 PATIENCE = 10.0
-"""Seconds that the producer is waited for."""
+"""Seconds to wait for the producer."""
 _OWN = frozenset({"properties", "maxReconsumeTimes", "batch"})
-"""Fields of a send that are not handed on as they came."""
+"""Fields of a send that are not passed on unchanged."""
 
 
 def send_reply(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """324, 325: the reply goes to the client that its properties name, and into the store."""
+    """324, 325: send the reply to the client that its properties name, and put it into the store."""
     topic, queue_id = check(broker, header, connection)
     text = (header["properties"] or "").encode()
     message = Message(
@@ -47,30 +47,30 @@ def send_reply(broker: Broker, request: Command, header: Header, connection: Con
 
 async def _reply(broker: Broker, request: Command, fields: Header, message: Message, connection: Connection) -> None:
     config = broker.config
-    told = {"MSG_REGION": config.region_id, "TRACE_ON": "true" if config.trace_on else "false"}
-    wrong = await _push(broker, fields, message)
-    if wrong is None:
-        more = {"msgId": "0", "queueId": str(message.queue_id), "queueOffset": "0"}
-        answer = answer_to(request, fields={**told, **more})
+    region_fields = {"MSG_REGION": config.region_id, "TRACE_ON": "true" if config.trace_on else "false"}
+    refusal = await _push(broker, fields, message)
+    if refusal is None:
+        message_fields = {"msgId": "0", "queueId": str(message.queue_id), "queueOffset": "0"}
+        answer = answer_to(request, fields={**region_fields, **message_fields})
     else:
-        answer = answer_to(request, Answer.SYSTEM_ERROR, fields=told, remark=wrong)
+        answer = answer_to(request, Answer.SYSTEM_ERROR, fields=region_fields, remark=refusal)
     if config.store_replies:
         result = broker.store.put_message(message)
         broker.dispatched()
         if waits_for_slaves(broker, message, result):
-            had = asyncio.Event()
-            when_slaves_have_it(broker, result, had.set)
-            await had.wait()
+            slaves_have_it = asyncio.Event()
+            when_slaves_have_it(broker, result, slaves_have_it.set)
+            await slaves_have_it.wait()
         if result.ok:
-            answer.fields.update(answer_of(broker, request, result, message.queue_id, told).fields)
+            answer.fields.update(answer_of(broker, request, result, message.queue_id, region_fields).fields)
     if not request.is_one_way:
         connection.send(answer)
 
 
 async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
-    """Hand the reply on; None where the client took it, else why it did not."""
-    found = dict(message.properties or {})
-    client_id = found.get(REPLY_TO_CLIENT)
+    """Pass the reply to the client that waits. Return None if it accepted the reply, else the reason."""
+    message_properties = dict(message.properties or {})
+    client_id = message_properties.get(REPLY_TO_CLIENT)
     if client_id is None:
         return f"reply message properties[{REPLY_TO_CLIENT}] is null"
     waiting = broker.clients.producer(client_id)
@@ -78,7 +78,7 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
         return f"push reply message fail, channel of <{client_id}> not found."
     if waiting.is_congested:
         return f"push reply message to {client_id} fail."
-    found[PUSH_REPLY_TIME] = str(broker.now())
+    message_properties[PUSH_REPLY_TIME] = str(broker.now())
     sent = {
         name: _spelled(fields[name]) for name in SHORT_NAMES.values() if name not in _OWN and fields[name] is not None
     }
@@ -87,7 +87,7 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
         "bornHost": message.born_host,
         "storeHost": broker.address,
         "storeTimestamp": str(broker.now()),
-        "properties": encode_properties(found).decode("utf-8", "replace"),
+        "properties": encode_properties(message_properties).decode("utf-8", "replace"),
     }
     try:
         answer = await waiting.ask(Command(PUSH_REPLY_MESSAGE_TO_CLIENT, header, body=message.body), PATIENCE)

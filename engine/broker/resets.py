@@ -1,4 +1,4 @@
-"""Offsets that an administrator has set, until a group's next pull is told (docs/protocol/broker.md#pull, #admin).
+"""Offsets that an administrator has set, until a group's next pull gets them (docs/protocol/broker.md#pull, #admin).
 
 Java: the ``resetOffsetTable`` of ``ConsumerOffsetManager``.
 """
@@ -7,19 +7,21 @@ from __future__ import annotations
 
 
 class Resets:
-    """The table: what each group reads next of a queue, by word of an administrator."""
+    """Table of the offsets that an administrator has set, by group, topic and queue."""
 
     def __init__(self) -> None:
         self._offsets: dict[tuple[str, str, int], int] = {}
 
     def set(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """The group's next pull of the queue is told ``offset``."""
+        """The group's next pull of the queue gets ``offset``."""
         self._offsets[group, topic, queue_id] = offset
 
     def offset(self, group: str, topic: str, queue_id: int) -> int | None:
-        """What the group has not been told yet; None where nothing was set. Until then it commits nothing."""
+        """Return the new offset that the group has not been told yet; None if there was no reset. Until then it
+        commits nothing.
+        """
         return self._offsets.get((group, topic, queue_id))
 
     def take(self, group: str, topic: str, queue_id: int) -> int | None:
-        """:meth:`offset`, once."""
+        """Return :meth:`offset`, and forget it."""
         return self._offsets.pop((group, topic, queue_id), None)

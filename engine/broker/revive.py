@@ -1,5 +1,5 @@
-"""Popped messages that nobody acknowledged come again: what the revive topic says is brought together, and what is
-open when its time is over goes to the retry topic (docs/protocol/pop.md#revive). Java: ``PopReviveService``.
+"""Popped messages that nobody acknowledged come again: checkpoints and acknowledgements of the revive topic are
+matched, and messages that are open when their time is over go to the retry topic (docs/protocol/pop.md#revive).
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from engine.codec.message import Unit
 from engine.errors import CorruptUnit
 
 SETTLED_MS = 2_000
-"""A checkpoint is looked at when acknowledgements due so long after it have come, too."""
+"""A checkpoint is handled once acknowledgements that are due this long after it have arrived, too."""
 _QUIET_MS = 3_000
 _SLOT_MS = 1_000
 _MOST_READ = 2_048
-"""Records of one revive queue in one step, and checkpoints that are handled: clients are answered in between."""
+"""Maximum number of records of one revive queue, and of handled checkpoints, in one step: clients are answered in
+between.
+"""
 _AGAIN_S = (10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
-"""Seconds by which a checkpoint that is written once more is due later, by how often that was done."""
+"""Delay in seconds of a checkpoint that is put again, by the number of tries."""
 _log = logging.getLogger(__name__)
 
 
 def revive(broker: Broker) -> None:
-    """One round over all revive queues."""
+    """Run one round over all revive queues."""
     if broker.timers is None or broker.config.broker_id != 0:
         return
     put_unstored(broker)
@@ -53,26 +55,26 @@ def revive(broker: Broker) -> None:
 
 
 def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> bool:
-    """Take in what came; whether that is all."""
+    """Read new records. Return True if that is all of them."""
     for _ in range(_MOST_READ // codec.MAX_POP_MESSAGES):
-        found = broker.store.get_message(codec.REVIVE_GROUP, topic, queue_id, queue.read)
-        if found is None:
+        result = broker.store.get_message(codec.REVIVE_GROUP, topic, queue_id, queue.read)
+        if result is None:
             return False
-        with found:
-            if not found.messages:
-                if found.next_begin_offset > queue.read and found.max_offset > queue.read:
-                    queue.read = found.next_begin_offset  # what was there is deleted
+        with result:
+            if not result.messages:
+                if result.next_begin_offset > queue.read and result.max_offset > queue.read:
+                    queue.read = result.next_begin_offset  # the records before were deleted
                     continue
                 return True
             try:
-                units = found.units(crc=False)
+                units = result.units(crc=False)
             except CorruptUnit as error:
                 _log.warning("revive queue %d at %d: %s", queue_id, queue.read, error)
                 units = []
-            broker.stats.got[codec.REVIVE_GROUP, topic, None].add(len(found.messages), sum(map(len, found.messages)))
-            for unit, offset in zip(units, found.queue_offsets, strict=False):
+            broker.stats.got[codec.REVIVE_GROUP, topic, None].add(len(result.messages), sum(map(len, result.messages)))
+            for unit, offset in zip(units, result.queue_offsets, strict=False):
                 _take_in(broker, queue_id, queue, unit, offset)
-            queue.read = found.next_begin_offset
+            queue.read = result.next_begin_offset
     return False
 
 
@@ -96,9 +98,9 @@ def _take_in(broker: Broker, queue_id: int, queue: ReviveQueue, unit: Unit, offs
 
 
 def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> int:
-    """Handle checkpoints in their order up to the first that is not due; how many messages come again."""
+    """Handle checkpoints in their order up to the first that is not due. Return how many messages come again."""
     revived, handled = 0, queue.handled
-    for point in sorted(queue.points.values(), key=lambda one: one.revive_offset):
+    for point in sorted(queue.points.values(), key=lambda check_point: check_point.revive_offset):
         if queue.end - point.due <= SETTLED_MS or revived > _MOST_READ:
             break
         acked = queue.acked.pop(point.merge_key)
@@ -117,29 +119,29 @@ def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -
 
 
 def _is_wanted(broker: Broker, point: codec.CheckPoint) -> bool:
-    """Whether topic and group are there still."""
+    """Return True if topic and group still exist."""
     name = codec.normal_topic(point.topic, point.group)
     return broker.topics.get(name) is not None and broker.topics.group(point.group) is not None
 
 
 def _bring_back(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> bool:
-    """Whether one message of a checkpoint comes again; one that is gone does not, one that could not be put is tried
-    again later.
+    """Put one message of a checkpoint again. Return False if the message is gone, or could not be put; the latter is
+    tried again later.
     """
-    found = broker.store.get_message(codec.REVIVE_GROUP, point.topic, point.queue_id, offset, 1)
-    if found is None:
+    read_result = broker.store.get_message(codec.REVIVE_GROUP, point.topic, point.queue_id, offset, 1)
+    if read_result is None:
         _put_again(broker, point, offset, queue_id)
         return False
-    with found:
+    with read_result:
         try:
-            units = found.units(crc=False)
+            units = read_result.units(crc=False)
         except CorruptUnit:
             units = []
     if not units:
         return False
-    again = retried(units[0], point, own_host(broker), v2=broker.config.retry_topic_v2)
-    _declare(broker, again.topic, point.group)
-    result = broker.store.put_message(again)
+    retry_message = make_retry_message(units[0], point, own_host(broker), v2=broker.config.retry_topic_v2)
+    _declare(broker, retry_message.topic, point.group)
+    result = broker.store.put_message(retry_message)
     broker.stats.revived[point.group, point.topic, result.status.name] += 1
     if result.append is not None:
         return True
@@ -148,17 +150,17 @@ def _bring_back(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: 
     return False
 
 
-def retried(unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = False) -> Message:
-    """A popped message as the retry topic has it; one that lies in a retry topic stays there."""
-    found = unit.properties
-    if unit.reconsume_times == 0 or properties.FIRST_POP_TIME not in found:
-        found[properties.FIRST_POP_TIME] = str(point.pop_time)
+def make_retry_message(unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = False) -> Message:
+    """Return a popped message as the retry topic gets it; one from a retry topic stays there."""
+    unit_properties = unit.properties
+    if unit.reconsume_times == 0 or properties.FIRST_POP_TIME not in unit_properties:
+        unit_properties[properties.FIRST_POP_TIME] = str(point.pop_time)
     topic = point.topic if point.topic.startswith(RETRY) else codec.retry_topic(point.topic, point.group, v2=v2)
     return Message(
         topic,
         unit.body,
         0,
-        found,
+        unit_properties,
         flag=unit.flag,
         sys_flag=unit.sys_flag & ~HOST_BITS,
         born_timestamp=unit.born_timestamp,
@@ -168,7 +170,7 @@ def retried(unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = F
 
 
 def _declare(broker: Broker, topic: str, group: str) -> None:
-    """The retry topic, where it is not there yet, and the group's offset at its beginning."""
+    """Declare the retry topic where it does not exist yet, with the group's offset at its beginning."""
     if broker.topics.get(topic) is None:
         broker.topics.create_plain(topic, 1, READ | WRITE)
         if broker.store.tables.consumer_offset(group, topic, 0) < 0:
@@ -176,14 +178,14 @@ def _declare(broker: Broker, topic: str, group: str) -> None:
 
 
 def _put_again(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> None:
-    """A checkpoint for one message that could not be brought back, due later each time."""
+    """Put a checkpoint for one message that could not be brought back, due later each time."""
     times = point.rewrite_count or 0
     if times >= len(_AGAIN_S) and broker.config.gives_up_reviving:
         return
     invisible = point.invisible_time
     if point.due <= broker.now():
         invisible += _AGAIN_S[min(times, len(_AGAIN_S) - 1)] * 1000
-    anew = replace(
+    new_point = replace(
         point, start_offset=offset, differences=(0,), count=1, invisible_time=invisible, rewrite_count=times + 1
     )
-    count(broker, anew, broker.store.put_message(check_point_message(broker, anew, queue_id)))
+    count(broker, new_point, broker.store.put_message(check_point_message(broker, new_point, queue_id)))

@@ -25,13 +25,13 @@ from engine.remoting.frame import Command
 from engine.store.put.message import PutMessageResult
 
 CHECK_POINT, ACK = "CK", "ACK"
-"""What records are called where they are counted."""
+"""Names of the records in counters."""
 EARLY_MS = 1_000
-"""Checkpoints reach their revive queue that long before their messages are visible again: acknowledgements follow."""
+"""Checkpoints reach their revive queue this long before their messages are visible again: acknowledgements follow."""
 
 
 def reached(broker: Broker, group: str, topic: str, queue_id: int, offset: int, *, stored: bool = False) -> Step:
-    """A pop has gone on to ``offset``; :func:`commit` is called once its checkpoint is stored."""
+    """Record that a pop has gone on to ``offset``; call :func:`commit` once its checkpoint is stored."""
     step = Step(offset, stored)
     broker.popped.steps.setdefault((group, topic, queue_id), deque()).append(step)
     if stored:
@@ -49,42 +49,49 @@ def commit(broker: Broker, group: str, topic: str, queue_id: int) -> None:
         del steps[group, topic, queue_id]
 
 
-def check_point_message(broker: Broker, what: codec.CheckPoint, revive_queue: int) -> Message:
-    """The timer message that brings a checkpoint to its revive queue."""
-    return _message(broker, what.body(), codec.CHECK_POINT_TAG, what.unique_key, what.due - EARLY_MS, revive_queue)
+def check_point_message(broker: Broker, check_point: codec.CheckPoint, revive_queue: int) -> Message:
+    """Return the timer message that brings a checkpoint to its revive queue."""
+    return _message(
+        broker,
+        check_point.body(),
+        codec.CHECK_POINT_TAG,
+        check_point.unique_key,
+        check_point.due - EARLY_MS,
+        revive_queue,
+    )
 
 
-def ack_message(broker: Broker, what: codec.Ack, due: int, revive_queue: int) -> Message:
-    """The timer message that brings an acknowledgement to the revive queue of its checkpoint."""
-    return _message(broker, what.body(), what.tag, what.unique_key, due, revive_queue)
+def ack_message(broker: Broker, ack: codec.Ack, due: int, revive_queue: int) -> Message:
+    """Return the timer message that brings an acknowledgement to the revive queue of its checkpoint."""
+    return _message(broker, ack.body(), ack.tag, ack.unique_key, due, revive_queue)
 
 
 def _message(broker: Broker, body: bytes, tag: str, key: str, due: int, revive_queue: int) -> Message:
-    found = {properties.TIMER_DELIVER_MS: str(due), properties.UNIQUE_KEY: key, properties.TAGS: tag}
+    message_properties = {properties.TIMER_DELIVER_MS: str(due), properties.UNIQUE_KEY: key, properties.TAGS: tag}
     return Message(
         codec.revive_topic(broker.config.cluster),
         body,
         revive_queue,
-        found,
+        message_properties,
         born_timestamp=broker.now(),
         born_host=own_host(broker),
     )
 
 
 def own_host(broker: Broker) -> str:
-    """``ip:port`` that messages of the broker's own are born at."""
+    """Return ``ip:port``, the birth place of the broker's own messages."""
     return broker.address or broker.store.parts.commit_log.store_host
 
 
 def is_kept(result: PutMessageResult) -> bool:
-    """Whether the message is stored, be it flushed and copied in time or not."""
+    """Return True if the message is stored, even if it was not flushed or copied in time."""
     return result.status in KEPT
 
 
-def count(broker: Broker, what: codec.CheckPoint | codec.Ack, result: PutMessageResult) -> None:
-    """One record more that went to the revive topic, or did not."""
-    kind = CHECK_POINT if isinstance(what, codec.CheckPoint) else ACK
-    broker.stats.revive_in[what.group, what.topic, kind, result.status.name] += 1
+def count(broker: Broker, record: codec.CheckPoint | codec.Ack, result: PutMessageResult) -> None:
+    """Count a record for the revive topic by the status of its put."""
+    kind = CHECK_POINT if isinstance(record, codec.CheckPoint) else ACK
+    broker.stats.revive_in[record.group, record.topic, kind, result.status.name] += 1
 
 
 def put_for(
@@ -94,45 +101,45 @@ def put_for(
     message: Message,
     answer: Callable[[PutMessageResult], Command | None],
 ) -> None:
-    """Put ``message`` with the sends of this turn; ``answer`` gives what the asker is told, None for nothing (yet)."""
+    """Put ``message`` with the sends of this turn; ``answer`` returns the client's answer, None for no answer (yet)."""
     put_later(broker, Pending(request, connection, message, message.queue_id, {}, answer))
 
 
 def put_check_point(
     broker: Broker,
-    what: codec.CheckPoint,
+    check_point: codec.CheckPoint,
     revive_queue: int,
     following: int,
     done: Callable[[], Command | None],
     request: Command,
     connection: Connection,
 ) -> None:
-    """Store the checkpoint of a pop; its group has read up to ``following`` then. ``done`` is called in any case: one
-    that could not be stored is tried again, and until then the group's offset stays in front of it.
+    """Store the checkpoint of a pop; its group has then read up to ``following``. ``done`` is called in any case: a
+    checkpoint that could not be stored is tried again, and until then the group's offset stays in front of it.
     """
-    step = reached(broker, what.group, what.topic, what.queue_id, following)
+    step = reached(broker, check_point.group, check_point.topic, check_point.queue_id, following)
 
     def put(result: PutMessageResult) -> Command | None:
-        count(broker, what, result)
+        count(broker, check_point, result)
         if is_kept(result):
             step.stored = True
-            commit(broker, what.group, what.topic, what.queue_id)
+            commit(broker, check_point.group, check_point.topic, check_point.queue_id)
         else:
-            broker.popped.unstored.append(Unstored(what, revive_queue, step))
+            broker.popped.unstored.append(Unstored(check_point, revive_queue, step))
         return done()
 
-    put_for(broker, request, connection, check_point_message(broker, what, revive_queue), put)
+    put_for(broker, request, connection, check_point_message(broker, check_point, revive_queue), put)
 
 
 def put_unstored(broker: Broker) -> None:
-    """Try again to store checkpoints that could not be."""
+    """Try again to store the checkpoints that could not be stored."""
     waiting, broker.popped.unstored = broker.popped.unstored, []
-    for one in waiting:
-        what = one.check_point
-        result = broker.store.put_message(check_point_message(broker, what, one.revive_queue))
-        count(broker, what, result)
+    for unstored in waiting:
+        check_point = unstored.check_point
+        result = broker.store.put_message(check_point_message(broker, check_point, unstored.revive_queue))
+        count(broker, check_point, result)
         if is_kept(result):
-            one.step.stored = True
-            commit(broker, what.group, what.topic, what.queue_id)
+            unstored.step.stored = True
+            commit(broker, check_point.group, check_point.topic, check_point.queue_id)
         else:
-            broker.popped.unstored.append(one)
+            broker.popped.unstored.append(unstored)

@@ -16,7 +16,7 @@ from functools import partial
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
-from engine.broker.send_back import most_times
+from engine.broker.send_back import max_retries
 from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of
 from engine.broker.topics import DEAD_LETTERS, HALF, INHERIT, READ, REFUSES_SENDS, RETRY, SCHEDULE, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
@@ -65,44 +65,46 @@ KEPT = {
 
 
 def send_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """10, 310, 320: one message, or a batch: the header's ``batch`` says which, not the code."""
+    """10, 310, 320: put one message, or a batch: the header's ``batch`` tells which, not the code."""
     if header["batch"]:
         return _send_batch(broker, request, header, connection)
     topic, queue_id = check(broker, header, connection)
-    found = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
-    if properties.UNIQUE_KEY not in found and broker.store.rules.major >= 5:
-        found[properties.UNIQUE_KEY] = unique_id(broker.now())
+    message_properties = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
+    if properties.UNIQUE_KEY not in message_properties and broker.store.rules.major >= 5:
+        message_properties[properties.UNIQUE_KEY] = unique_id(broker.now())
     if not request.body and broker.store.rules.major >= 5:
         raise Refused(Answer.SYSTEM_ERROR, "java.lang.NullPointerException: null")
     name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
     if name.startswith(RETRY):
-        name, queue_id = retried(broker, request, header, name, queue_id, reconsumed)
-    if not _DELAY.fullmatch(found.get(properties.DELAY, "0")):
-        raise WrongRequest(f"{properties.DELAY}: expected a number, found {found[properties.DELAY]}")
+        name, queue_id = retry_target(broker, request, header, name, queue_id, reconsumed)
+    if not _DELAY.fullmatch(message_properties.get(properties.DELAY, "0")):
+        raise WrongRequest(f"{properties.DELAY}: expected a number, found {message_properties[properties.DELAY]}")
     message = Message(
         name,
         bytes(request.body),
         queue_id,
-        found,
-        _stored_text(broker, found),
+        message_properties,
+        _stored_text(broker, message_properties),
         flag=int(header["flag"]),
         sys_flag=int(header["sysFlag"]),
         born_timestamp=int(header["bornTimestamp"]),
         born_host=connection.peer,
         reconsume_times=reconsumed,
     )
-    if is_half(found, reconsumed):
+    if is_half(message_properties, reconsumed):
         if broker.config.reject_transactions:
             raise Refused(
                 Answer.NO_PERMISSION, f"the broker[{broker.config.broker_ip}] sending transaction message is forbidden"
             )
         message = as_half(message, broker.store.release)
-    put_later(broker, Pending(request, connection, message, queue_id, _told(broker, found)))
+    put_later(broker, Pending(request, connection, message, queue_id, _answer_fields(broker, message_properties)))
     return None
 
 
 def check(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
-    """The topic and the queue that a send names, made where it may be. Raises :class:`Refused` in RocketMQ's order."""
+    """Return the topic and the queue that a send names; create the topic where that is allowed. Raises
+    :class:`Refused` in RocketMQ's order.
+    """
     try:
         return _checked(broker, fields, connection)
     except Refused as error:
@@ -115,11 +117,11 @@ def _region(broker: Broker) -> dict[str, str]:
 
 
 def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
-    config, name, like = broker.config, str(fields["topic"]), broker.store.release
+    config, name, release = broker.config, str(fields["topic"]), broker.store.release
     if broker.now() < config.accept_sends_from:
         raise Refused(Answer.SYSTEM_ERROR, "broker unable to service, until then: " + str(config.accept_sends_from))
     if (wrong := wrong_name(name)) is not None:
-        raise Refused(invalid(like), wrong)
+        raise Refused(invalid(release), wrong)
     if name in REFUSES_SENDS:
         raise Refused(Answer.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")
     topic = broker.topics.get(name)
@@ -131,71 +133,77 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
     if topic is None and name.startswith(RETRY):
         topic = broker.topics.create_plain(name, 1)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{see(like)}")
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{see(release)}")
     queue_id = int(fields["queueId"])
-    most = max(topic.read_queue_nums, topic.write_queue_nums)
-    if queue_id >= most:
-        words = f"request queueId[{queue_id}] is illegal, {_spelled(topic, like)} Producer: {connection.peer}"
-        raise Refused(invalid(like), words)
+    queue_count = max(topic.read_queue_nums, topic.write_queue_nums)
+    if queue_id >= queue_count:
+        words = f"request queueId[{queue_id}] is illegal, {_spelled(topic, release)} Producer: {connection.peer}"
+        raise Refused(invalid(release), words)
     if queue_id < 0:
         queue_id = random.randrange(max(topic.write_queue_nums, 1))
     return topic, queue_id
 
 
-def _spelled(topic: TopicConfig, like: Release) -> str:
+def _spelled(topic: TopicConfig, release: Release) -> str:
     perm = "".join(letter if topic.perm & bit else "-" for letter, bit in (("R", READ), ("W", WRITE), ("X", INHERIT)))
     attributes = ", ".join(f"{key}={value}" for key, value in topic.attributes.items())
-    more = "" if of(like).major < 5 else f", attributes={{{attributes}}}"
+    attributes_text = "" if of(release).major < 5 else f", attributes={{{attributes}}}"
     return (
         f"TopicConfig [topicName={topic.name}, readQueueNums={topic.read_queue_nums}, "
         f"writeQueueNums={topic.write_queue_nums}, perm={perm}, topicFilterType={topic.topic_filter_type}, "
-        f"topicSysFlag={topic.topic_sys_flag}, order={str(topic.order).lower()}{more}]"
+        f"topicSysFlag={topic.topic_sys_flag}, order={str(topic.order).lower()}{attributes_text}]"
     )
 
 
-def retried(
+def retry_target(
     broker: Broker, request: Command, fields: Header, name: str, queue_id: int, reconsumed: int
 ) -> tuple[str, int]:
-    """Where a message goes that a consumer sends to its retry topic by itself: there, or to the dead letters."""
+    """Return the topic and queue of a message that a consumer sends to its retry topic by itself: the retry topic,
+    or the dead letters.
+    """
     group = name.removeprefix(RETRY)
     declared = broker.topics.group(group)
     if declared is None:
         raise Refused(
             Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {see(broker.store.release)}"
         )
-    if reconsumed > most_times(request, fields, declared) or broker.locks.is_held(group):
+    if reconsumed > max_retries(request, fields, declared) or broker.locks.is_held(group):
         broker.stats.dead[str(fields["producerGroup"]), name] += 1
         dead = broker.topics.create_plain(DEAD_LETTERS + group, 1, READ | WRITE)
         return dead.name, 0
     return name, queue_id
 
 
-def with_broker_properties(broker: Broker, found: dict[str, str]) -> dict[str, str]:
-    """A message's properties with those that a broker adds: before 5.x only the cluster's name."""
+def with_broker_properties(broker: Broker, message_properties: dict[str, str]) -> dict[str, str]:
+    """Add the broker's properties to those of a message: before 5.x only the cluster's name."""
     config = broker.config
-    found[CLUSTER] = config.cluster
+    message_properties[CLUSTER] = config.cluster
     if broker.store.rules.major >= 5:
-        found[MSG_REGION] = config.region_id
-        found[TRACE_ON] = "true" if config.trace_on else "false"
-        found.pop(POP_CHECK_POINT, None)
-    return found
+        message_properties[MSG_REGION] = config.region_id
+        message_properties[TRACE_ON] = "true" if config.trace_on else "false"
+        message_properties.pop(POP_CHECK_POINT, None)
+    return message_properties
 
 
-def _stored_text(broker: Broker, found: dict[str, str]) -> bytes:
-    """The text of a single message: 4.9 leaves WAIT out of it."""
-    like = broker.store.release
-    told = {name: value for name, value in found.items() if name != properties.WAIT} if of(like).major < 5 else found
-    return text_as_stored(told, like)
+def _stored_text(broker: Broker, message_properties: dict[str, str]) -> bytes:
+    """Return the property text of a single message: 4.9 leaves WAIT out of it."""
+    release = broker.store.release
+    stored_properties = (
+        {name: value for name, value in message_properties.items() if name != properties.WAIT}
+        if of(release).major < 5
+        else message_properties
+    )
+    return text_as_stored(stored_properties, release)
 
 
-def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
-    unique = None if broker.store.rules.major < 5 else found.get(properties.UNIQUE_KEY)
+def _answer_fields(broker: Broker, message_properties: dict[str, str]) -> dict[str, str]:
+    unique = None if broker.store.rules.major < 5 else message_properties.get(properties.UNIQUE_KEY)
     key = {} if unique is None else {"transactionId": unique}
     return {**key, **_region(broker)}
 
 
 def _send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """Messages of one topic and queue, one behind the other in the body."""
+    """Put messages of one topic and queue, which follow each other in the body."""
     topic, queue_id = check(broker, header, connection)
     if topic.name.startswith(RETRY):
         words = f"batch request does not support retry group {topic.name}"
@@ -215,34 +223,36 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
     broker.topics.save_created()
     result = broker.store.put_encoded_batch(batch)
     broker.dispatched()
-    told = _told(broker, shared)
+    answer_fields = _answer_fields(broker, shared)
     if topic.batch and properties.UNIQUE_KEY in shared:
-        told["batchUniqId"] = shared[properties.UNIQUE_KEY]  # its members are one unit, and have no ids of their own
+        answer_fields["batchUniqId"] = shared[
+            properties.UNIQUE_KEY
+        ]  # its members are one unit, and have no ids of their own
     if not waits_for_slaves(broker, batch, result):
-        return answer_of(broker, request, result, queue_id, told)
+        return answer_of(broker, request, result, queue_id, answer_fields)
     when_slaves_have_it(
-        broker, result, lambda: _send(connection, request, answer_of(broker, request, result, queue_id, told))
+        broker, result, lambda: _send(connection, request, answer_of(broker, request, result, queue_id, answer_fields))
     )
     return None
 
 
 def waits_for_slaves(broker: Broker, message: Message, result: PutMessageResult) -> bool:
-    """Whether the sender of a message that is stored is answered only when slaves have it."""
+    """Return True if the sender of a stored message is answered only when slaves have it."""
     return broker.slaves.are_asked_for and result.status in KEPT and result.append is not None and message.waits
 
 
-def when_slaves_have_it(broker: Broker, result: PutMessageResult, then: Callable[[], None]) -> None:
-    """``then`` once slaves have the message, or do not have it in time: ``result`` says it
+def when_slaves_have_it(broker: Broker, result: PutMessageResult, on_done: Callable[[], None]) -> None:
+    """Call ``on_done`` once slaves have the message, or do not have it in time; ``result`` gets the status
     (docs/protocol/behaviour.md#waits).
     """
     assert result.append is not None
 
-    def told(status: PutMessageStatus) -> None:
+    def on_status(status: PutMessageStatus) -> None:
         if status is not _Status.PUT_OK:
             result.status = status
-        then()
+        on_done()
 
-    broker.slaves.wait(result.append.end_offset, told)
+    broker.slaves.wait(result.append.end_offset, on_status)
 
 
 def _send(connection: Connection, request: Command, answer: Command | None) -> None:
@@ -250,24 +260,24 @@ def _send(connection: Connection, request: Command, answer: Command | None) -> N
         connection.send(answer)
 
 
-def put_later(broker: Broker, what: Pending) -> None:
-    """Put it in this turn of the loop, with the sends of all connections."""
+def put_later(broker: Broker, pending: Pending) -> None:
+    """Put the message in this turn of the loop, with the sends of all connections."""
     sends = broker.sends
-    sends.waiting.append(what)
+    sends.waiting.append(pending)
     if not sends.asked and not sends.busy:
         sends.asked = True
         asyncio.get_running_loop().call_soon(put_pending, broker)
 
 
 def put_pending(broker: Broker) -> None:
-    """Put what waits, and answer."""
+    """Put all waiting sends, and answer them."""
     sends = broker.sends
     sends.asked = False
     waiting, sends.waiting = sends.waiting, []
     if not waiting:
         return
     broker.topics.save_created()
-    messages = [one.message for one in waiting]
+    messages = [pending.message for pending in waiting]
     if sends.putter is None:
         try:
             results = broker.store.put_messages(messages)
@@ -298,16 +308,18 @@ async def _when_put(broker: Broker, waiting: list[Pending], put: asyncio.Future[
 
 
 def _answer_failed(broker: Broker, waiting: list[Pending], error: Exception) -> None:
-    """The engine did not say what became of these: their senders are told so, and nobody waits until he gives up."""
+    """The store failed on these sends: answer their senders, so that none waits until it times out."""
     _log.error("%d sends", len(waiting), exc_info=error)
-    for one in waiting:
+    for pending in waiting:
         words = f"{type(error).__name__}: {error}"
-        answer = answer_to(one.request, Answer.SYSTEM_ERROR, fields=_region(broker), remark=words)
-        _send(one.connection, one.request, answer)
+        answer = answer_to(pending.request, Answer.SYSTEM_ERROR, fields=_region(broker), remark=words)
+        _send(pending.connection, pending.request, answer)
 
 
 async def put_the_rest(broker: Broker) -> None:
-    """Until what came is put, at the end of a broker: who sends one-way is not told that his message was left out."""
+    """Wait until all sends are put, at the end of a broker: the sender of a one-way message would not learn that it
+    was lost.
+    """
     sends = broker.sends
     while sends.waiting or sends.busy:
         if sends.busy and broker.tasks:
@@ -317,33 +329,33 @@ async def put_the_rest(broker: Broker) -> None:
 
 
 def put_later_again(broker: Broker) -> None:
-    """What came while the disk was waited for is put next."""
+    """Put the sends that arrived while the disk was busy."""
     broker.sends.asked = True
     asyncio.get_running_loop().call_soon(put_pending, broker)
 
 
 def _answer_all(broker: Broker, waiting: list[Pending], results: PutMessageResults) -> None:
     by_connection: dict[Connection, list[Command]] = {}
-    for one, result in zip(waiting, results, strict=True):
-        if waits_for_slaves(broker, one.message, result):
-            when_slaves_have_it(broker, result, partial(_answer_late, broker, one, result))
+    for pending, result in zip(waiting, results, strict=True):
+        if waits_for_slaves(broker, pending.message, result):
+            when_slaves_have_it(broker, result, partial(_answer_late, broker, pending, result))
             continue
-        told = _answer_to(broker, one, result)
-        if told is not None and not one.request.is_one_way:
-            by_connection.setdefault(one.connection, []).append(told)
+        answer = _answer_to(broker, pending, result)
+        if answer is not None and not pending.request.is_one_way:
+            by_connection.setdefault(pending.connection, []).append(answer)
     for connection, answers in by_connection.items():
         connection.send_many(answers)
     broker.dispatched()
 
 
-def _answer_to(broker: Broker, one: Pending, result: PutMessageResult) -> Command | None:
-    if one.answer is not None:
-        return one.answer(result)
-    return answer_of(broker, one.request, result, one.queue_id, one.told, one.message.properties)
+def _answer_to(broker: Broker, pending: Pending, result: PutMessageResult) -> Command | None:
+    if pending.answer is not None:
+        return pending.answer(result)
+    return answer_of(broker, pending.request, result, pending.queue_id, pending.told, pending.message.properties)
 
 
-def _answer_late(broker: Broker, one: Pending, result: PutMessageResult) -> None:
-    _send(one.connection, one.request, _answer_to(broker, one, result))
+def _answer_late(broker: Broker, pending: Pending, result: PutMessageResult) -> None:
+    _send(pending.connection, pending.request, _answer_to(broker, pending, result))
 
 
 def answer_of(
@@ -351,11 +363,11 @@ def answer_of(
     request: Command,
     result: PutMessageResult,
     queue_id: int,
-    told: dict[str, str],
+    answer_fields: dict[str, str],
     recallable: dict[str, str] | None = None,
 ) -> Command:
-    """What a put's end is to the sender (docs/protocol/broker.md#send); ``recallable`` are the properties of a
-    single message.
+    """Return the answer to the sender for the result of a put (docs/protocol/broker.md#send); ``recallable`` are the
+    properties of a single message.
     """
     code, append = KEPT.get(result.status), result.append
     if code is None or append is None:
@@ -368,7 +380,7 @@ def answer_of(
         if result.status is _Status.SERVICE_NOT_AVAILABLE:
             refused = Answer.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE.format(*_disk_usage(broker))
         answered, words = refused or (Answer.SYSTEM_ERROR, result.status.value)
-        fields = {name: told[name] for name in (MSG_REGION, TRACE_ON)}
+        fields = {name: answer_fields[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)
     sent_to = request.fields.get("topic" if request.code == 10 else "b", "")
     _count(broker, sent_to, recallable or {}, append)
@@ -376,24 +388,24 @@ def answer_of(
         "msgId": append.msg_id,
         "queueId": str(queue_id),
         "queueOffset": str(append.queue_offset),
-        **told,
+        **answer_fields,
     }
     if recallable is not None and (handle := handle_of(broker, recallable, result)) is not None:
         fields["recallHandle"] = handle
     return answer_to(request, code, fields=fields)
 
 
-def _count(broker: Broker, sent_to: str, found: dict[str, str], append: AppendMessageResult) -> None:
-    """What is stored of a send, under the topic that it is stored in; retries and dead letters are not counted, as in
-    RocketMQ.
+def _count(broker: Broker, sent_to: str, message_properties: dict[str, str], append: AppendMessageResult) -> None:
+    """Count what is stored of a send under the topic that it is stored in; retries and dead letters are not counted,
+    as in RocketMQ.
     """
-    kind, topic = kind_of(found), sent_to
+    kind, topic = kind_of(message_properties), sent_to
     if kind == TRANSACTION:
         broker.stats.half[sent_to] += 1
         topic = HALF
-    elif kind != NORMAL and broker.timers is not None and not TIMERS.isdisjoint(found):
+    elif kind != NORMAL and broker.timers is not None and not TIMERS.isdisjoint(message_properties):
         topic = TIMER_TOPIC
-    elif kind != NORMAL and found.get(properties.DELAY, "0") not in {"", "0"}:
+    elif kind != NORMAL and message_properties.get(properties.DELAY, "0") not in {"", "0"}:
         topic = SCHEDULE
     if not topic.startswith((RETRY, DEAD_LETTERS)):
         broker.stats.put[topic, kind].add(append.message_count, append.size)
@@ -401,7 +413,7 @@ def _count(broker: Broker, sent_to: str, found: dict[str, str], append: AppendMe
 
 
 def _disk_usage(broker: Broker) -> tuple[float, float, float]:
-    """Of log, queues and index."""
+    """Disk usage of log, queues and index."""
     parts = broker.store.parts
     folders = parts.paths.commitlog, parts.queue_folder, parts.paths.index
     log, queues, index = (parts.disk.usage(folder) for folder in folders)

@@ -1,6 +1,5 @@
-"""CONSUMER_SEND_MSG_BACK: a message that a consumer could not take comes again later, or is a dead letter
-(docs/protocol/broker.md#send-back; docs/formats/transactions.md#retry). Java:
-``AbstractSendMessageProcessor.consumerSendMsgBack``.
+"""CONSUMER_SEND_MSG_BACK: a message that a consumer could not consume comes again later, or becomes a dead letter
+(docs/protocol/broker.md#send-back; docs/formats/transactions.md#retry).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _UNIT_RETRY = 2
 
 
 def send_back(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """36: the message at an offset of the log once more. Raises :class:`Refused` in RocketMQ's order."""
+    """36: put the message at an offset of the log again. Raises :class:`Refused` in RocketMQ's order."""
     config, group_name = broker.config, str(header["group"])
     group = broker.topics.group(group_name)
     if group is None:
@@ -42,14 +41,14 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
     if not topic.perm & WRITE:
         raise Refused(Answer.NO_PERMISSION, f"the topic[{retry}] sending message is forbidden")
     unit = _looked_up(broker, header)
-    level, most = int(header["delayLevel"]), most_times(request, header, group)
-    if unit.reconsume_times >= most or level < 0:
+    level, retry_limit = int(header["delayLevel"]), max_retries(request, header, group)
+    if unit.reconsume_times >= retry_limit or level < 0:
         broker.stats.dead[group_name, str(header["originTopic"] or "")] += 1
         dead = broker.topics.create_plain(DEAD_LETTERS + group_name, 1)
-        message = again(unit, dead.name, 0, 0)
+        message = copy_for_retry(unit, dead.name, 0, 0)
     else:
         level = level or FIRST_RETRY_LEVEL + unit.reconsume_times
-        message = again(unit, retry, random.randrange(group.retry_queue_nums), level)
+        message = copy_for_retry(unit, retry, random.randrange(group.retry_queue_nums), level)
     result = broker.store.put_message(message)
     if not result.ok:
         raise Refused(Answer.SYSTEM_ERROR, result.status.value)
@@ -58,8 +57,8 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
     return answer_to(request)
 
 
-def most_times(request: Command, header: Header, group: SubscriptionGroup) -> int:
-    """How often a group takes a message again before it is a dead letter."""
+def max_retries(request: Command, header: Header, group: SubscriptionGroup) -> int:
+    """Return how often a group retries a message before it becomes a dead letter."""
     if request.version >= MAX_RECONSUME_SINCE and header["maxReconsumeTimes"] is not None:
         return int(header["maxReconsumeTimes"])
     return group.retry_max_times
@@ -73,19 +72,19 @@ def _looked_up(broker: Broker, header: Header) -> Unit:
     return unit
 
 
-def again(unit: Unit, topic: str, queue_id: int, level: int) -> Message:
-    """A stored message as it is put once more, for a topic, at a delay level (0: at once)."""
-    found = unit.properties
-    found.setdefault(properties.RETRY_TOPIC, unit.topic)
-    found[properties.WAIT] = "false"
-    found[properties.DELAY] = str(level)
-    if not found.get(properties.ORIGIN_MESSAGE_ID, "").strip():
-        found[properties.ORIGIN_MESSAGE_ID] = unit.offset_msg_id
+def copy_for_retry(unit: Unit, topic: str, queue_id: int, level: int) -> Message:
+    """Return a stored message as it is put again, for a topic, at a delay level (0: at once)."""
+    unit_properties = unit.properties
+    unit_properties.setdefault(properties.RETRY_TOPIC, unit.topic)
+    unit_properties[properties.WAIT] = "false"
+    unit_properties[properties.DELAY] = str(level)
+    if not unit_properties.get(properties.ORIGIN_MESSAGE_ID, "").strip():
+        unit_properties[properties.ORIGIN_MESSAGE_ID] = unit.offset_msg_id
     return Message(
         topic,
         unit.body,
         queue_id,
-        found,
+        unit_properties,
         flag=unit.flag,
         sys_flag=unit.sys_flag,
         born_timestamp=unit.born_timestamp,

@@ -1,4 +1,4 @@
-"""A broker that listens: requests to answers, held pulls woken, and what goes on by itself
+"""A listening broker: answers requests, wakes held pulls, and runs the background services
 (docs/protocol/behaviour.md).
 """
 
@@ -29,18 +29,18 @@ from engine.remoting.tls import Tls
 
 LOOPBACK = "127.0.0.1"
 _LAST_ANSWERS = 5.0
-"""Seconds that answers which come later are waited for at the end."""
+"""Seconds to wait for pending answers at the end."""
 _log = logging.getLogger(__name__)
 
 
 class ListeningBroker:
-    """``async with``: accepts from the first line of the block on, and ends with it; the store stays its owner's.
+    """A broker that accepts connections within an ``async with`` block; the store stays its owner's.
 
-    ``vip`` is another socket where it answers the same: of the port that slaves and old clients ask, two below its own.
-    ``tap`` sees each frame.
-    ``access`` says who may ask what; None: everybody everything. ``ha`` says where slaves follow the log (``ip:port``),
-    if anywhere. ``polls``: while requests come one upon the other it does not sleep between them, which suits a process
-    of its own. ``at`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
+    ``listening_socket`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
+    ``vip`` is a second socket with the same answers: of the port that slaves and old clients ask, two below the first.
+    ``tap`` gets each frame. ``access`` checks requests; None: every request is allowed. ``ha`` is the address
+    (``ip:port``) where slaves follow the log, if anywhere. ``polls``: while requests follow each other closely it does
+    not sleep between them, which suits a process of its own.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ListeningBroker:
         config: BrokerConfig | None = None,
         *,
         name_servers: Sequence[str] = (),
-        at: socket.socket,
+        listening_socket: socket.socket,
         ha: str = "",
         vip: socket.socket | None = None,
         tls: Tls | None = None,
@@ -64,7 +64,7 @@ class ListeningBroker:
         self._server = Server(self._answer, limits, tls)
         self._server.on_close = self.broker.disconnected
         self._server.on_relief = lambda _: self._wake_all()
-        self._bound = [at] if vip is None else [at, vip]
+        self._bound = [listening_socket] if vip is None else [listening_socket, vip]
         self.registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -74,11 +74,13 @@ class ListeningBroker:
 
     @property
     def address(self) -> str:
-        """``ip:port``, once it accepts."""
+        """Return ``ip:port``, once the broker accepts."""
         return self.broker.address
 
     async def __aenter__(self) -> Self:
-        """Accept. Where that is given up on its way, as by who does not wait for a name server, nothing stays."""
+        """Accept connections. If starting is cancelled, as by a caller that does not wait for a name server, nothing
+        stays open.
+        """
         self._loading.__enter__()
         try:
             await self._begin()
@@ -109,7 +111,7 @@ class ListeningBroker:
         self._services.append(asyncio.create_task(self.registration.run()))
 
     async def __aexit__(self, *_: object) -> None:
-        """Accept no more; what was asked is answered, connections end."""
+        """Stop accepting; requests that came are answered, then connections end."""
         for service in self._services:
             service.cancel()
         await asyncio.gather(*self._services, return_exceptions=True)
@@ -133,7 +135,7 @@ class ListeningBroker:
             await asyncio.to_thread(self._loading.__exit__, None, None, None)
 
     def _end_services(self) -> None:
-        """Each has its turn, whatever another one raises: what one cannot keep is no reason to lose the rest."""
+        """End every service, even if another one raises: an error of one must not lose the work of the others."""
         with contextlib.ExitStack() as turns:
             if self.broker.sends.putter is not None:
                 turns.callback(self.broker.sends.putter.shutdown)
@@ -143,11 +145,11 @@ class ListeningBroker:
 
     @property
     def connections(self) -> int:
-        """How many stand."""
+        """Return the number of open connections."""
         return len(self._server.connections)
 
     def cut(self) -> None:
-        """End every connection; it goes on accepting."""
+        """Close every connection; the broker goes on accepting."""
         for connection in list(self._server.connections):
             connection.close()
 
@@ -161,7 +163,7 @@ class ListeningBroker:
         return None
 
     async def _answer_registered(self, answer: Command, request: Command, connection: Connection) -> None:
-        """Whoever declares a topic finds it at the name servers when he is answered: Java registers first."""
+        """Answer the declaration of a topic after it is registered with the name servers, as in Java."""
         await self.registration.register_changed()
         if not request.is_one_way:
             connection.send(answer)
@@ -175,7 +177,7 @@ class ListeningBroker:
                 _log.exception("a round of the broker: %s", service.name)
 
     def _dispatch_for_held(self) -> None:
-        """Behind a put: where somebody waits its messages are dispatched at once, on this thread."""
+        """After a put: if requests wait for its messages, dispatch them at once, on this thread."""
         if self.broker.is_waited_for:
             self.broker.store.dispatch_now()
             self._wake_all()
@@ -184,23 +186,25 @@ class ListeningBroker:
         wake_held(self.broker)
         wake_pops(self.broker)
 
-    def _queue_is_free_at(self, topic: str, group: str, queue_id: int, at: int) -> None:
-        """Nobody has messages of an orderly group's queue in his hands from then on (ms): look again who waits."""
+    def _queue_is_free_at(self, topic: str, group: str, queue_id: int, free_ms: int) -> None:
+        """No client holds messages of an orderly group's queue from ``free_ms`` on: look again then for pops that
+        wait.
+        """
         if not self.broker.config.tells_of_free_queues or self._loop is None:
             return
         key = topic, group, queue_id
-        before = self._freed.pop(key, None)
-        if before is not None:
-            before.cancel()
-        late = max(at - self.broker.now(), 0) / 1000
-        self._freed[key] = self._loop.call_later(late, self._queue_is_free, *key)
+        old_timer = self._freed.pop(key, None)
+        if old_timer is not None:
+            old_timer.cancel()
+        delay_s = max(free_ms - self.broker.now(), 0) / 1000
+        self._freed[key] = self._loop.call_later(delay_s, self._queue_is_free, *key)
 
     def _queue_is_free(self, topic: str, group: str, queue_id: int) -> None:
         del self._freed[topic, group, queue_id]
         wake_orderly(self.broker, topic, group, queue_id)
 
     def _dispatched_elsewhere(self) -> None:
-        """The dispatch thread took units in: once a turn of the loop is enough."""
+        """The dispatch thread took units in: wake waiting requests, once a turn of the loop is enough."""
         if self._loop is not None and not self._woken and self.broker.is_waited_for:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop has ended

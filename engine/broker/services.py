@@ -1,4 +1,4 @@
-"""What a broker does without being asked: one row a service, its step and how often (docs/protocol/behaviour.md)."""
+"""Background services of a broker: one row a service, with its step and its interval (docs/protocol/behaviour.md)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Service:
     seconds: Callable[[Broker], float]
     step: Callable[[Broker], None]
     end: Callable[[Broker], None] | None = None
-    """What is left to do when the broker ends."""
+    """Final step when the broker ends."""
     on_slave: bool = False
-    """Whether a slave does it, too: it puts no message, and its master decides."""
+    """True if a slave runs it, too: a slave puts no message, and its master decides."""
 
 
 def _wake_all(broker: Broker) -> None:
@@ -34,12 +34,14 @@ def _wake_all(broker: Broker) -> None:
 
 
 def _run_timers(broker: Broker) -> None:
-    """Checkpoints of pops are timer messages, too: where more wait than one step takes, the next follows at once."""
+    """Checkpoints of pops are timer messages, too: if more wait than one step handles, the next step follows at
+    once.
+    """
     if broker.timers is None:
         return
-    taken = broker.timers.step()
-    broker.timers_wait = taken >= MOST_AT_ONCE
-    if taken:
+    handled = broker.timers.step()
+    broker.timers_wait = handled >= MOST_AT_ONCE
+    if handled:
         broker.dispatched()
 
 
@@ -77,13 +79,13 @@ def _expire(broker: Broker) -> None:
 
 
 def services_of(broker: Broker) -> list[Service]:
-    """What this broker does by itself: a slave less than a master."""
+    """Return the services that this broker runs: a slave runs fewer than a master."""
     return [service for service in SERVICES if service.on_slave or not broker.is_slave]
 
 
 def _metric_pause(broker: Broker) -> float:
-    usual = broker.store.rules.transaction_metric_flush_ms
-    return (broker.config.transaction_metric_flush_ms or usual) / 1000
+    default_ms = broker.store.rules.transaction_metric_flush_ms
+    return (broker.config.transaction_metric_flush_ms or default_ms) / 1000
 
 
 def _sample_rates(broker: Broker) -> None:
@@ -104,7 +106,7 @@ SERVICES = (
         "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
     ),
     Service("half messages counted", _metric_pause, _keep_half_counts, _keep_half_counts),
-    Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, every=True)),
+    Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, all_decisions=True)),
     Service("open transactions", lambda broker: broker.config.transaction_check_interval_ms / 1000, check_transactions),
     Service("silent clients", lambda _: 10.0, _expire, on_slave=True),
 )

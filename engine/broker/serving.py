@@ -25,7 +25,7 @@ from engine.remoting.connection import Tap, bind, port_of
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where clients find what is served: ``ip:port`` each."""
+    """Addresses of the servers: ``ip:port`` each."""
 
     broker: str
     namesrv: str
@@ -41,13 +41,17 @@ async def serving_open(
     port: int = 0,
     tap: Tap | None = None,
 ) -> AsyncIterator[ListeningBroker]:
-    """A broker over the store that ``opened(ip:port)`` opens, closed behind the block; ``tap`` sees each frame."""
+    """Serve a broker over the store that ``opened(ip:port)`` opens; the store is closed after the block. ``tap``
+    sees each frame.
+    """
     config = config or BrokerConfig()
     bound = bind(host, port)
     with bound:
         store = await asyncio.to_thread(opened, f"{config.broker_ip}:{port_of(bound)}")
         try:
-            async with ListeningBroker(store, config, name_servers=name_servers, at=bound, tap=tap) as server:
+            async with ListeningBroker(
+                store, config, name_servers=name_servers, listening_socket=bound, tap=tap
+            ) as server:
                 yield server
         finally:
             await asyncio.to_thread(store.close)
@@ -81,8 +85,8 @@ async def serving_store(
 
 @contextlib.asynccontextmanager
 async def serving(path: Path | str, config: BrokerConfig | None = None) -> AsyncIterator[Addresses]:
-    """A name server and a broker over the store in ``path``, on free ports of the loopback. Raises what
-    :class:`MessageStore` raises, as where somebody holds the store.
+    """Serve a name server and a broker over the store in ``path``, on free ports of the loopback. Raises what
+    :class:`MessageStore` raises, as where another process has opened the store.
     """
     async with (
         ListeningNameServer(port=0) as names,
@@ -93,31 +97,31 @@ async def serving(path: Path | str, config: BrokerConfig | None = None) -> Async
 
 @contextlib.contextmanager
 def serving_beside(path: Path | str, config: BrokerConfig | None = None) -> Iterator[Addresses]:
-    """:func:`serving` by a thread of its own, for code without an event loop: a fixture, a blocking client."""
-    told: queue.SimpleQueue[Addresses | BaseException] = queue.SimpleQueue()
+    """Run :func:`serving` in a thread of its own, for code without an event loop: a fixture, a blocking client."""
+    results: queue.SimpleQueue[Addresses | BaseException] = queue.SimpleQueue()
     ending: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def served() -> None:
         ended = asyncio.Event()
         ending.append((asyncio.get_running_loop(), ended))
         async with serving(path, config) as addresses:
-            told.put(addresses)
+            results.put(addresses)
             await ended.wait()
 
     def run() -> None:
         try:
             asyncio.run(served())
-        except BaseException as error:  # noqa: BLE001  told to whoever waits
-            told.put(error)
+        except BaseException as error:  # noqa: BLE001  passed to the thread that waits
+            results.put(error)
 
     thread = threading.Thread(target=run, name="storescope-serving", daemon=True)
     thread.start()
-    found = told.get()
-    if isinstance(found, BaseException):
+    result = results.get()
+    if isinstance(result, BaseException):
         thread.join()
-        raise found
+        raise result
     try:
-        yield found
+        yield result
     finally:
         loop, ended = ending[0]
         loop.call_soon_threadsafe(ended.set)

@@ -1,4 +1,5 @@
-"""What a slave of RocketMQ 5.x asks its master beside topics, groups and offsets: timers, and modes of consumption.
+"""Tables that a slave of RocketMQ 5.x copies from its master beside topics, groups and offsets: timers, and modes of
+consumption.
 
 Java: ``AdminBrokerProcessor.getTimerCheckPoint``, ``getTimerMetrics``, ``getAllMessageRequestMode``; they are asked by
 ``SlaveSynchronize``.
@@ -20,7 +21,7 @@ GET_ALL_MESSAGE_REQUEST_MODE = 402
 
 
 def timer_check_point(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """60: how far timers are, as the file ``timercheck`` has it."""
+    """60: progress of timers, as the file ``timercheck`` has it."""
     if broker.timers is None:
         raise Refused(Answer.SYSTEM_ERROR, "The checkpoint is null")
     return answer_to(request, body=broker.timers.check_point().numbers())
@@ -38,9 +39,9 @@ def request_modes(broker: Broker, request: Command, _header: Header, _connection
     return answer_to(request, body=write({MODES: broker.request_modes.value.get(MODES) or {}}))
 
 
-def take_request_modes(broker: Broker, told: Mapping[str, Any]) -> None:
-    """Have the modes that the master's answer to 402 tells. Raises ``OSError`` where they cannot be written."""
-    modes, table = told.get(MODES), broker.request_modes
+def take_request_modes(broker: Broker, body: Mapping[str, Any]) -> None:
+    """Store the modes of the master's answer to 402. Raises ``OSError`` where they cannot be written."""
+    modes, table = body.get(MODES), broker.request_modes
     if isinstance(modes, Mapping) and modes != (table.value.get(MODES) or {}):
         table.value[MODES] = dict(modes)
         table.write(*table.taken())

@@ -30,10 +30,12 @@ class _Waiting:
 
 
 class SlaveWaits:
-    """What waits for slaves, in the order in which it does. ``wrote`` gives the log's end; offsets are of the log."""
+    """Puts that wait for slaves, in the order of their ends. ``wrote`` returns the log's end; offsets are of the
+    log.
+    """
 
-    def __init__(self, config: MessageStoreConfig, like: Release, wrote: Callable[[], int]) -> None:
-        self._always = of(like).major < 5
+    def __init__(self, config: MessageStoreConfig, release: Release, wrote: Callable[[], int]) -> None:
+        self._always = of(release).major < 5
         self._needed = 1 if self._always else config.in_sync_replicas - 1
         self._patience = config.slave_timeout / 1000
         self._far = config.ha_slave_fallbehind_max
@@ -44,24 +46,24 @@ class SlaveWaits:
         self._timer: asyncio.TimerHandle | None = None
         self._pushed = 0
         self.are_asked_for = config.broker_role == "SYNC_MASTER" and self._needed > 0
-        """Whether a put waits for slaves at all."""
+        """True if puts wait for slaves at all."""
         self.acknowledged: Callable[[], Sequence[int]] = tuple
-        """How far each linked slave says it is."""
+        """Returns the offset that each connected slave acknowledged."""
         self.hurry: Callable[[], None] = lambda: None
-        """Called where somebody begins to wait: the log is to be sent now."""
+        """Called when a put begins to wait: the log must be sent now."""
 
-    def wait(self, end: int, told: Callable[[PutMessageStatus], None]) -> None:
-        """``told`` is called once, now or later, with what becomes of a put whose last byte stands before ``end``:
+    def wait(self, end: int, on_status: Callable[[PutMessageStatus], None]) -> None:
+        """Call ``on_status`` once, now or later, with the result of a put whose last byte stands before ``end``:
         PUT_OK, FLUSH_SLAVE_TIMEOUT after ``slaveTimeout``, SLAVE_NOT_AVAILABLE (before 5.x).
         """
         if self._always and not self._one_is_near():
-            told(PutMessageStatus.SLAVE_NOT_AVAILABLE)
+            on_status(PutMessageStatus.SLAVE_NOT_AVAILABLE)
             return
         if self._reached() >= end:
-            told(_OK)
+            on_status(_OK)
             return
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(end, loop.time() + self._patience, told)
+        waiting = _Waiting(end, loop.time() + self._patience, on_status)
         heapq.heappush(self._by_end, (end, next(self._numbers), waiting))
         self._by_time.append(waiting)
         if self._timer is None:
@@ -69,7 +71,7 @@ class SlaveWaits:
         self.hurry()
 
     def look(self) -> None:
-        """Slaves have come, gone, or said how far they are."""
+        """Slaves have come, gone, or acknowledged an offset: answer the puts that this covers."""
         if not self.are_asked_for:
             return
         reached = self._reached()
@@ -77,7 +79,7 @@ class SlaveWaits:
             self._tell(heapq.heappop(self._by_end)[2], _OK)
 
     def end(self) -> None:
-        """Nobody is waited for any more."""
+        """Stop waiting for slaves."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -91,11 +93,11 @@ class SlaveWaits:
         return bool(self.acknowledged()) and self._wrote() - self._pushed < self._far
 
     def _note(self) -> None:
-        """The furthest that any slave ever was: one that goes takes nothing back."""
+        """Note the furthest offset that any slave ever acknowledged: a slave that leaves takes nothing back."""
         self._pushed = max(self._pushed, *self.acknowledged(), 0)
 
     def _reached(self) -> int:
-        """The offset up to which as many slaves as are needed have the log; −1 without them."""
+        """Return the offset up to which as many slaves as are needed have the log; −1 if there are too few."""
         if self._always:
             self._note()
             return self._pushed
@@ -113,6 +115,6 @@ class SlaveWaits:
             self._timer = loop.call_at(self._by_time[0].deadline, self._late)
 
     def _tell(self, waiting: _Waiting, status: PutMessageStatus) -> None:
-        told, waiting.told = waiting.told, None
-        if told is not None:
-            told(status)
+        on_status, waiting.told = waiting.told, None
+        if on_status is not None:
+            on_status(status)

@@ -1,5 +1,5 @@
-"""What went through a broker since it started: messages and bytes that came in and went out (Java:
-``BrokerMetricsManager``, ``BrokerStatsManager``), and where somebody asks for it how long requests took (Java:
+"""Counters of a broker since it started: messages and bytes that came in and went out (Java:
+``BrokerMetricsManager``, ``BrokerStatsManager``), and, if they are observed, durations of requests (Java:
 ``RemotingMetricsManager``).
 """
 
@@ -28,21 +28,23 @@ HALF_COUNTS = "transactionMetrics"
 
 @dataclass(slots=True)
 class Flow:
-    """Messages, their bytes in the log, and how many calls they came or went in."""
+    """Messages, their bytes in the log, and the number of calls that they came or went in."""
 
     messages: int = 0
     size: int = 0
     calls: int = 0
 
     def add(self, messages: int, size: int) -> None:
-        """Count more of them."""
+        """Count messages of one call."""
         self.messages += messages
         self.size += size
         self.calls += 1
 
 
 class Spread:
-    """How many values lie up to each of ``ends``, above the end before; how many behind the last; and their sum."""
+    """A histogram: how many values lie up to each of ``ends``, above the end before; how many behind the last; and
+    their sum.
+    """
 
     __slots__ = ("counts", "ends", "total")
 
@@ -58,13 +60,13 @@ class Spread:
 
 
 RPC_BUCKETS = (1, 3, 5, 7, 10, 100, 1000, 2000, 3000)
-"""Upper ends in ms, as RocketMQ's exporter has them here and below; what took longer is counted behind the last."""
+"""Upper bounds in ms, as in RocketMQ's exporter (also below); longer durations are counted behind the last one."""
 SIZE_BUCKETS = (1 << 10, 4 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20)
 """Bytes of a message."""
 FINISH_BUCKETS = (5, 60, 600, 3_600, 43_200, 86_400)
 """Seconds from the birth of a half message to its commit."""
 CREATE_BUCKETS = (10, 100, 1_000, 3_000, 5_000)
-"""ms that declaring a topic or a group took."""
+"""Milliseconds to declare a topic or a group."""
 DELAY_BUCKETS = (60, 600, 3_600, 43_200, 86_400, 259_200)
 """Seconds from the birth of a timer message to its time."""
 
@@ -86,30 +88,32 @@ class HalfMessages(Counter[str]):
         self._version = 0
 
     def load(self, disk: Disk, path: Path) -> None:
-        """Go on from the file, else its ``.bak``; from nothing where neither can be read. Raises ``OSError``."""
-        found = load_table(path.name, lambda name: disk.read_file(path.with_name(name))).value
-        version = found.get("dataVersion")
+        """Load the counts from the file, else its ``.bak``; start empty where neither can be read. Raises
+        ``OSError``.
+        """
+        table = load_table(path.name, lambda name: disk.read_file(path.with_name(name))).value
+        version = table.get("dataVersion")
         counter = version.get("counter") if isinstance(version, dict) else 0
         self._version = counter if isinstance(counter, int) else 0
-        for topic, (count, time) in metrics(found).items():
+        for topic, (count, time) in metrics(table).items():
             self[topic], self._times[topic] = count, time
         self._kept = dict(self)
 
     def save(self, disk: Disk, path: Path, now: int) -> None:
-        """Write the file where a balance has changed, what was there to ``.bak``. Raises ``OSError``."""
-        told = dict(self)
-        changed = [topic for topic, count in told.items() if count != self._kept.get(topic)]
+        """Write the file if a count has changed, and the old file to ``.bak``. Raises ``OSError``."""
+        counts = dict(self)
+        changed = [topic for topic, count in counts.items() if count != self._kept.get(topic)]
         if not changed:
             return
         self._times.update(dict.fromkeys(changed, now))
         self._version += len(changed)
-        rows = {topic: {"count": count, "timeStamp": self._times.get(topic, now)} for topic, count in told.items()}
+        rows = {topic: {"count": count, "timeStamp": self._times.get(topic, now)} for topic, count in counts.items()}
         version = {"counter": self._version, "stateVersion": 0, "timestamp": now}
         old = disk.read_file(path)
         if old:
             put_file(disk, path.with_name(path.name + BACKUP), old)
         put_file(disk, path, render_line({"dataVersion": version, "transactionCount": rows}).encode())
-        self._kept = told
+        self._kept = counts
 
 
 class BrokerStats:
@@ -131,7 +135,7 @@ class BrokerStats:
         self.finishing: defaultdict[str, Spread] = defaultdict(_spreads(FINISH_BUCKETS))
         """By topic."""
         self.declaring: defaultdict[tuple[bool, bool | None], Spread] = defaultdict(_spreads(CREATE_BUCKETS))
-        """By whether it went well, and whether a topic is the broker's own (None: a group)."""
+        """By success, and by whether the topic is the broker's own (None: a group)."""
         self.revive_in: Counter[tuple[str, str, str, str]] = Counter()
         """Records that were put into the revive topic, by group, topic, ``CK`` or ``ACK``, and status of the put."""
         self.revive_out: Counter[tuple[str, str, int, str]] = Counter()
@@ -144,20 +148,20 @@ class BrokerStats:
         self.delays: defaultdict[str, Spread] = defaultdict(_spreads(DELAY_BUCKETS))
         """By topic."""
         self.rpc: RpcLatency | None = None
-        """None as long as nobody looks at the frames."""
+        """None while frames are not observed."""
 
     def timer_came(self, topic: str, seconds: int) -> None:
-        """A timer message reached the wheel; ``seconds`` are those from its birth to its time."""
+        """Count a timer message that reached the wheel; ``seconds`` are those from its birth to its time."""
         self.timers_in[topic] += 1
         self.delays[topic].add(seconds)
 
     def timer_left(self, topic: str) -> None:
-        """A timer message left the wheel."""
+        """Count a timer message that left the wheel."""
         self.timers_out[topic] += 1
 
 
 class RpcKind(NamedTuple):
-    """What is told apart of requests that were answered: names as RocketMQ's exporter writes them."""
+    """Labels of an answered request, with the names of RocketMQ's exporter."""
 
     request: str
     response: str
@@ -166,48 +170,50 @@ class RpcKind(NamedTuple):
 
 
 MOST_ASKED = 10_000
-"""Requests of one connection whose answer is waited for."""
+"""Maximum number of open requests remembered per connection."""
 
 
 class RpcLatency:
-    """Ms from a client's request to its answer: :meth:`take` sees frames as a tap tells them. A one-way request counts
-    with 0, and a pull that was held as long polling.
+    """Milliseconds from a client's request to its answer: :meth:`take` gets the frames of a tap. A one-way request
+    counts with 0, and a pull that was held as long polling.
     """
 
     def __init__(self) -> None:
         self.spreads: defaultdict[RpcKind, Spread] = defaultdict(lambda: Spread(RPC_BUCKETS))
         self._asked: dict[int, dict[int, tuple[int, int]]] = {}
 
-    def take(self, seen: Seen) -> None:
-        """One more frame."""
-        command = seen.command
-        if seen.kind == CLOSED:
-            self._asked.pop(seen.connection, None)
-        elif command is None or command.is_answer == (seen.kind == CAME):
-            return  # what the server asks, and what it is answered
-        elif seen.kind == CAME and command.is_one_way:
+    def take(self, frame: Seen) -> None:
+        """Count one frame."""
+        command = frame.command
+        if frame.kind == CLOSED:
+            self._asked.pop(frame.connection, None)
+        elif command is None or command.is_answer == (frame.kind == CAME):
+            return  # requests of the server, and their answers
+        elif frame.kind == CAME and command.is_one_way:
             self._count(RpcKind(request_name(command.code).lower(), "success", False, "oneway"), 0)
-        elif seen.kind == CAME:
-            asked = self._asked.setdefault(seen.connection, {})
-            asked[command.opaque] = seen.time, command.code
-            if len(asked) > MOST_ASKED:
-                del asked[next(iter(asked))]
-        elif seen.kind in {WENT, LATER}:
-            found = self._asked.get(seen.connection, {}).pop(command.opaque, None)
-            if found is not None:
-                time, code = found
-                held = seen.kind == LATER and code in HOLDING
+        elif frame.kind == CAME:
+            requests = self._asked.setdefault(frame.connection, {})
+            requests[command.opaque] = frame.time, command.code
+            if len(requests) > MOST_ASKED:
+                del requests[next(iter(requests))]
+        elif frame.kind in {WENT, LATER}:
+            request = self._asked.get(frame.connection, {}).pop(command.opaque, None)
+            if request is not None:
+                time, code = request
+                was_held = frame.kind == LATER and code in HOLDING
                 names = request_name(code).lower(), answer_name(command.code).lower()
-                self._count(RpcKind(*names, held, "success"), max(0, seen.time - time) // 1000)
+                self._count(RpcKind(*names, was_held, "success"), max(0, frame.time - time) // 1000)
 
     def _count(self, kind: RpcKind, ms: int) -> None:
         self.spreads[kind].add(ms)
 
 
-def kind_of(found: dict[str, str]) -> str:
-    """The kind of a message that was sent with these properties (Java: ``BrokerMetricsManager.getMessageType``)."""
-    if found.get(properties.TRANSACTION_PREPARED, "").lower() == "true":
+def kind_of(sent_properties: dict[str, str]) -> str:
+    """Return the kind of a message that was sent with these properties (Java:
+    ``BrokerMetricsManager.getMessageType``).
+    """
+    if sent_properties.get(properties.TRANSACTION_PREPARED, "").lower() == "true":
         return TRANSACTION
-    if _SHARDING_KEY in found:
+    if _SHARDING_KEY in sent_properties:
         return FIFO
-    return DELAY if properties.DELAY in found or not TIMERS.isdisjoint(found) else NORMAL
+    return DELAY if properties.DELAY in sent_properties or not TIMERS.isdisjoint(sent_properties) else NORMAL

@@ -1,5 +1,6 @@
-"""Producers are asked about transactions that nobody ended (docs/protocol/broker.md#transactions,
-docs/protocol/behaviour.md#transactions; docs/formats/transactions.md#transactions).
+"""Checks of open transactions: producers are asked about transactions that nobody ended
+(docs/protocol/broker.md#transactions, docs/protocol/behaviour.md#transactions;
+docs/formats/transactions.md#transactions).
 
 Java: ``TransactionalMessageServiceImpl.check``, ``AbstractTransactionalMessageCheckListener``.
 """
@@ -21,38 +22,38 @@ GROUP = "CID_RMQ_SYS_TRANS"
 """The group that owns the offsets of both topics."""
 CHECK_TRANSACTION_STATE = 39
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
-"""Property of a copy that was made to wait: queue offset of the half message as it came."""
+"""Property of a copy that waits: queue offset of the original half message."""
 MOST_AT_ONCE = 10_000
-"""Half messages that one step looks at."""
+"""Maximum number of half messages examined in one step."""
 
 
 @dataclass(slots=True)
-class Decided:
-    """What op messages say of one half queue."""
+class OpDecisions:
+    """Decisions of op messages about one half queue."""
 
     by_half: dict[int, int] = field(default_factory=dict)
     """Queue offset of a half message → that of the op message which names it."""
     open_ops: dict[int, set[int]] = field(default_factory=dict)
     """Queue offset of an op message → half messages it names that were not met yet."""
     done: set[int] = field(default_factory=set)
-    """Op messages that are of no use any more."""
+    """Op messages whose half messages were all met."""
 
     def take(self, half: int) -> bool:
-        """Whether the half message at a queue offset is decided; it is met then."""
+        """Return True if the half message at a queue offset is decided, and count it as met."""
         op = self.by_half.pop(half, None)
         if op is None:
             return False
-        left = self.open_ops[op]
-        left.discard(half)
-        if not left:
+        open_halves = self.open_ops[op]
+        open_halves.discard(half)
+        if not open_halves:
             del self.open_ops[op]
             self.done.add(op)
         return True
 
 
 def check_transactions(broker: Broker) -> None:
-    """Every half queue once: what is decided is passed, what is open for too long is asked about."""
-    write_ops(broker, every=True)  # what is decided already is not asked about
+    """Check every half queue once: skip decided messages, and ask about those that are open for too long."""
+    write_ops(broker, all_decisions=True)  # decided messages are not asked about
     broker.store.dispatch_now()
     topic = broker.topics.get(HALF)
     for queue_id in range(topic.write_queue_nums if topic is not None else 0):
@@ -62,16 +63,16 @@ def check_transactions(broker: Broker) -> None:
 def _check_queue(broker: Broker, queue_id: int) -> None:
     half_offset, op_offset = (_offset(broker, topic, queue_id) for topic in (HALF, OP_HALF))
     decided = _decided(broker, queue_id, op_offset, half_offset)
-    started, at = broker.now(), half_offset
+    started, next_half = broker.now(), half_offset
     for unit in _walk(broker, HALF, queue_id, half_offset):
         if unit.queue_offset >= half_offset + MOST_AT_ONCE:
             break
         if not decided.take(unit.queue_offset) and not _open(broker, unit, decided, started):
             break
-        at = unit.queue_offset + 1
+        next_half = unit.queue_offset + 1
     commit = broker.store.tables.commit_consumer_offset
-    if at != half_offset:
-        commit(GROUP, HALF, queue_id, at)
+    if next_half != half_offset:
+        commit(GROUP, HALF, queue_id, next_half)
     new_op = op_offset
     while new_op in decided.done:
         new_op += 1
@@ -80,42 +81,42 @@ def _check_queue(broker: Broker, queue_id: int) -> None:
 
 
 def _offset(broker: Broker, topic: str, queue_id: int) -> int:
-    known = broker.store.tables.consumer_offset(GROUP, topic, queue_id)
-    return known if known >= 0 else broker.store.min_offset_in_queue(topic, queue_id)
+    stored_offset = broker.store.tables.consumer_offset(GROUP, topic, queue_id)
+    return stored_offset if stored_offset >= 0 else broker.store.min_offset_in_queue(topic, queue_id)
 
 
 def _walk(broker: Broker, topic: str, queue_id: int, offset: int) -> Iterator[Unit]:
     while True:
-        found = broker.store.get_message(GROUP, topic, queue_id, offset)
-        if found is None:
+        result = broker.store.get_message(GROUP, topic, queue_id, offset)
+        if result is None:
             return
-        with found:
-            units = list(found.units())
-            broker.stats.got[GROUP, topic, None].add(len(units), sum(map(len, found.messages)))
-            following = found.next_begin_offset
+        with result:
+            units = list(result.units())
+            broker.stats.got[GROUP, topic, None].add(len(units), sum(map(len, result.messages)))
+            following = result.next_begin_offset
         if not units:
             return
         yield from units
         offset = following
 
 
-def _decided(broker: Broker, queue_id: int, op_offset: int, half_offset: int) -> Decided:
-    found = Decided()
+def _decided(broker: Broker, queue_id: int, op_offset: int, half_offset: int) -> OpDecisions:
+    decided = OpDecisions()
     for op in _walk(broker, OP_HALF, queue_id, op_offset):
-        named = {int(word) for word in op.body.decode("utf-8", "replace").split(",") if word.isdecimal()}
-        named = {half for half in named if half >= half_offset} if op.tags == DECIDED_TAG else set()
-        if named:
-            found.open_ops[op.queue_offset] = named
-            found.by_half |= dict.fromkeys(named, op.queue_offset)
+        halves = {int(word) for word in op.body.decode("utf-8", "replace").split(",") if word.isdecimal()}
+        halves = {half for half in halves if half >= half_offset} if op.tags == DECIDED_TAG else set()
+        if halves:
+            decided.open_ops[op.queue_offset] = halves
+            decided.by_half |= dict.fromkeys(halves, op.queue_offset)
         else:
-            found.done.add(op.queue_offset)
-    return found
+            decided.done.add(op.queue_offset)
+    return decided
 
 
-def _open(broker: Broker, unit: Unit, decided: Decided, started: int) -> bool:
-    """Do with an undecided half message what its age asks for; False where it, and all behind it, are too young."""
-    config, found = broker.config, unit.properties
-    times = found.get(properties.TRANSACTION_CHECK_TIMES, "0")
+def _open(broker: Broker, unit: Unit, decided: OpDecisions, started: int) -> bool:
+    """Handle an undecided half message by its age. Return False if it, and all behind it, are too young."""
+    config, message_properties = broker.config, unit.properties
+    times = message_properties.get(properties.TRANSACTION_CHECK_TIMES, "0")
     checked = int(times) if times.isdecimal() else 0
     age = broker.now() - unit.born_timestamp
     if checked >= config.transaction_checks or age > broker.store.config.file_reserved_time * 3_600_000:
@@ -123,27 +124,35 @@ def _open(broker: Broker, unit: Unit, decided: Decided, started: int) -> bool:
         return True
     if unit.store_timestamp >= started:
         return False
-    found[properties.TRANSACTION_CHECK_TIMES] = str(checked + 1)
-    own = found.get(IMMUNITY)
-    patience = config.transaction_timeout_ms if own is None else immunity_ms(own, config.transaction_timeout_ms)
-    if own is not None and age < patience:
-        return _still_immune(broker, unit, found, decided)
-    if own is None and 0 <= age < patience:
+    message_properties[properties.TRANSACTION_CHECK_TIMES] = str(checked + 1)
+    own_immunity = message_properties.get(IMMUNITY)
+    patience = (
+        config.transaction_timeout_ms
+        if own_immunity is None
+        else immunity_ms(own_immunity, config.transaction_timeout_ms)
+    )
+    if own_immunity is not None and age < patience:
+        return _still_immune(broker, unit, message_properties, decided)
+    if own_immunity is None and 0 <= age < patience:
         return False
-    return _ask(broker, unit, found)
+    return _ask(broker, unit, message_properties)
 
 
-def _still_immune(broker: Broker, unit: Unit, found: dict[str, str], decided: Decided) -> bool:
-    """A message that set its own time waits behind the others, and remembers where it stood first."""
-    first = found.get(PREPARED_QUEUE_OFFSET)
-    if first is not None and first.isdecimal() and decided.take(int(first)):
+def _still_immune(broker: Broker, unit: Unit, message_properties: dict[str, str], decided: OpDecisions) -> bool:
+    """Put a message that sets its own immunity time behind the others, with the offset at which it first stood."""
+    original_offset = message_properties.get(PREPARED_QUEUE_OFFSET)
+    if original_offset is not None and original_offset.isdecimal() and decided.take(int(original_offset)):
         return True
-    again = {**found, properties.WAIT: "false", PREPARED_QUEUE_OFFSET: first or str(unit.queue_offset)}
-    return broker.store.put_message(_renewed(broker, unit, again)).ok
+    renewed_properties = {
+        **message_properties,
+        properties.WAIT: "false",
+        PREPARED_QUEUE_OFFSET: original_offset or str(unit.queue_offset),
+    }
+    return broker.store.put_message(_renewed(broker, unit, renewed_properties)).ok
 
 
-def _renewed(broker: Broker, unit: Unit, found: dict[str, str]) -> Message:
-    text = text_as_stored(found, broker.store.release)
+def _renewed(broker: Broker, unit: Unit, message_properties: dict[str, str]) -> Message:
+    text = text_as_stored(message_properties, broker.store.release)
     return Message(
         unit.topic,
         unit.body,
@@ -157,42 +166,45 @@ def _renewed(broker: Broker, unit: Unit, found: dict[str, str]) -> Message:
     )
 
 
-def _ask(broker: Broker, unit: Unit, found: dict[str, str]) -> bool:
-    """Put the half message in again behind the others, and ask a producer of its group about that copy."""
-    copy = _renewed(broker, unit, found)
+def _ask(broker: Broker, unit: Unit, message_properties: dict[str, str]) -> bool:
+    """Put the half message again behind the others, and ask a producer of its group about that copy."""
+    copy = _renewed(broker, unit, message_properties)
     result = broker.store.put_message(copy)
     if result.append is None or not result.ok:
         return False
-    at = result.append
-    producer = broker.clients.producer_of(found.get(properties.PRODUCER_GROUP, ""))
+    append = result.append
+    producer = broker.clients.producer_of(message_properties.get(properties.PRODUCER_GROUP, ""))
     if producer is None:
         return True
-    key = found.get(properties.UNIQUE_KEY, "")
+    key = message_properties.get(properties.UNIQUE_KEY, "")
     fields = {
         "topic": unit.topic,
-        "commitLogOffset": str(at.physical_offset),
-        "offsetMsgId": at.msg_id,
+        "commitLogOffset": str(append.physical_offset),
+        "offsetMsgId": append.msg_id,
         "msgId": key,
         "transactionId": key,
-        "tranStateTableOffset": str(at.queue_offset),
+        "tranStateTableOffset": str(append.queue_offset),
     }
     if broker.store.rules.major >= 5:
         fields["bname"] = broker.config.broker_name
     real = copy.changed(
-        topic=found.get(properties.REAL_TOPIC, unit.topic),
-        queue_id=int(found.get(properties.REAL_QUEUE_ID, "0")),
+        topic=message_properties.get(properties.REAL_TOPIC, unit.topic),
+        queue_id=int(message_properties.get(properties.REAL_QUEUE_ID, "0")),
         flag=unit.flag,
-        properties_raw=text_as_stored({**found, properties.WAIT: "false"}, broker.store.release),
+        properties_raw=text_as_stored({**message_properties, properties.WAIT: "false"}, broker.store.release),
     )
     body = encode_unit(
-        real, queue_offset=at.queue_offset, physical_offset=at.physical_offset, store_timestamp=unit.store_timestamp
+        real,
+        queue_offset=append.queue_offset,
+        physical_offset=append.physical_offset,
+        store_timestamp=unit.store_timestamp,
     )
     producer.send(Command(CHECK_TRANSACTION_STATE, fields, body, flag=ONE_WAY))
     return True
 
 
 def _discard(broker: Broker, unit: Unit) -> None:
-    """Nobody said how it ends: it lies in a topic of its own."""
+    """Put a half message that nobody ended into a topic of its own."""
     topic = broker.topics.create_plain(TOO_OFTEN_CHECKED, 1)
     message = Message(
         topic.name,

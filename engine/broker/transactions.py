@@ -22,34 +22,40 @@ IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 """Property: seconds since its birth for which a half message is not asked about."""
 
 
-def is_half(found: dict[str, str], reconsume_times: int) -> bool:
-    """Whether a sender's properties say that the message is one of a transaction; one that comes again is not."""
-    if found.get(properties.TRANSACTION_PREPARED, "").lower() != "true":
+def is_half(sent_properties: dict[str, str], reconsume_times: int) -> bool:
+    """Return True if a sender's properties mark a half message; one that is sent again is none."""
+    if sent_properties.get(properties.TRANSACTION_PREPARED, "").lower() != "true":
         return False
-    return not (reconsume_times > 0 and found.get(properties.DELAY, "0") not in {"", "0"})
+    return not (reconsume_times > 0 and sent_properties.get(properties.DELAY, "0") not in {"", "0"})
 
 
-def as_half(message: Message, like: Release) -> Message:
-    """The message that is stored until its transaction is decided: of the half topic, its own place kept beside."""
-    found = dict(message.properties or {})
-    if of(like).major >= 5 and found.get(properties.UNIQUE_KEY):
-        found[properties.TRANSACTION_ID] = found[properties.UNIQUE_KEY]
-    found[properties.REAL_TOPIC] = message.topic
-    found[properties.REAL_QUEUE_ID] = str(message.queue_id)
-    text = text_as_stored(found, like)
+def as_half(message: Message, release: Release) -> Message:
+    """Return the message that is stored until its transaction is decided: in the half topic, with its real topic and
+    queue as properties.
+    """
+    message_properties = dict(message.properties or {})
+    if of(release).major >= 5 and message_properties.get(properties.UNIQUE_KEY):
+        message_properties[properties.TRANSACTION_ID] = message_properties[properties.UNIQUE_KEY]
+    message_properties[properties.REAL_TOPIC] = message.topic
+    message_properties[properties.REAL_QUEUE_ID] = str(message.queue_id)
+    text = text_as_stored(message_properties, release)
     return message.changed(
-        topic=HALF, queue_id=0, properties=found, properties_raw=text, sys_flag=message.sys_flag & ~TRANSACTION_MASK
+        topic=HALF,
+        queue_id=0,
+        properties=message_properties,
+        properties_raw=text,
+        sys_flag=message.sys_flag & ~TRANSACTION_MASK,
     )
 
 
-def text_as_stored(found: dict[str, str], like: Release) -> bytes:
-    """The property text that a release's broker makes of a map: 4.9 leaves the end of the last pair out."""
-    text = encode_properties(found)
-    return text if of(like).closes_last_property else text[:-1]
+def text_as_stored(message_properties: dict[str, str], release: Release) -> bytes:
+    """Return the property text that a release's broker stores: 4.9 omits the end of the last pair."""
+    text = encode_properties(message_properties)
+    return text if of(release).closes_last_property else text[:-1]
 
 
 def end_transaction(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command | None:
-    """37: commit, rollback, or nothing known yet (then there is no answer)."""
+    """37: commit, roll back, or leave it unknown (then there is no answer)."""
     decision = int(header["commitOrRollback"])
     if decision == UNDECIDED:
         return None
@@ -78,7 +84,7 @@ def end_transaction(broker: Broker, request: Command, header: Header, _connectio
 
 
 def _count(broker: Broker, half: Unit, decision: int) -> None:
-    """A transaction has ended."""
+    """Count an ended transaction."""
     stats, topic = broker.stats, half.properties.get(properties.REAL_TOPIC, "")
     stats.half[topic] -= 1
     if decision == ROLLBACK:
@@ -89,32 +95,36 @@ def _count(broker: Broker, half: Unit, decision: int) -> None:
 
 
 def _too_late(broker: Broker, header: Header, half: Unit) -> bool:
-    """Since 5.x: a sender that set a time of its own and was asked meanwhile decides by answering only."""
+    """Since 5.x: a half message with its own immunity time that was checked meanwhile can only be ended by the
+    answer to the check.
+    """
     text = half.properties.get(IMMUNITY)
     if broker.store.rules.major < 5 or header["fromTransactionCheck"] or not text:
         return False
     return broker.now() - half.born_timestamp > immunity_ms(text, broker.config.transaction_timeout_ms)
 
 
-def immunity_ms(text: str, least: int) -> int:
-    """How long after its birth a half message that sets its own time is not asked about."""
+def immunity_ms(text: str, min_ms: int) -> int:
+    """Return how long (ms) after its birth a half message that sets its own time is not asked about."""
     digits = text.removeprefix("-")
     seconds = int(text) if digits.isascii() and digits.isdigit() else 0
-    return max(seconds * 1000, least)
+    return max(seconds * 1000, min_ms)
 
 
 def committed(half: Unit) -> Message:
-    """The message of a committed transaction: the text still tells of the half message, the rules do not see that."""
-    found = half.properties
+    """Return the message of a committed transaction: its property text still has those of the half message, its
+    rules do not.
+    """
+    half_properties = half.properties
     rules = {
         name: value
-        for name, value in found.items()
+        for name, value in half_properties.items()
         if name not in {properties.REAL_TOPIC, properties.REAL_QUEUE_ID, properties.TRANSACTION_PREPARED}
     }
     return Message(
-        found.get(properties.REAL_TOPIC, ""),
+        half_properties.get(properties.REAL_TOPIC, ""),
         half.body,
-        int(found.get(properties.REAL_QUEUE_ID, "0")),
+        int(half_properties.get(properties.REAL_QUEUE_ID, "0")),
         rules,
         half.properties_raw,
         flag=half.flag,
@@ -128,16 +138,16 @@ def committed(half: Unit) -> Message:
 
 
 def decide(broker: Broker, half: Unit) -> None:
-    """The half message is done with: an op message says so, by itself (4.9) or with others."""
+    """Mark the half message as decided, by an op message of its own (4.9) or with others."""
     if broker.store.rules.major < 5:
         _write_op(broker, half.queue_id, str(half.queue_offset).encode())
     elif broker.ops.add(half.queue_id, half.queue_offset, broker.now()):
-        write_ops(broker, every=True)
+        write_ops(broker, all_decisions=True)
 
 
-def write_ops(broker: Broker, *, every: bool = False) -> None:
-    """Write op messages for decisions that waited long enough, or for all."""
-    for queue_id, body in broker.ops.bodies(None if every else broker.now()):
+def write_ops(broker: Broker, *, all_decisions: bool = False) -> None:
+    """Write op messages for decisions that have waited long enough; with ``all_decisions`` for all of them."""
+    for queue_id, body in broker.ops.bodies(None if all_decisions else broker.now()):
         if _write_op(broker, queue_id, body):
             broker.ops.written(queue_id, body)
 

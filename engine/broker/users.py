@@ -1,9 +1,9 @@
-"""Users and policies of 5.x: who may sign, and which entry of his policies decides what he may do
+"""Users and policies of 5.x: who may sign, and which policy entry allows or denies a request
 (docs/protocol/access.md#users).
 
-Those of a ``plain_acl.yml`` are taken over as RocketMQ's migration takes them; what requests change is kept beside that
-file and counts before it. Java: ``User``, ``Acl``, ``Policy``, ``PolicyEntry``, ``Resource``, ``AuthMigrator``,
-``AclAuthorizationHandler``.
+Accounts of a ``plain_acl.yml`` are taken over as RocketMQ's migration does it; changes by requests are stored
+beside that file and override it. Java: ``User``, ``Acl``, ``Policy``, ``PolicyEntry``, ``Resource``,
+``AuthMigrator``, ``AclAuthorizationHandler``.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ ACTIONS = (ALL, ANY, "Pub", "Sub", "Create", "Update", "Delete", "Get", "List")
 KINDS = ("Unknown", ANY, "Cluster", "Namespace", "Topic", "Group")
 EVERYTHING = "*"
 USER = "User:"
-"""What a subject begins with: policies are users' only."""
+"""Prefix of a subject: only users have policies."""
 LARGEST_FILE = 1 << 24
 
 
-def named(text: object, names: Sequence[str]) -> str:
-    """The one of ``names`` that ``text`` is, in any case; empty: none."""
-    return next((one for one in names if isinstance(text, str) and one.lower() == text.lower()), "")
+def match_name(text: object, names: Sequence[str]) -> str:
+    """Return the one of ``names`` that equals ``text``, in any case; empty if none does."""
+    return next((name for name in names if isinstance(text, str) and name.lower() == text.lower()), "")
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who signs as ``name`` with ``password``."""
+    """A user who signs as ``name`` with ``password``."""
 
     name: str
     password: str
@@ -48,7 +48,7 @@ class User:
     status: str = ENABLED
 
     def record(self) -> dict[str, str]:
-        """As answers show it: with its password, as in RocketMQ."""
+        """Return the user as answers show it: with the password, as in RocketMQ."""
         return {
             "password": self.password,
             "userStatus": self.status,
@@ -69,46 +69,48 @@ class Entry:
     sources: tuple[str, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """As answers show it."""
-        found = {"actions": list(self.actions), "decision": self.decision, "resource": self.resource}
-        return {**found, "sourceIps": list(self.sources)} if self.sources else found
+        """Return the entry as answers show it."""
+        fields = {"actions": list(self.actions), "decision": self.decision, "resource": self.resource}
+        return {**fields, "sourceIps": list(self.sources)} if self.sources else fields
 
     def speaks_of(self, kind: str, name: str, actions: Sequence[str], address: str) -> bool:
-        """Whether it is about one of the actions on that resource, asked from there."""
-        of, _, pattern = self.resource.partition(":")
+        """Return True if the entry is about one of the actions on that resource, requested from that address."""
+        entry_kind, _, pattern = self.resource.partition(":")
         if self.resource != EVERYTHING:
-            if of != kind:
+            if entry_kind != kind:
                 return False
             prefix = pattern.removesuffix("*")
             if not (name.startswith(prefix) if prefix != pattern else name == pattern):
                 return False
-        return (ALL in self.actions or any(one in self.actions for one in actions)) and self._is_from(address)
+        return (ALL in self.actions or any(action in self.actions for action in actions)) and self._is_from(address)
 
     def _is_from(self, address: str) -> bool:
         try:
-            found = ipaddress.ip_address(address)
+            client_ip = ipaddress.ip_address(address)
         except ValueError:
             return not self.sources
-        return not self.sources or any(found in ipaddress.ip_network(one, strict=False) for one in self.sources)
+        return not self.sources or any(
+            client_ip in ipaddress.ip_network(source, strict=False) for source in self.sources
+        )
 
 
 Policies = Mapping[str, tuple[Entry, ...]]
-"""Entries by type of policy: those of ``Default`` count where none of ``Custom`` speaks of what is asked."""
+"""Entries by type of policy: those of ``Default`` count if no ``Custom`` entry applies."""
 
 
 def resource_of(text: object) -> str:
-    """A resource as it is kept; empty where it is none."""
+    """Return a resource as it is stored; empty if the text is no resource."""
     if not isinstance(text, str) or not text.strip():
         return ""
     kind, colon, name = text.partition(":")
-    of = named(kind, KINDS)
-    if text == EVERYTHING or (of == ANY and name == EVERYTHING):
+    resource_kind = match_name(kind, KINDS)
+    if text == EVERYTHING or (resource_kind == ANY and name == EVERYTHING):
         return EVERYTHING
-    return f"{of}:{name}" if of and colon else ""
+    return f"{resource_kind}:{name}" if resource_kind and colon else ""
 
 
 def is_source(text: object) -> bool:
-    """Whether it is an address or a network."""
+    """Return True if the text is an address or a network."""
     try:
         ipaddress.ip_network(str(text), strict=False)
     except ValueError:
@@ -116,31 +118,31 @@ def is_source(text: object) -> bool:
     return isinstance(text, str)
 
 
-def decided(policies: Policies, kind: str, name: str, actions: Sequence[str], address: str) -> str:
-    """Empty where the user may; otherwise why not."""
+def deny_reason(policies: Policies, kind: str, name: str, actions: Sequence[str], address: str) -> str:
+    """Return an empty text if the user may act, otherwise the reason."""
     for type_ in (CUSTOM, DEFAULT):
-        found = [one for one in policies.get(type_, ()) if one.speaks_of(kind, name, actions, address)]
-        if found:
-            first = sorted(found, key=cmp_to_key(_compared))[0]  # noqa: FURB192 (no order: the least is another one)
-            return "the decision is deny." if first.decision == DENY else ""
+        entries = [entry for entry in policies.get(type_, ()) if entry.speaks_of(kind, name, actions, address)]
+        if entries:
+            strongest = sorted(entries, key=cmp_to_key(_compared))[0]  # noqa: FURB192 (no order: the least is another one)
+            return "the decision is deny." if strongest.decision == DENY else ""
     return "no matched policies."
 
 
-def _compared(one: Entry, other: Entry) -> int:
-    """Below 0: ``one`` counts before ``other``. As RocketMQ 5.3.3 compares, which is no order: of a name and a prefix
-    the one that stands later counts, of two prefixes the shorter one.
+def _compared(entry: Entry, other_entry: Entry) -> int:
+    """Below 0: ``entry`` counts before ``other_entry``. As RocketMQ 5.3.3 compares, which is no total order: of a
+    name and a prefix the one that stands later counts, of two prefixes the shorter one.
     """
-    if (one.resource == EVERYTHING) != (other.resource == EVERYTHING):
-        return 1 if one.resource == EVERYTHING else -1
-    mine, its = _pattern(one.resource), _pattern(other.resource)
-    found = 0
-    if mine == its == "prefix":
-        found = len(one.resource) - len(other.resource)
-    elif mine not in {its, "any"}:
-        found = -1
-    if found or one.decision == other.decision:
-        return found
-    return 1 if one.decision == DENY else -1
+    if (entry.resource == EVERYTHING) != (other_entry.resource == EVERYTHING):
+        return 1 if entry.resource == EVERYTHING else -1
+    pattern_kind, other_kind = _pattern(entry.resource), _pattern(other_entry.resource)
+    order = 0
+    if pattern_kind == other_kind == "prefix":
+        order = len(entry.resource) - len(other_entry.resource)
+    elif pattern_kind not in {other_kind, "any"}:
+        order = -1
+    if order or entry.decision == other_entry.decision:
+        return order
+    return 1 if entry.decision == DENY else -1
 
 
 def _pattern(resource: str) -> str:
@@ -148,35 +150,37 @@ def _pattern(resource: str) -> str:
     return "any" if name == "*" else "prefix" if name.endswith("*") else "name"
 
 
-def merged(before: Policies, more: Policies) -> dict[str, tuple[Entry, ...]]:
-    """``before`` with the entries of ``more``: one of the same resource takes its place."""
-    found = dict(before)
-    for type_, entries in more.items():
-        by_resource = {one.resource: one for one in (*found.get(type_, ()), *entries)}
-        found[type_] = tuple(by_resource.values())
-    return found
+def merge_policies(policies: Policies, new_policies: Policies) -> dict[str, tuple[Entry, ...]]:
+    """Return ``policies`` with the entries of ``new_policies``: each replaces the entry of the same resource."""
+    combined = dict(policies)
+    for type_, entries in new_policies.items():
+        by_resource = {entry.resource: entry for entry in (*combined.get(type_, ()), *entries)}
+        combined[type_] = tuple(by_resource.values())
+    return combined
 
 
-def without(before: Policies, type_: str, resource: str) -> dict[str, tuple[Entry, ...]]:
-    """``before`` without the entry of a resource."""
-    left = {
-        key: tuple(one for one in entries if key != type_ or one.resource != resource)
-        for key, entries in before.items()
+def remove_entry(policies: Policies, type_: str, resource: str) -> dict[str, tuple[Entry, ...]]:
+    """Return ``policies`` without the entry of a resource."""
+    remaining = {
+        key: tuple(entry for entry in entries if key != type_ or entry.resource != resource)
+        for key, entries in policies.items()
     }
-    return {key: entries for key, entries in left.items() if entries}
+    return {key: entries for key, entries in remaining.items() if entries}
 
 
-def taken_over(account: Account) -> tuple[User, dict[str, tuple[Entry, ...]]]:
-    """An account of ``plain_acl.yml`` as a user and his policies; one with ``admin`` is super, and needs none."""
+def user_of_account(account: Account) -> tuple[User, dict[str, tuple[Entry, ...]]]:
+    """Return an account of ``plain_acl.yml`` as a user and its policies; one with ``admin`` is super, and needs
+    none.
+    """
     user = User(account.access_key, account.secret_key, SUPER if account.admin else NORMAL)
     if account.admin:
         return user, {}
     custom = [_entry("Topic", name, permission) for name, permission in account.topics]
     custom += [_entry("Group", name, permission) for name, permission in account.groups]
-    usual = (("Topic", account.default_topic), ("Group", account.default_group))
-    default = [_entry(kind, "*", permission) for kind, permission in usual if permission is not None]
-    found = {CUSTOM: tuple(custom), DEFAULT: tuple(default)}
-    return user, {key: entries for key, entries in found.items() if entries}
+    defaults = (("Topic", account.default_topic), ("Group", account.default_group))
+    default = [_entry(kind, "*", permission) for kind, permission in defaults if permission is not None]
+    policies = {CUSTOM: tuple(custom), DEFAULT: tuple(default)}
+    return user, {key: entries for key, entries in policies.items() if entries}
 
 
 def _entry(kind: str, name: str, permission: str) -> Entry:
@@ -197,43 +201,43 @@ class Users:
         self._kept: dict[str, tuple[User, Policies] | None] = _read(path)
 
     def take_over(self, acl: PlainAcl) -> None:
-        """These are the accounts of the file now."""
-        self._file = {name: taken_over(one) for name, one in acl.accounts.items()}
+        """Replace the accounts of the file."""
+        self._file = {name: user_of_account(account) for name, account in acl.accounts.items()}
 
     def find(self, name: str) -> User | None:
-        """The user of that name."""
-        found = self._found(name)
-        return None if found is None else found[0]
+        """Return the user of that name."""
+        row = self._found(name)
+        return None if row is None else row[0]
 
     def policies(self, name: str) -> Policies:
-        """His policies; none: empty."""
-        found = self._found(name)
-        return {} if found is None else found[1]
+        """Return the policies of a user; empty if there are none."""
+        row = self._found(name)
+        return {} if row is None else row[1]
 
     def _found(self, name: str) -> tuple[User, Policies] | None:
         return self._kept[name] if name in self._kept else self._file.get(name)
 
     def all(self) -> list[User]:
-        """Every user, by name."""
+        """Return every user, sorted by name."""
         names = sorted({*self._file, *self._kept}, key=str.encode)
         return [user for name in names if (user := self.find(name)) is not None]
 
     def put(self, user: User, policies: Policies | None = None) -> None:
-        """Keep a user as he is now; without ``policies`` those that he has. Raises ``OSError``."""
+        """Store a user; without ``policies`` the old ones stay. Raises ``OSError``."""
         self._keep(user.name, (user, self.policies(user.name) if policies is None else policies))
 
     def delete(self, name: str) -> None:
-        """Forget a user and his policies. Raises ``OSError``."""
+        """Delete a user and its policies. Raises ``OSError``."""
         if self._found(name) is not None:
             self._keep(name, None)
 
     def _keep(self, name: str, value: tuple[User, Policies] | None) -> None:
-        kept = {**self._kept, name: value}
+        users = {**self._kept, name: value}
         if value is None and name not in self._file:
-            del kept[name]
-        lines = {one: None if found is None else _record(*found) for one, found in kept.items()}
+            del users[name]
+        lines = {user_name: None if row is None else _record(*row) for user_name, row in users.items()}
         keep_secret(self._path, json.dumps({"users": lines}, ensure_ascii=False, indent=1).encode())
-        self._kept = kept
+        self._kept = users
 
 
 def _record(user: User, policies: Policies) -> dict[str, Any]:
@@ -241,8 +245,8 @@ def _record(user: User, policies: Policies) -> dict[str, Any]:
 
 
 def policy_records(policies: Policies) -> list[dict[str, Any]]:
-    """Policies as bodies have them."""
-    return [{"entries": [one.record() for one in rows], "policyType": key} for key, rows in policies.items()]
+    """Return policies in the form of bodies."""
+    return [{"entries": [entry.record() for entry in rows], "policyType": key} for key, rows in policies.items()]
 
 
 def _read(path: Path) -> dict[str, tuple[User, Policies] | None]:
@@ -253,8 +257,8 @@ def _read(path: Path) -> dict[str, tuple[User, Policies] | None]:
         return {}
     except OSError as error:
         raise CannotRead(error.strerror or str(error), file=str(path)) from error
-    told = parse(raw).value if len(raw) <= LARGEST_FILE else None
-    users = told.get("users") if isinstance(told, Mapping) else None
+    document = parse(raw).value if len(raw) <= LARGEST_FILE else None
+    users = document.get("users") if isinstance(document, Mapping) else None
     if not isinstance(users, Mapping):
         raise UsageError("expected users by name, as the broker wrote them", file=str(path))
     try:
@@ -264,23 +268,23 @@ def _read(path: Path) -> dict[str, tuple[User, Policies] | None]:
 
 
 def _kept_row(name: str, row: Mapping[str, Any]) -> tuple[User, Policies]:
-    """Raises ``KeyError``, ``TypeError``, ``AttributeError`` where a broker did not write it."""
+    """Parse a stored user. Raises ``KeyError``, ``TypeError``, ``AttributeError`` if no broker wrote the row."""
     user = User(name, str(row["password"]), str(row["userType"]), str(row["userStatus"]))
     policies = {
         str(policy["policyType"]): tuple(
             Entry(
-                str(one["resource"]),
-                tuple(map(str, one["actions"])),
-                str(one["decision"]),
-                tuple(source for source in one.get("sourceIps", ()) if is_source(source)),
+                str(entry["resource"]),
+                tuple(map(str, entry["actions"])),
+                str(entry["decision"]),
+                tuple(source for source in entry.get("sourceIps", ()) if is_source(source)),
             )
-            for one in policy["entries"]
+            for entry in policy["entries"]
         )
         for policy in row["policies"]
     }
     return user, policies
 
 
-def changed(user: User, password: str, type_: str, status: str) -> User:
-    """``user`` with what is not empty."""
+def with_changes(user: User, password: str, type_: str, status: str) -> User:
+    """Return ``user`` with the values that are not empty."""
     return replace(user, password=password or user.password, type=type_ or user.type, status=status or user.status)

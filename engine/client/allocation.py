@@ -1,8 +1,9 @@
-"""Which queues of a topic a consumer takes: RocketMQ's six strategies (docs/protocol/clients.md#rebalance). Pure.
+"""Allocation of a topic's queues to consumers: RocketMQ's six strategies (docs/protocol/clients.md#rebalance). Pure.
 
-Every client of a group computes its own share from the same two lists, so the results must be Java's to the queue.
-Java: ``org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue…``. Each ``allocate`` is given the client's
-own id, all queues of the topic and the ids of all clients, both sorted; who is not among the clients gets nothing.
+Every client of a group computes its own share from the same two lists, so the results must equal Java's for each
+queue. Java: ``org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue…``. Each ``allocate`` gets the
+client's own id, all queues of the topic and the ids of all clients, both sorted; a client that is not in the list
+gets nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.codec.java import split
 
 
 class AllocationStrategy(Protocol):
-    """Gives each client of a group its queues. ``name`` is what Java's ``getName`` says."""
+    """Gives each client of a group its queues. ``name`` is the result of Java's ``getName``."""
 
     @property
     def name(self) -> str: ...
@@ -29,7 +30,9 @@ class AllocationStrategy(Protocol):
 
 
 def _index(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> int | None:
-    """The client's place among all; None where it is not among them. Raises ``ValueError`` as Java's ``check``."""
+    """Return the client's place among all; None where it is not among them. Raises ``ValueError`` as Java's
+    ``check``.
+    """
     if not client_id:
         raise ValueError("currentCID is empty")
     if not queues:
@@ -41,37 +44,37 @@ def _index(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class Averagely:
-    """Neighbouring queues for each client, the first ones one more; RocketMQ's usual strategy."""
+    """A run of neighbouring queues for each client; the first clients get one more. RocketMQ's default strategy."""
 
     name: str = field(default="AVG", init=False)
 
     def allocate(self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[MessageQueue]:
-        """The client's stretch of the queues."""
+        """Return the client's run of the queues."""
         index = _index(client_id, queues, client_ids)
         if index is None:
             return []
-        many, over = divmod(len(queues), len(client_ids))
-        has_more = over > 0 and index < over
-        size = 1 if len(queues) <= len(client_ids) else many + has_more
-        start = index * size if has_more else index * size + over
+        per_client, remainder = divmod(len(queues), len(client_ids))
+        has_more = remainder > 0 and index < remainder
+        size = 1 if len(queues) <= len(client_ids) else per_client + has_more
+        start = index * size if has_more else index * size + remainder
         return list(queues[start : start + size])
 
 
 @dataclass(frozen=True, slots=True)
 class AveragelyByCircle:
-    """One queue for each client in turn, round after round."""
+    """Allocation of one queue to each client in turn, round after round."""
 
     name: str = field(default="AVG_BY_CIRCLE", init=False)
 
     def allocate(self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[MessageQueue]:
-        """Every n-th queue, from the client's own place on."""
+        """Return every n-th queue, from the client's own place on."""
         index = _index(client_id, queues, client_ids)
         return [] if index is None else list(queues[index :: len(client_ids)])
 
 
 @dataclass(frozen=True, slots=True)
 class ByConfig:
-    """The queues that were configured, whoever else is there."""
+    """The configured queues, whatever the other clients have."""
 
     queues: tuple[MessageQueue, ...]
     name: str = field(default="CONFIG", init=False)
@@ -79,34 +82,34 @@ class ByConfig:
     def allocate(
         self, _client_id: str, _queues: Sequence[MessageQueue], _client_ids: Sequence[str]
     ) -> list[MessageQueue]:
-        """The configured queues."""
+        """Return the configured queues."""
         return list(self.queues)
 
 
 @dataclass(frozen=True, slots=True)
 class ByMachineRoom:
-    """Queues of brokers named ``ROOM@NAME`` in the given rooms alone, shared out evenly; what is left over goes to the
-    first clients.
+    """Only the queues of brokers named ``ROOM@NAME`` in the given rooms, shared out evenly; the remaining ones go to
+    the first clients.
     """
 
     rooms: Collection[str]
     name: str = field(default="MACHINE_ROOM", init=False)
 
     def allocate(self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[MessageQueue]:
-        """The client's stretch of the queues in these rooms, and one of those left over."""
+        """Return the client's run of the queues in these rooms, and one of the remaining queues."""
         index = _index(client_id, queues, client_ids)
         if index is None:
             return []
-        near = []
+        queues_in_rooms = []
         for queue in queues:
             words = split(queue.broker, "@")
             if len(words) == 2 and words[0] in self.rooms:
-                near.append(queue)
-        many, over = divmod(len(near), len(client_ids))
-        found = near[many * index : many * (index + 1)]
-        if over > index:
-            found.append(near[index + many * len(client_ids)])
-        return found
+                queues_in_rooms.append(queue)
+        per_client, remainder = divmod(len(queues_in_rooms), len(client_ids))
+        share = queues_in_rooms[per_client * index : per_client * (index + 1)]
+        if remainder > index:
+            share.append(queues_in_rooms[index + per_client * len(client_ids)])
+        return share
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,9 @@ class MachineRoomNearby:
         return f"MACHINE_ROOM_NEARBY-{self.inner.name}"
 
     def allocate(self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[MessageQueue]:
-        """The client's share of its own room, then of each room that has no client, by the rooms' names."""
+        """Return the client's share of its own room, then of each room that has no client, in the order of the
+        rooms' names.
+        """
         if _index(client_id, queues, client_ids) is None:
             return []
         rooms: dict[str, list[MessageQueue]] = {}
@@ -136,25 +141,25 @@ class MachineRoomNearby:
                 raise ValueError(f"Machine room is null for mq {java_text(queue)}")
             rooms.setdefault(room, []).append(queue)
         clients: dict[str, list[str]] = {}
-        for one in client_ids:
-            room = self.room_of_client(one)
+        for member_id in client_ids:
+            room = self.room_of_client(member_id)
             if not room:
-                raise ValueError(f"Machine room is null for consumer id {one}")
-            clients.setdefault(room, []).append(one)
-        own = self.room_of_client(client_id)
-        found = []
-        if here := rooms.pop(own, None):
-            found += self.inner.allocate(client_id, here, clients[own])
+                raise ValueError(f"Machine room is null for consumer id {member_id}")
+            clients.setdefault(room, []).append(member_id)
+        own_room = self.room_of_client(client_id)
+        share = []
+        if own_queues := rooms.pop(own_room, None):
+            share += self.inner.allocate(client_id, own_queues, clients[own_room])
         for room in sorted(rooms, key=java_order):
             if room not in clients:
-                found += self.inner.allocate(client_id, rooms[room], client_ids)
-        return found
+                share += self.inner.allocate(client_id, rooms[room], client_ids)
+        return share
 
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHash:
-    """A ring of hashes on which each client stands at several places; a queue goes to the next client on the ring, so
-    that a client that comes or goes moves few queues.
+    """A ring of hashes with several places for each client; a queue goes to the next client on the ring, so that a
+    client that comes or goes moves few queues.
     """
 
     virtual_nodes: int = 10
@@ -166,17 +171,18 @@ class ConsistentHash:
             raise ValueError(f"illegal virtualNodeCnt :{self.virtual_nodes}")
 
     def allocate(self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[MessageQueue]:
-        """The queues whose next place on the ring is the client's."""
+        """Return the queues whose next place on the ring is the client's."""
         if _index(client_id, queues, client_ids) is None:
             return []
         hashed = self.hash_of or _md5
         ring: dict[int, str] = {}
-        seen: set[str] = set()
-        for one in client_ids:
-            already = sum(node == one for node in ring.values()) if one in seen else 0  # who is listed twice has more
-            seen.add(one)
+        listed: set[str] = set()
+        for member_id in client_ids:
+            # an id that is listed twice gets more places
+            already = sum(node == member_id for node in ring.values()) if member_id in listed else 0
+            listed.add(member_id)
             for number in range(already, already + self.virtual_nodes):
-                ring[hashed(f"{one}-{number}")] = one
+                ring[hashed(f"{member_id}-{number}")] = member_id
         places = sorted(ring)
         if not places:
             return []
@@ -194,5 +200,5 @@ def _md5(text: str) -> int:
 
 
 def java_text(queue: MessageQueue) -> str:
-    """``MessageQueue.toString``, which is what is hashed."""
+    """Return ``MessageQueue.toString``, the text that is hashed."""
     return f"MessageQueue [topic={queue.topic}, brokerName={queue.broker}, queueId={queue.queue_id}]"

@@ -1,4 +1,4 @@
-"""Bodies of what brokers ask consumers and are told: offsets, how a consumer runs
+"""Bodies of requests from brokers to consumers, and of the answers: offsets, how a consumer runs
 (docs/protocol/broker.md#calls-to-consumers). Pure.
 
 Java: ``ResetOffsetBody``, ``GetConsumerStatusBody``, ``ConsumerRunningInfo``, ``ConsumeMessageDirectlyResult``.
@@ -17,13 +17,15 @@ from engine.remoting.answers import json_object
 
 
 def offset_table(body: bytes | memoryview) -> dict[MessageQueue, int]:
-    """RESET_CONSUMER_CLIENT_OFFSET: the offsets that queues get. Both spellings: a table by queue, a list of rows."""
-    told = json_object(body).get("offsetTable")
+    """RESET_CONSUMER_CLIENT_OFFSET: read the new offsets of queues. Both spellings: a table by queue, a list of
+    rows.
+    """
+    table = json_object(body).get("offsetTable")
     rows: list[tuple[Any, Any]] = []
-    if isinstance(told, Mapping):
-        rows = [(key.value, offset) for key, offset in told.items() if isinstance(key, ObjectKey)]
-    elif isinstance(told, list):
-        rows = [(row, row.get("offset")) for row in told if isinstance(row, Mapping)]
+    if isinstance(table, Mapping):
+        rows = [(key.value, offset) for key, offset in table.items() if isinstance(key, ObjectKey)]
+    elif isinstance(table, list):
+        rows = [(row, row.get("offset")) for row in table if isinstance(row, Mapping)]
     return {
         MessageQueue(str(row.get("topic")), str(row.get("brokerName")), int(row.get("queueId", -1))): offset
         for row, offset in rows
@@ -32,7 +34,7 @@ def offset_table(body: bytes | memoryview) -> dict[MessageQueue, int]:
 
 
 def status_body(offsets: Mapping[MessageQueue, int | None]) -> bytes:
-    """GET_CONSUMER_STATUS_FROM_CLIENT: where each queue is read."""
+    """GET_CONSUMER_STATUS_FROM_CLIENT: the next offset of each queue."""
     rows = {queue: -1 if offset is None else offset for queue, offset in offsets.items()}
     return ('{"messageQueueTable":' + _by_queue(rows) + "}").encode()
 
@@ -50,27 +52,29 @@ def running_info(
     queues: Iterable[tuple[ProcessQueue, int | None]],
     subscriptions: Sequence[Mapping[str, Any]],
 ) -> bytes:
-    """GET_CONSUMER_RUNNING_INFO: settings, what is held of each queue with its offset (None: none), subscriptions."""
+    """GET_CONSUMER_RUNNING_INFO: settings, the messages held of each queue with its offset (None: none),
+    subscriptions.
+    """
     table = {}
-    for one, offset in queues:
-        low = one.lowest
-        table[one.queue] = {
-            "cachedMsgCount": one.count,
-            "cachedMsgMaxOffset": one.highest if one.count else 0,
-            "cachedMsgMinOffset": low or 0,
-            "cachedMsgSizeInMiB": one.size >> 20,
+    for process_queue, offset in queues:
+        lowest_offset = process_queue.lowest
+        table[process_queue.queue] = {
+            "cachedMsgCount": process_queue.count,
+            "cachedMsgMaxOffset": process_queue.highest if process_queue.count else 0,
+            "cachedMsgMinOffset": lowest_offset or 0,
+            "cachedMsgSizeInMiB": process_queue.size >> 20,
             "commitOffset": -1 if offset is None else offset,
-            "droped": one.dropped,
-            "lastConsumeTimestamp": one.consumed_at,
-            "lastLockTimestamp": one.locked_at,
-            "lastPullTimestamp": one.pulled_at,
-            "locked": one.locked,
+            "droped": process_queue.dropped,
+            "lastConsumeTimestamp": process_queue.consumed_at,
+            "lastLockTimestamp": process_queue.locked_at,
+            "lastPullTimestamp": process_queue.pulled_at,
+            "locked": process_queue.locked,
             "transactionMsgCount": 0,
             "transactionMsgMaxOffset": 0,
             "transactionMsgMinOffset": 0,
             "tryUnlockTimes": 0,
         }
-    told = {
+    members = {
         "mqPopTable": "{}",
         "mqTable": _by_queue(table),
         "properties": _text(properties),
@@ -78,10 +82,10 @@ def running_info(
         "subscriptionSet": _text(subscriptions),
         "userConsumerInfo": "{}",
     }
-    return ("{" + ",".join(f'"{name}":{text}' for name, text in told.items()) + "}").encode()
+    return ("{" + ",".join(f'"{name}":{text}' for name, text in members.items()) + "}").encode()
 
 
 def consumed_directly(*, order: bool, result: str, remark: str | None, spent: int) -> bytes:
-    """CONSUME_MESSAGE_DIRECTLY: what came of one message. ``spent`` is ms."""
-    told = {"autoCommit": True, "consumeResult": result, "order": order, "remark": remark, "spentTimeMills": spent}
-    return _text(told).encode()
+    """CONSUME_MESSAGE_DIRECTLY: the result of one message. ``spent`` is ms."""
+    fields = {"autoCommit": True, "consumeResult": result, "order": order, "remark": remark, "spentTimeMills": spent}
+    return _text(fields).encode()

@@ -1,8 +1,8 @@
-"""Producers and consumers for code without an event loop: the same, one loop in a thread of its own behind all of them.
+"""Producers and consumers for code without an event loop: the asynchronous ones, on one loop in a thread of its own.
 
-Listeners are plain functions, and run in threads. Everything else is said where the asynchronous ones are
-(:mod:`engine.client.producer`, ``consumer``, ``pulling``, ``popping``); ``more`` settings are theirs, as ``events`` and
-``instance``.
+Listeners are plain functions, and run in threads. Everything else is documented with the asynchronous classes
+(:mod:`engine.client.producer`, ``consumer``, ``pulling``, ``popping``); ``options`` are their further settings, such as
+``events`` and ``instance``.
 
 >>> with BlockingProducer("orders", "127.0.0.1:9876") as producer:
 ...     producer.send(Message("Orders", b"one cup of tea"))
@@ -41,7 +41,7 @@ class _Loop:
         self._thread: threading.Thread | None = None
 
     def enter(self) -> asyncio.AbstractEventLoop:
-        """The loop, for one more user."""
+        """Count one more user, and return the loop; the first one starts it."""
         with self._gate:
             self._users += 1
             if self._loop is None:
@@ -51,7 +51,7 @@ class _Loop:
             return self._loop
 
     def leave(self) -> None:
-        """One user less."""
+        """Count one user less; the last one ends the loop."""
         with self._gate:
             self._users -= 1
             if self._users or self._loop is None or self._thread is None:
@@ -78,7 +78,7 @@ class _Part(Protocol):
 
 
 class _Blocking:
-    """What all of them do: ``with``, or :meth:`start` and :meth:`stop`."""
+    """Common parts of the blocking clients: ``with``, or :meth:`start` and :meth:`stop`."""
 
     def __init__(self, part: _Part) -> None:
         self._part = part
@@ -97,11 +97,11 @@ class _Blocking:
 
     @property
     def events(self) -> EventStream:
-        """What it sees and does; functions that watch are called by the loop's thread, and must be quick."""
+        """Events of this client; subscribers are called by the loop's thread, and must be quick."""
         return self._part.events
 
     def start(self) -> None:
-        """Raises what the asynchronous one raises."""
+        """Start the client. Raises what the asynchronous client raises."""
         self._loop = _LOOP.enter()
         try:
             self._ask(self._part.start())
@@ -110,7 +110,7 @@ class _Blocking:
             raise
 
     def stop(self) -> None:
-        """Say goodbye; a second time nothing happens."""
+        """Stop the client; a second call does nothing."""
         if self._loop is not None:
             try:
                 self._ask(self._part.stop())
@@ -130,33 +130,33 @@ class _Blocking:
     def _ask(self, work: Coroutine[Any, Any, T]) -> T:
         return self._begin(work).result()
 
-    def _do(self, what: Callable[..., T], *given: Any, **more: Any) -> T:
-        """Call something on the loop's thread; before the start there is none, and nothing else runs."""
+    def _do(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call a function on the loop's thread; before the start there is no loop, and nothing else runs."""
         if self._loop is None:
-            return what(*given, **more)
+            return function(*args, **kwargs)
 
         async def done() -> T:
-            return what(*given, **more)
+            return function(*args, **kwargs)
 
         return self._ask(done())
 
 
 class _InThreads:
-    """A transaction listener of plain functions, which may take their time."""
+    """A transaction listener of plain functions, which may be slow: they run in threads."""
 
     def __init__(self, listener: TransactionListener) -> None:
         self._listener = listener
 
     async def execute(self, message: Message, argument: object) -> TransactionState:
-        return await _said(self._listener.execute, message, argument)
+        return await _listener_state(self._listener.execute, message, argument)
 
     async def check(self, message: ReceivedMessage) -> TransactionState:
-        return await _said(self._listener.check, message)
+        return await _listener_state(self._listener.check, message)
 
 
-async def _said(decide: Callable[..., Any], *given: object) -> TransactionState:
-    said = await asyncio.to_thread(decide, *given)
-    return TransactionState(said if not asyncio.iscoroutine(said) else await said)
+async def _listener_state(decide: Callable[..., Any], *args: object) -> TransactionState:
+    decision = await asyncio.to_thread(decide, *args)
+    return TransactionState(decision if not asyncio.iscoroutine(decision) else await decision)
 
 
 class BlockingProducer(_Blocking):
@@ -170,10 +170,10 @@ class BlockingProducer(_Blocking):
         *,
         listener: TransactionListener | None = None,
         hooks: Sequence[SendHook] = (),
-        **more: Any,
+        **options: Any,
     ) -> None:
         in_threads = None if listener is None else _InThreads(listener)
-        self.asynchronous = Producer(group, namesrv, config, listener=in_threads, hooks=hooks, **more)
+        self.asynchronous = Producer(group, namesrv, config, listener=in_threads, hooks=hooks, **options)
         super().__init__(self.asynchronous)
 
     def send(
@@ -201,7 +201,7 @@ class BlockingProducer(_Blocking):
         key: str | None = None,
         patience: float | None = None,
     ) -> Future[SendResult]:
-        """Send without waiting; the future tells the result."""
+        """Send without waiting; the future gets the result."""
 
         async def sent() -> SendResult:
             return await self.asynchronous.send_soon(
@@ -229,7 +229,7 @@ class BlockingProducer(_Blocking):
         return self._ask(self.asynchronous.send_in_transaction(message, argument))
 
     def request(self, message: Message, patience: float) -> ReceivedMessage:
-        """Send, and wait for the reply of whoever consumes it."""
+        """Send, and wait for the reply of the consumer."""
         return self._ask(self.asynchronous.request(message, patience))
 
     def reply(self, message: Message) -> SendResult:
@@ -237,15 +237,15 @@ class BlockingProducer(_Blocking):
         return self._ask(self.asynchronous.reply(message))
 
     def recall(self, topic: str, handle: str) -> str:
-        """Take back a message whose time has not come."""
+        """Recall a message that is not due yet."""
         return self._ask(self.asynchronous.recall(topic, handle))
 
     def pause(self) -> None:
-        """Sends wait until :meth:`resume`."""
+        """Let sends wait until :meth:`resume`."""
         self._do(self.asynchronous.pause)
 
     def resume(self) -> None:
-        """Go on."""
+        """Go on sending."""
         self._do(self.asynchronous.resume)
 
 
@@ -258,11 +258,11 @@ class BlockingConsumer(_Blocking):
         listener: Listener,
         namesrv: str = "",
         config: ConsumerConfig | None = None,
-        **more: Any,
+        **options: Any,
     ) -> None:
         config = config or ConsumerConfig()
         self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix=f"storescope-{group}")
-        self.asynchronous = Consumer(group, listener, namesrv, config, executor=self._pool, **more)
+        self.asynchronous = Consumer(group, listener, namesrv, config, executor=self._pool, **options)
         super().__init__(self.asynchronous)
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
@@ -270,29 +270,29 @@ class BlockingConsumer(_Blocking):
         self._do(self.asynchronous.subscribe, topic, expression, kind)
 
     def unsubscribe(self, topic: str) -> None:
-        """Consume a topic no more."""
+        """Stop consuming a topic."""
         self._do(self.asynchronous.unsubscribe, topic)
 
     def stop(self) -> None:
-        """Commit, say goodbye, and end the threads."""
+        """Commit, leave the group, and end the threads."""
         super().stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     @property
     def owned(self) -> tuple[MessageQueue, ...]:
-        """The queues that are read now."""
+        """Queues that are read now."""
         return self._do(lambda: self.asynchronous.owned)
 
     def commit(self) -> None:
-        """Commit, and wait until it is kept."""
+        """Commit, and wait until the offsets are stored."""
         self._ask(self.asynchronous.commit())
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Read a queue of one's own from ``offset`` on."""
+        """Read one of the client's queues from ``offset`` on."""
         self._ask(self.asynchronous.seek(queue, offset))
 
     def pause(self) -> None:
-        """Pull no more until :meth:`resume`."""
+        """Stop pulling until :meth:`resume`."""
         self._do(self.asynchronous.pause)
 
     def resume(self) -> None:
@@ -309,11 +309,11 @@ class BlockingPopConsumer(_Blocking):
         listener: Listener,
         namesrv: str = "",
         config: PopConfig | None = None,
-        **more: Any,
+        **options: Any,
     ) -> None:
         config = config or PopConfig()
         self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix=f"storescope-{group}")
-        self.asynchronous = PopConsumer(group, listener, namesrv, config, executor=self._pool, **more)
+        self.asynchronous = PopConsumer(group, listener, namesrv, config, executor=self._pool, **options)
         super().__init__(self.asynchronous)
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
@@ -322,15 +322,15 @@ class BlockingPopConsumer(_Blocking):
 
     @property
     def popped_queues(self) -> tuple[MessageQueue, ...]:
-        """What is popped now; a queue id of −1 stands for every queue of that broker."""
+        """Queues that are popped now; a queue id of −1 stands for every queue of that broker."""
         return self.asynchronous.popped_queues
 
     def set_request_mode(self, topic: str, mode: str, share_queues: int = 0) -> None:
-        """How this consumer's group gets a topic from now on."""
+        """Set how this consumer's group gets a topic from now on."""
         self._ask(self.asynchronous.set_request_mode(topic, mode, share_queues=share_queues))
 
     def stop(self) -> None:
-        """Say goodbye, and end the threads."""
+        """Leave the group, and end the threads."""
         super().stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -343,9 +343,9 @@ class BlockingLitePullConsumer(_Blocking):
         group: str,
         namesrv: str = "",
         config: ConsumerConfig | None = None,
-        **more: Any,
+        **options: Any,
     ) -> None:
-        self.asynchronous = LitePullConsumer(group, namesrv, config, **more)
+        self.asynchronous = LitePullConsumer(group, namesrv, config, **options)
         super().__init__(self.asynchronous)
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
@@ -358,39 +358,39 @@ class BlockingLitePullConsumer(_Blocking):
 
     @property
     def owned(self) -> tuple[MessageQueue, ...]:
-        """The queues that are read now."""
+        """Queues that are read now."""
         return self._do(lambda: self.asynchronous.owned)
 
     def poll(self, patience: float = POLL) -> list[ReceivedMessage]:
-        """Messages of one queue; none where none came in time."""
+        """Return messages of one queue; an empty list if none came in time."""
         return self._ask(self.asynchronous.poll(patience))
 
     def commit(self) -> None:
-        """Commit what was given, and wait until it is kept."""
+        """Commit the messages that were returned, and wait until the offsets are stored."""
         self._ask(self.asynchronous.commit())
 
     def committed(self, queue: MessageQueue) -> int | None:
-        """What the group committed for a queue."""
+        """Return the offset that the group committed for a queue."""
         return self._ask(self.asynchronous.committed(queue))
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Read a queue of one's own from ``offset`` on."""
+        """Read one of the client's queues from ``offset`` on."""
         self._ask(self.asynchronous.seek(queue, offset))
 
     def pause_queues(self, *queues: MessageQueue, paused: bool = True) -> None:
-        """Pull some queues no more, or again."""
+        """Stop pulling some queues, or pull them again."""
         self._do(self.asynchronous.pause_queues, *queues, paused=paused)
 
 
 class BlockingPullConsumer(_Blocking):
     """See :class:`engine.client.pulling.PullConsumer`."""
 
-    def __init__(self, group: str, namesrv: str = "", **more: Any) -> None:
-        self.asynchronous = PullConsumer(group, namesrv, **more)
+    def __init__(self, group: str, namesrv: str = "", **options: Any) -> None:
+        self.asynchronous = PullConsumer(group, namesrv, **options)
         super().__init__(self.asynchronous)
 
     def queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """The queues of a topic that can be read."""
+        """Return the readable queues of a topic."""
         return self._ask(self.asynchronous.queues(topic))
 
     def pull(
@@ -398,22 +398,26 @@ class BlockingPullConsumer(_Blocking):
         queue: MessageQueue,
         offset: int,
         *,
-        most: int = 32,
+        max_messages: int = 32,
         expression: str = "*",
         kind: str = TAG,
         hold: float = 0.0,
     ) -> PullResult:
-        """Messages of a queue from ``offset`` on."""
-        return self._ask(self.asynchronous.pull(queue, offset, most=most, expression=expression, kind=kind, hold=hold))
+        """Return messages of a queue from ``offset`` on."""
+        return self._ask(
+            self.asynchronous.pull(
+                queue, offset, max_messages=max_messages, expression=expression, kind=kind, hold=hold
+            )
+        )
 
     def fetch_offset(self, queue: MessageQueue) -> int | None:
-        """What the group reads next."""
+        """Return the offset that the group reads next."""
         return self._ask(self.asynchronous.fetch_offset(queue))
 
     def commit(self, queue: MessageQueue, offset: int) -> None:
-        """The group reads ``offset`` next."""
+        """Commit ``offset``: the group reads it next."""
         self._ask(self.asynchronous.commit(queue, offset))
 
     def send_back(self, message: ReceivedMessage, delay_level: int = 0, max_reconsume: int = 16) -> None:
-        """A message comes again to those who consume for the group."""
+        """Let a message come again to the group's consumers."""
         self._ask(self.asynchronous.send_back(message, delay_level, max_reconsume))

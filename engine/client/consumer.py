@@ -1,4 +1,4 @@
-"""A push consumer: messages come to a listener as soon as brokers have them, by long polling
+"""A push consumer: brokers deliver messages to a listener as soon as they have them, by long polling
 (docs/protocol/clients.md#pull-loop).
 
 Java: ``DefaultMQPushConsumer``, ``ConsumeMessageConcurrentlyService``, ``ConsumeMessageOrderlyService``.
@@ -47,9 +47,9 @@ from engine.remoting.frame import Command, answer_to
 CONSUME_START_TIME = "CONSUME_START_TIME"
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"
 USUAL_RETRIES = 16
-"""How often a message comes again where nothing else was said."""
+"""Default number of times that a message comes again."""
 AGAIN_HERE = 5.0
-"""Seconds until a message that no broker took back is consumed here again."""
+"""Seconds until a message that no broker accepted back is consumed here again."""
 FIRST_RETRY_LEVEL = 3
 _EXPIRED_AT_ONCE = 16
 _OWN_FIELDS = (props.TAGS, props.KEYS, props.WAIT, props.DELAY, props.UNIQUE_KEY, props.TRANSACTION_PREPARED)
@@ -59,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 
 class ConsumeStatus(Enum):
-    """What a listener says. LATER: the message comes again (orderly: ``SUSPEND_CURRENT_QUEUE_A_MOMENT``)."""
+    """The result of a listener. LATER: the message comes again (orderly: ``SUSPEND_CURRENT_QUEUE_A_MOMENT``)."""
 
     SUCCESS = "CONSUME_SUCCESS"
     LATER = "RECONSUME_LATER"
@@ -67,11 +67,11 @@ class ConsumeStatus(Enum):
 
 @dataclass(slots=True)
 class ConsumeContext:
-    """What a listener may say beside its answer.
+    """Details that a listener may set beside its result.
 
-    ``delay_level`` of a message that comes again: 0 leaves it to the broker, −1 makes it a dead letter at once, others
-    are RocketMQ's levels. ``done_with`` first messages of a batch are consumed, whatever becomes of the rest; orderly,
-    ``suspend`` seconds are the queue's rest.
+    ``delay_level`` applies to messages that come again: 0 leaves it to the broker, −1 makes them dead letters at
+    once, others are RocketMQ's levels. The first ``done_with`` messages of a batch are consumed, whatever happens
+    to the others. In orderly consumption, the queue pauses for ``suspend`` seconds.
     """
 
     queue: MessageQueue
@@ -86,8 +86,8 @@ Listener = Callable[[Sequence[ReceivedMessage], ConsumeContext], Answered | Awai
 
 
 class Consumer(QueueConsumer):
-    """Hands messages to ``listener``: a coroutine function, or a plain one, which runs in ``executor`` where one is
-    given and else in the event loop, where it must be quick.
+    """Hands messages to ``listener``: a coroutine function, or a plain function. A plain function runs in
+    ``executor`` if one is given, otherwise in the event loop, where it must be quick.
     """
 
     def __init__(
@@ -124,14 +124,14 @@ class Consumer(QueueConsumer):
     async def _finish(self) -> None:
         if self.config.stop_patience:
             end = time.monotonic() + self.config.stop_patience
-            while (self._busy or self._in_order) and time.monotonic() < end:  # noqa: ASYNC110  whoever is done first
+            while (self._busy or self._in_order) and time.monotonic() < end:  # noqa: ASYNC110  either may be done first
                 await asyncio.sleep(0.01)
         await self._end_workers()
         if self._inner is not None:
             await self._inner.stop()
 
     async def kill(self) -> None:
-        """See :meth:`QueueConsumer.kill`; what is consumed just now is cut off."""
+        """See :meth:`QueueConsumer.kill`; running consumption is cut off."""
         await self._end_workers()
         await super().kill()
 
@@ -144,7 +144,7 @@ class Consumer(QueueConsumer):
         self._in_order.clear()
 
     def asked(self, request: Command, connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
-        """309 too: consume one message now."""
+        """Answer a broker; 309 too: consume one message now."""
         if request.code == CONSUME_MESSAGE_DIRECTLY:
             return self._consume_directly(request)
         return super().asked(request, connection)
@@ -156,52 +156,52 @@ class Consumer(QueueConsumer):
         except CorruptUnit as error:
             return answer_to(request, Answer.SYSTEM_ERROR, remark=str(error))
         message = received(unit, MessageQueue(unit.topic, queue.broker, unit.queue_id))
-        begun = now_ms()
+        start_ms = now_ms()
         status, remark = await self._ask([message], ConsumeContext(message.queue))
         result = "CR_SUCCESS" if status is ConsumeStatus.SUCCESS else "CR_THROW_EXCEPTION" if remark else "CR_LATER"
-        told = consumed_directly(
-            order=self.config.orderly, result=result, remark=remark or None, spent=now_ms() - begun
+        body = consumed_directly(
+            order=self.config.orderly, result=result, remark=remark or None, spent=now_ms() - start_ms
         )
-        return answer_to(request, body=told)
+        return answer_to(request, body=body)
 
     # Consuming
 
-    def _arrived(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+    def _arrived(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
         if self.config.orderly:
-            if one not in self._in_order:
-                task = self._in_order[one] = asyncio.create_task(self._consume_in_order(one))
-                task.add_done_callback(lambda _: self._in_order.pop(one, None))
+            if process_queue not in self._in_order:
+                task = self._in_order[process_queue] = asyncio.create_task(self._consume_in_order(process_queue))
+                task.add_done_callback(lambda _: self._in_order.pop(process_queue, None))
             return
         size = self.config.batch
-        for at in range(0, len(messages), size):
-            self._ready.put_nowait((one, list(messages[at : at + size])))
+        for start in range(0, len(messages), size):
+            self._ready.put_nowait((process_queue, list(messages[start : start + size])))
 
     async def _work(self) -> None:
-        """Consume what is ready, batch after batch."""
+        """Consume ready messages, batch after batch."""
         done = 0
         while True:
-            one, messages = await self._ready.get()
+            process_queue, messages = await self._ready.get()
             self._busy += 1
             try:
-                await self._consume(one, messages)
+                await self._consume(process_queue, messages)
             except asyncio.CancelledError:
                 raise
             except Exception:  # noqa: BLE001  the next messages are consumed all the same
-                _log.exception("messages of %s", one.queue)
+                _log.exception("messages of %s", process_queue.queue)
             finally:
                 self._busy -= 1
             done += 1
             if done % _BREATH == 0:
                 await asyncio.sleep(0)
 
-    async def _consume(self, one: ProcessQueue, messages: list[ReceivedMessage]) -> None:
+    async def _consume(self, process_queue: ProcessQueue, messages: list[ReceivedMessage]) -> None:
         if self.pace.delay:
             await asyncio.sleep(self.pace.delay * len(messages))
-        if not one.is_ours():
+        if not process_queue.is_ours():
             return
-        context = ConsumeContext(one.queue)
-        status, _ = await self._hand_out(one, messages, context)
-        if not one.is_ours():
+        context = ConsumeContext(process_queue.queue)
+        status, _ = await self._hand_out(process_queue, messages, context)
+        if not process_queue.is_ours():
             return
         if status is ConsumeStatus.SUCCESS:
             done = len(messages) if context.done_with is None else min(context.done_with, len(messages))
@@ -209,30 +209,39 @@ class Consumer(QueueConsumer):
             done = context.done_with or 0
         failed = messages[done:]
         if failed:
-            messages = await self._not_consumed(one, messages, failed, context)
-        offset = one.remove(messages)
-        if offset >= 0 and one.is_ours():
-            self.offsets.update(one.queue, offset, only_up=True)
+            messages = await self._not_consumed(process_queue, messages, failed, context)
+        offset = process_queue.remove(messages)
+        if offset >= 0 and process_queue.is_ours():
+            self.offsets.update(process_queue.queue, offset, only_up=True)
 
     async def _hand_out(
-        self, one: ProcessQueue, messages: Sequence[ReceivedMessage], context: ConsumeContext
+        self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage], context: ConsumeContext
     ) -> tuple[ConsumeStatus, str]:
         now = now_ms()
         if not self.config.orderly:
-            begun = {CONSUME_START_TIME: str(now)}
+            start_property = {CONSUME_START_TIME: str(now)}
             for message in messages:
-                message.note(begun)
+                message.note(start_property)
         if self.events.wanted:
             for message in messages:
                 self.events.emit(delivered(self, message, now))
         started = time.monotonic()
         status, words = await self._ask(messages, context)
-        one.consumed_at = now_ms()
+        process_queue.consumed_at = now_ms()
         if self.events.wanted:
             ms = (time.monotonic() - started) * 1000
-            first = messages[0].queue_offset
+            first_offset = messages[0].queue_offset
             self.events.emit(
-                Consumed(one.consumed_at, self.client_id, self.group, one.queue, first, len(messages), status.value, ms)
+                Consumed(
+                    process_queue.consumed_at,
+                    self.client_id,
+                    self.group,
+                    process_queue.queue,
+                    first_offset,
+                    len(messages),
+                    status.value,
+                    ms,
+                )
             )
         return status, words
 
@@ -241,38 +250,42 @@ class Consumer(QueueConsumer):
 
     async def _not_consumed(
         self,
-        one: ProcessQueue,
+        process_queue: ProcessQueue,
         messages: list[ReceivedMessage],
         failed: Sequence[ReceivedMessage],
         context: ConsumeContext,
     ) -> list[ReceivedMessage]:
-        """Send back what was not consumed; those of all that need not be held any more."""
+        """Send back the messages that were not consumed. Return those of all that need not be held any more."""
         if self.is_broadcasting:
-            _log.warning("%d messages of %s were not consumed, and come to nobody again", len(failed), one.queue)
+            _log.warning(
+                "%d messages of %s were not consumed, and come to nobody again", len(failed), process_queue.queue
+            )
             return messages
-        here = []
+        retried_here = []
         for message in failed:
-            if message.queue_offset in one.held and not await self._send_back(message, context.delay_level):
+            if message.queue_offset in process_queue.held and not await self._send_back(message, context.delay_level):
                 message.reconsume_times += 1
-                here.append(message)
-        if here:
-            self.instance.soon(self._again_here(one, here))
-        return [message for message in messages if message not in here]
+                retried_here.append(message)
+        if retried_here:
+            self.instance.soon(self._again_here(process_queue, retried_here))
+        return [message for message in messages if message not in retried_here]
 
-    async def _again_here(self, one: ProcessQueue, messages: list[ReceivedMessage]) -> None:
+    async def _again_here(self, process_queue: ProcessQueue, messages: list[ReceivedMessage]) -> None:
         await asyncio.sleep(AGAIN_HERE)
-        self._ready.put_nowait((one, messages))
+        self._ready.put_nowait((process_queue, messages))
 
     async def _send_back(self, message: ReceivedMessage, delay_level: int) -> bool:
-        """Give a message back to its broker, or send it to the group's retry topic; whether either took it."""
-        most = USUAL_RETRIES if self.config.max_reconsume == -1 else self.config.max_reconsume
+        """Give a message back to its broker, or send it to the group's retry topic. Return False if neither accepted
+        it.
+        """
+        max_retries = USUAL_RETRIES if self.config.max_reconsume == -1 else self.config.max_reconsume
         by_broker = True
         try:
-            await questions.send_back(self.instance, self.group, message, delay_level, most)
+            await questions.send_back(self.instance, self.group, message, delay_level, max_retries)
         except FAILURES as error:
             _log.warning("%s is not taken back: %s", message.msg_id, cause_of(error))
             by_broker = False
-            if not await self._send_to_retry(message, message.reconsume_times + 1, most):
+            if not await self._send_to_retry(message, message.reconsume_times + 1, max_retries):
                 return False
         self._saw_back(message, by_broker=by_broker)
         return True
@@ -292,23 +305,23 @@ class Consumer(QueueConsumer):
                 )
             )
 
-    async def _send_to_retry(self, message: ReceivedMessage, times: int, most: int) -> bool:
-        """The message as a new one in the group's retry topic; the broker makes a dead letter of one that came too
-        often.
+    async def _send_to_retry(self, message: ReceivedMessage, times: int, max_retries: int) -> bool:
+        """Send the message as a new one to the group's retry topic; the broker makes a dead letter of one that came
+        too often.
         """
-        own = {name: value for name, value in message.properties.items() if name not in _OWN_FIELDS and value}
-        own |= {
+        properties = {name: value for name, value in message.properties.items() if name not in _OWN_FIELDS and value}
+        properties |= {
             props.RETRY_TOPIC: message.topic,
             RECONSUME_TIME: str(times),
-            MAX_RECONSUME_TIMES: str(most),
+            MAX_RECONSUME_TIMES: str(max_retries),
             props.ORIGIN_MESSAGE_ID: message.properties.get(props.ORIGIN_MESSAGE_ID) or message.msg_id,
         }
-        again = Message(
+        retry_message = Message(
             RETRY + self.group,
             message.body,
             message.tags,
             message.keys,
-            own,
+            properties,
             delay_level=FIRST_RETRY_LEVEL + message.reconsume_times,
             flag=message.flag,
             msg_id=message.properties.get(props.UNIQUE_KEY, ""),
@@ -317,87 +330,89 @@ class Consumer(QueueConsumer):
             if self._inner is None:
                 self._inner = Producer(INNER_PRODUCER, instance=self.instance)
                 await self._inner.start()
-            await self._inner.send(again)
+            await self._inner.send(retry_message)
         except FAILURES as error:
             _log.warning("%s is not sent to the retry topic: %s", message.msg_id, cause_of(error))
             return False
         return True
 
     async def _send_expired_back(self) -> None:
-        """What is consumed for too long comes again elsewhere."""
-        before = now_ms() - int(self.config.consume_timeout * 1000)
-        for one in self.process_queues:
+        """Send back messages whose consumption takes too long; other clients get them."""
+        cutoff_ms = now_ms() - int(self.config.consume_timeout * 1000)
+        for process_queue in self.process_queues:
             for _ in range(_EXPIRED_AT_ONCE):
-                low = one.lowest
-                message = None if low is None else one.held[low]
-                began = 0 if message is None else int(message.properties.get(CONSUME_START_TIME, 0))
-                if message is None or not began or began > before:
+                lowest_offset = process_queue.lowest
+                message = None if lowest_offset is None else process_queue.held[lowest_offset]
+                start_ms = 0 if message is None else int(message.properties.get(CONSUME_START_TIME, 0))
+                if message is None or not start_ms or start_ms > cutoff_ms:
                     break
                 if not await self._send_back(message, FIRST_RETRY_LEVEL):
                     break
-                offset = one.remove([message])
-                if offset >= 0 and one.is_ours():
-                    self.offsets.update(one.queue, offset, only_up=True)
+                offset = process_queue.remove([message])
+                if offset >= 0 and process_queue.is_ours():
+                    self.offsets.update(process_queue.queue, offset, only_up=True)
 
     # In order
 
-    async def _settled(self, one: ProcessQueue) -> bool:
-        task = self._in_order.get(one)
+    async def _settled(self, process_queue: ProcessQueue) -> bool:
+        task = self._in_order.get(process_queue)
         if task is None:
             return True
         await asyncio.wait({task}, timeout=1.0)
         return task.done()
 
-    async def _consume_in_order(self, one: ProcessQueue) -> None:
-        """Consume a queue message after message until nothing is left, or it belongs to somebody else."""
+    async def _consume_in_order(self, process_queue: ProcessQueue) -> None:
+        """Consume a queue message after message until it is empty, or belongs to another client."""
         done = 0
-        while one.is_ours():
-            if not self.is_broadcasting and not one.is_locked(now_ms()):
-                if not await self._lock_again(one):
+        while process_queue.is_ours():
+            if not self.is_broadcasting and not process_queue.is_locked(now_ms()):
+                if not await self._lock_again(process_queue):
                     await asyncio.sleep(3.0)
                 continue
-            messages = one.take(self.config.batch)
+            messages = process_queue.take(self.config.batch)
             if not messages:
                 return
             if self.pace.delay:
                 await asyncio.sleep(self.pace.delay * len(messages))
-            context = ConsumeContext(one.queue)
-            status, _ = await self._hand_out(one, messages, context)
-            if not one.is_ours():
+            context = ConsumeContext(process_queue.queue)
+            status, _ = await self._hand_out(process_queue, messages, context)
+            if not process_queue.is_ours():
                 return
             if status is ConsumeStatus.LATER and await self._comes_again(messages):
-                one.give_back(messages)
+                process_queue.give_back(messages)
                 await asyncio.sleep(self.config.suspend if context.suspend is None else context.suspend)
                 continue
-            offset = one.commit()
+            offset = process_queue.commit()
             if offset >= 0:
-                self.offsets.update(one.queue, offset)
+                self.offsets.update(process_queue.queue, offset)
             done += 1
             if done % _BREATH == 0:
                 await asyncio.sleep(0)
 
-    async def _lock_again(self, one: ProcessQueue) -> bool:
-        one.locked = one.queue in await questions.lock(self.instance, self.group, [one.queue])
-        if one.locked:
-            one.locked_at = now_ms()
-        return one.locked
+    async def _lock_again(self, process_queue: ProcessQueue) -> bool:
+        process_queue.locked = process_queue.queue in await questions.lock(
+            self.instance, self.group, [process_queue.queue]
+        )
+        if process_queue.locked:
+            process_queue.locked_at = now_ms()
+        return process_queue.locked
 
     async def _comes_again(self, messages: Sequence[ReceivedMessage]) -> bool:
-        """Whether messages are consumed here once more; those that came too often go to the dead letters."""
-        most = self.config.max_reconsume
-        again = False
+        """Return True if messages are consumed here again; those that came too often go to the dead letters."""
+        max_reconsume = self.config.max_reconsume
+        retries_here = False
         for message in messages:
-            too_often = 0 <= most <= message.reconsume_times
-            if too_often and await self._send_to_retry(message, message.reconsume_times, most):
+            too_often = 0 <= max_reconsume <= message.reconsume_times
+            if too_often and await self._send_to_retry(message, message.reconsume_times, max_reconsume):
                 self._saw_back(message, by_broker=False)
                 continue
             message.reconsume_times += 1
-            again = True
-        return again
+            retries_here = True
+        return retries_here
 
 
 def delivered(consumer: QueueConsumer, message: ReceivedMessage, now: int) -> Delivered:
-    """The event of a message that is handed out."""
+    """Return the event of a message that is handed to the listener."""
     return Delivered(
         now,
         consumer.client_id,
@@ -418,18 +433,18 @@ async def answer_of(
     context: ConsumeContext,
     group: str,
 ) -> tuple[ConsumeStatus, str]:
-    """The listener's answer, and what it raised in words."""
+    """Return the listener's status, and the text of what it raised."""
     try:
         if executor is not None:
             loop = asyncio.get_running_loop()
-            said: Any = await loop.run_in_executor(executor, listener, messages, context)
+            result: Any = await loop.run_in_executor(executor, listener, messages, context)
         else:
-            said = listener(messages, context)
-            if isinstance(said, Awaitable):
-                said = await said
+            result = listener(messages, context)
+            if isinstance(result, Awaitable):
+                result = await result
     except Exception as error:  # noqa: BLE001  whatever a listener raises, the message comes again
         _log.warning("a listener of %s: %s: %s", group, type(error).__name__, error)
         return ConsumeStatus.LATER, f"{type(error).__name__}: {error}"
-    if said is None or said is True or said is ConsumeStatus.SUCCESS:
+    if result is None or result is True or result is ConsumeStatus.SUCCESS:
         return ConsumeStatus.SUCCESS, ""
     return ConsumeStatus.LATER, ""

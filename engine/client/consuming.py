@@ -1,7 +1,7 @@
-"""What all consumers do that share queues: rebalance, pull, flow control, offsets, and what brokers ask of them.
+"""Common parts of the consumers that share queues: rebalance, pull, flow control, offsets, and requests of brokers.
 
-Java: ``RebalanceImpl``, ``DefaultMQPushConsumerImpl.pullMessage``, ``PullAPIWrapper`` (docs/protocol/clients.md). What
-is done with messages is the work of :mod:`engine.client.consumer` and :mod:`engine.client.pulling`.
+Java: ``RebalanceImpl``, ``DefaultMQPushConsumerImpl.pullMessage``, ``PullAPIWrapper`` (docs/protocol/clients.md).
+Messages are consumed in :mod:`engine.client.consumer` and :mod:`engine.client.pulling`.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 FROM_LAST, FROM_FIRST, FROM_TIME = "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_TIMESTAMP"
 FLOW_CONTROL = 215
 SOON, AFTER_ERROR, AFTER_FLOW_CONTROL, UNBALANCED = 0.05, 1.0, 0.02, 1.0
-"""Seconds until the next pull where a limit holds it, after an error, after a broker's flow control; until the next
-rebalance where a queue could not be taken."""
+"""Seconds until the next pull if a limit delays it, after an error, after a broker's flow control; and until the next
+rebalance if a queue could not be taken.
+"""
 LOCK_RENEWAL = 20.0
 _HALF_AN_HOUR = 1_800_000
 _LOOKS = 10
-"""How often a retry topic that brokers have not made yet is looked for soon again."""
+"""Number of quick lookups of a retry topic that brokers have not created yet."""
 _log = logging.getLogger(__name__)
 
 
@@ -71,11 +72,11 @@ class ConsumerConfig:
     model: str = CLUSTERING
     """CLUSTERING: each message goes to one of the group; BROADCASTING: to each."""
     start: str = FROM_LAST
-    """Where a queue is begun of which the group has no offset."""
+    """Where reading of a queue begins if the group has no offset."""
     start_time: int = 0
     """For CONSUME_FROM_TIMESTAMP, ms since the epoch; 0: half an hour ago."""
     orderly: bool = False
-    """Messages of a queue one after the other, under a lock of the broker's."""
+    """Consume each queue's messages one after the other, under a lock of the broker."""
     threads: int = 20
     """Messages (or batches) that are consumed at once."""
     batch: int = 1
@@ -92,13 +93,13 @@ class ConsumerConfig:
     """Seconds from one save of offsets to the next; what was consumed since comes again after a kill."""
     auto_commit: bool = True
     max_reconsume: int = -1
-    """How often a message comes again; −1: 16 times, orderly for ever."""
+    """Maximum number of times that a message comes again; −1: 16 times, orderly without limit."""
     suspend: float = 1.0
-    """How long an orderly queue rests before a message comes again."""
+    """How long an orderly queue pauses before a message comes again."""
     consume_timeout: float = 900.0
     """Messages that are consumed for longer are sent back."""
     stop_patience: float = 0.0
-    """How long :meth:`stop` waits for what is consumed just now."""
+    """How long :meth:`stop` waits for running consumption."""
     offsets_folder: Path | None = None
     """Where a broadcasting consumer keeps its offsets; None: ``~/.rocketmq_offsets``, as Java."""
 
@@ -119,7 +120,7 @@ class QueueConsumer(ClientPart):
     _consume_type = "CONSUME_PASSIVELY"
     _pull_flag = 0
     _commits_by_itself = True
-    """Whether offsets are committed by and by, and with each pull."""
+    """True if offsets are committed regularly, and with each pull."""
 
     def __init__(
         self,
@@ -155,16 +156,17 @@ class QueueConsumer(ClientPart):
 
     @property
     def owned(self) -> tuple[MessageQueue, ...]:
-        """The queues that are read now."""
-        return tuple(queue for queue, one in self._held.items() if not one.dropped)
+        """Queues that are read now."""
+        return tuple(queue for queue, process_queue in self._held.items() if not process_queue.dropped)
 
     @property
     def process_queues(self) -> tuple[ProcessQueue, ...]:
-        """What is held of each queue."""
+        """The process queue of each queue that is read."""
         return tuple(self._held.values())
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
-        """Consume a topic: tags with ``||`` between, ``*`` for all; with ``kind`` SQL92 an expression over properties.
+        """Consume a topic: tags with ``||`` between, ``*`` for all; with ``kind`` SQL92 an expression over
+        properties. It replaces an earlier subscription; a running consumer uses it from the next heartbeat on.
 
         What was subscribed before is replaced; a running consumer goes by it from the next heartbeat on.
         """
@@ -177,7 +179,7 @@ class QueueConsumer(ClientPart):
             self.rebalance_soon("subscribed")
 
     def unsubscribe(self, topic: str) -> None:
-        """Consume a topic no more; its queues are given up at the next rebalance, which is soon."""
+        """Stop consuming a topic; its queues are given up at the next rebalance, which is soon."""
         self.subscriptions.pop(topic, None)
         if self._running:
             self.instance.soon(self.instance.heartbeat())
@@ -186,14 +188,14 @@ class QueueConsumer(ClientPart):
     # Beginning and end
 
     async def start(self) -> None:
-        """Be known to brokers, and begin to share queues. Raises :class:`ClientError`, :class:`CannotRead`."""
+        """Register with brokers, and begin to share queues. Raises :class:`ClientError`, :class:`CannotRead`."""
         await self.offsets.load()
         await self.instance.join(self)
         try:
             await asyncio.gather(*(self.instance.fresh_route(topic) for topic in self.topics()))
-            for one in self.subscriptions.values():
-                if one.kind != TAG:
-                    await questions.check_subscription(self.instance, self.group, one)
+            for subscription in self.subscriptions.values():
+                if subscription.kind != TAG:
+                    await questions.check_subscription(self.instance, self.group, subscription)
         except BaseException:
             await self.instance.leave(self)
             raise
@@ -209,11 +211,11 @@ class QueueConsumer(ClientPart):
             self._loops.append(asyncio.create_task(every(LOCK_RENEWAL, self._renew_locks)))
 
     def _more_loops(self) -> Iterable[Coroutine[Any, Any, None]]:
-        """What else goes on by itself."""
+        """Further loops that run in the background."""
         return ()
 
     async def stop(self) -> None:
-        """Pull no more, commit, give locks back, say goodbye."""
+        """Stop pulling, commit, release locks, and leave the group."""
         if not self._running:
             return
         self._running = False
@@ -221,8 +223,8 @@ class QueueConsumer(ClientPart):
         await self._finish()
         with contextlib.suppress(*FAILURES):
             await self.offsets.persist(self.owned, one_way=False)
-        for one in self._held.values():
-            one.dropped = True
+        for process_queue in self._held.values():
+            process_queue.dropped = True
         if self.config.orderly and not self.is_broadcasting:
             with contextlib.suppress(*FAILURES):
                 await questions.unlock(self.instance, self.group, list(self._held))
@@ -230,14 +232,14 @@ class QueueConsumer(ClientPart):
         self._ended(said_goodbye=True)
 
     async def _finish(self) -> None:
-        """Wait for what is consumed just now."""
+        """Wait for running consumption."""
         await asyncio.sleep(0)
 
     async def kill(self) -> None:
-        """End without a word, with all parts of this client: nothing is committed, as by a process that is killed."""
+        """End all parts of this client without a word: nothing is committed, as by a process that is killed."""
         self._running = False
-        for one in self._held.values():
-            one.dropped = True
+        for process_queue in self._held.values():
+            process_queue.dropped = True
         await self._halt()
         await self.instance.kill()
         self._ended(said_goodbye=False)
@@ -255,10 +257,10 @@ class QueueConsumer(ClientPart):
         super()._ended(said_goodbye=said_goodbye)
 
     def pause_queues(self, *queues: MessageQueue, paused: bool = True) -> None:
-        """Pull some queues no more, or again. A queue that is given up and taken again is not paused."""
+        """Stop pulling some queues, or pull them again. A queue that is given up and taken again is not paused."""
         for queue in queues:
-            if (one := self._held.get(queue)) is not None:
-                one.paused = paused
+            if (process_queue := self._held.get(queue)) is not None:
+                process_queue.paused = paused
 
     def _must_run(self) -> None:
         if not self._running:
@@ -267,7 +269,7 @@ class QueueConsumer(ClientPart):
     # The client's part
 
     def topics(self) -> Collection[str]:
-        """Topics that are read, the retries of the group with them."""
+        """Topics that are read, with the group's retry topic."""
         return tuple(self._all_subscriptions())
 
     def _all_subscriptions(self) -> dict[str, Subscription]:
@@ -276,18 +278,18 @@ class QueueConsumer(ClientPart):
         return {**self.subscriptions, RETRY + self.group: Subscription(RETRY + self.group)}
 
     def heartbeat(self) -> Mapping[str, Any]:
-        """Its line of a heartbeat."""
+        """Return its row of a heartbeat."""
         return {
             "consumeFromWhere": self.config.start,
             "consumeType": self._consume_type,
             "groupName": self.group,
             "messageModel": self.config.model,
             "unitMode": False,
-            "subscriptionDataSet": [one.record() for one in self._all_subscriptions().values()],
+            "subscriptionDataSet": [subscription.record() for subscription in self._all_subscriptions().values()],
         }
 
     def asked(self, request: Command, _connection: Connection) -> Command | Coroutine[Any, Any, Command] | None:
-        """40, 220, 221, 307: what brokers ask of consumers."""
+        """40, 220, 221, 307: answer the requests of brokers to consumers."""
         if request.code == NOTIFY_CONSUMER_IDS_CHANGED:
             self.rebalance_soon("notice")
             return None
@@ -317,11 +319,12 @@ class QueueConsumer(ClientPart):
             "pullBatchSize": str(config.pull_batch),
             "allocateMessageQueueStrategy": self.strategy.name,
         }
-        queues = [(one, self.offsets.known(one.queue)) for one in self._held.values()]
-        return running_info(properties, queues, [one.record() for one in self._all_subscriptions().values()])
+        queues = [(process_queue, self.offsets.known(process_queue.queue)) for process_queue in self._held.values()]
+        subscriptions = [subscription.record() for subscription in self._all_subscriptions().values()]
+        return running_info(properties, queues, subscriptions)
 
     async def _reset(self, request: Command) -> None:
-        """220: an administrator moves the group."""
+        """220: an administrator resets the group's offsets."""
         topic = request.fields.get("topic", "")
         table = {queue: offset for queue, offset in offset_table(request.body).items() if queue.topic == topic}
         for queue, offset in table.items():
@@ -329,7 +332,8 @@ class QueueConsumer(ClientPart):
                 await self.seek(queue, offset, reason="reset by an administrator")
 
     async def seek(self, queue: MessageQueue, offset: int, *, reason: str = "seek") -> None:
-        """Read a queue of one's own from ``offset`` on; what is held of it is let go, and the offset is committed.
+        """Read one of the client's queues from ``offset`` on; its held messages are dropped, and the offset is
+        committed. Raises :class:`WrongMessage` where the queue is not this client's.
 
         Raises :class:`WrongMessage` where the queue is not this client's.
         """
@@ -353,7 +357,7 @@ class QueueConsumer(ClientPart):
             self.events.emit(OffsetReset(now_ms(), self.client_id, self.group, queue, offset, reason))
 
     async def reset_to(self, topic: str, timestamp: int) -> None:
-        """Read a topic's own queues again from ``timestamp`` (ms) on (Java: ``resetOffsetByTimeStamp``)."""
+        """Read the client's queues of a topic again from ``timestamp`` (ms) on (Java: ``resetOffsetByTimeStamp``)."""
         for queue in self.owned:
             if queue.topic == topic:
                 offset = await questions.search_offset(self.instance, queue, timestamp)
@@ -364,13 +368,13 @@ class QueueConsumer(ClientPart):
         await self.offsets.persist(self.owned)
 
     async def commit(self) -> None:
-        """Commit all offsets, and wait until they are kept. Raises what brokers make fail."""
+        """Commit all offsets, and wait until they are stored. Raises the errors of brokers."""
         await self.offsets.persist(self.owned, one_way=False)
 
     # Rebalance
 
     def rebalance_soon(self, reason: str = "asked for") -> None:
-        """Share out anew at once."""
+        """Rebalance at once."""
         self._reason = reason
         self._wake.set()
 
@@ -392,40 +396,48 @@ class QueueConsumer(ClientPart):
                     await self._wake.wait()
 
     async def _plan(self, topic: str) -> RebalancePlan | None:
-        """The plan for a topic; None where nobody knows who consumes, or where its queues are."""
-        held = {queue for queue, one in self._held.items() if queue.topic == topic and not self._to_be_left(one)}
+        """Return the plan for a topic; None where nobody knows who consumes, or where its queues are."""
+        held_queues = {
+            queue
+            for queue, process_queue in self._held.items()
+            if queue.topic == topic and not self._to_be_left(process_queue)
+        }
         if topic not in self._all_subscriptions():
-            return RebalancePlan((), (), (), tuple(held), ())
+            return RebalancePlan((), (), (), tuple(held_queues), ())
         route = await self.instance.route(topic)
         if route is None or not route.subscribe_queues:
             return None
         if self.is_broadcasting:
-            return plan_rebalance(self.client_id, route.subscribe_queues, [self.client_id], held, None)
+            return plan_rebalance(self.client_id, route.subscribe_queues, [self.client_id], held_queues, None)
         ids = await questions.consumer_ids(self.instance, self.group, topic)
         if self.client_id not in ids:
             await self.instance.heartbeat()
             return None
-        return plan_rebalance(self.client_id, route.subscribe_queues, ids, held, self.strategy)
+        return plan_rebalance(self.client_id, route.subscribe_queues, ids, held_queues, self.strategy)
 
-    def _to_be_left(self, one: ProcessQueue) -> bool:
-        """Whether a queue is dropped already, or was not pulled for so long that it is taken anew."""
-        return one.dropped or one.is_stuck(now_ms())
+    def _to_be_left(self, process_queue: ProcessQueue) -> bool:
+        """Return True if a queue is dropped already, or was not pulled for so long that it is taken anew."""
+        return process_queue.dropped or process_queue.is_stuck(now_ms())
 
     async def _rebalance(self, topic: str, reason: str) -> bool:
-        """Share one topic out; whether everything that is the client's own is read."""
+        """Share out one topic. Return True if everything that is the client's own is read."""
         plan = await self._plan(topic)
         if plan is None:
             self._unplanned += 1
             return topic.startswith(RETRY) and self._unplanned > _LOOKS
-        left = [one for queue, one in self._held.items() if queue.topic == topic and self._to_be_left(one)]
-        given_up = [self._held[queue] for queue in plan.given_up] + left
-        kept = [one.queue for one in given_up if not await self._give_up(one)]
-        taken, refused = [], kept
+        stale = [
+            process_queue
+            for queue, process_queue in self._held.items()
+            if queue.topic == topic and self._to_be_left(process_queue)
+        ]
+        given_up = [self._held[queue] for queue in plan.given_up] + stale
+        not_given_up = [process_queue.queue for process_queue in given_up if not await self._give_up(process_queue)]
+        taken_queues, refused = [], not_given_up
         for queue in plan.taken:
             if queue in self._held or not await self._try_to_take(queue):
                 refused.append(queue)
             else:
-                taken.append(queue)
+                taken_queues.append(queue)
         if self.events.wanted:
             self.events.emit(
                 Rebalanced(
@@ -436,21 +448,21 @@ class QueueConsumer(ClientPart):
                     plan.queues,
                     plan.client_ids,
                     plan.owned,
-                    tuple(taken),
-                    tuple(one.queue for one in given_up),
+                    tuple(taken_queues),
+                    tuple(process_queue.queue for process_queue in given_up),
                     tuple(refused),
                     reason,
                 )
             )
-        if taken or given_up:
+        if taken_queues or given_up:
             self._changed(topic)
         return not refused
 
     def _changed(self, topic: str) -> None:
-        """The queues of a topic are others: brokers are told, with a newer version of the subscription."""
-        known = self.subscriptions.get(topic)
-        if known is not None:
-            self.subscriptions[topic] = replace(known, version=now_ms())
+        """The queues of a topic changed: send a newer version of the subscription to brokers."""
+        subscription = self.subscriptions.get(topic)
+        if subscription is not None:
+            self.subscriptions[topic] = replace(subscription, version=now_ms())
             self.instance.soon(self.instance.heartbeat())
 
     async def _try_to_take(self, queue: MessageQueue) -> bool:
@@ -467,10 +479,10 @@ class QueueConsumer(ClientPart):
         return True
 
     async def _first_offset(self, queue: MessageQueue) -> int:
-        """Where a queue is begun (docs/protocol/clients.md#first-offset)."""
-        kept = await self.offsets.read(queue)
-        if kept is not None:
-            return kept
+        """Return the offset where a queue is begun (docs/protocol/clients.md#first-offset)."""
+        committed = await self.offsets.read(queue)
+        if committed is not None:
+            return committed
         is_retry, start = queue.topic.startswith(RETRY), self.config.start
         if start == FROM_FIRST or (is_retry and start == FROM_LAST):
             return 0
@@ -479,103 +491,105 @@ class QueueConsumer(ClientPart):
         return await questions.search_offset(self.instance, queue, self.config.start_time or now_ms() - _HALF_AN_HOUR)
 
     def _take(self, queue: MessageQueue, offset: int, *, locked: bool = False, locked_at: int = 0) -> None:
-        one = ProcessQueue(queue, offset, locked=locked, locked_at=locked_at, pulled_at=now_ms(), consumed_at=now_ms())
-        self._held[queue] = one
-        task = asyncio.create_task(self._read(one))
-        self._pulls[one] = task
+        process_queue = ProcessQueue(
+            queue, offset, locked=locked, locked_at=locked_at, pulled_at=now_ms(), consumed_at=now_ms()
+        )
+        self._held[queue] = process_queue
+        task = asyncio.create_task(self._read(process_queue))
+        self._pulls[process_queue] = task
         task.add_done_callback(self._read_ended)
         if self.events.wanted:
             self.events.emit(QueueTaken(now_ms(), self.client_id, self.group, queue, offset))
 
     def _read_ended(self, task: asyncio.Task[None]) -> None:
-        for one in [one for one, known in self._pulls.items() if known is task]:
-            del self._pulls[one]
+        for process_queue in [process_queue for process_queue, pull_task in self._pulls.items() if pull_task is task]:
+            del self._pulls[process_queue]
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a queue is not read any more", exc_info=error)
 
-    async def _drop(self, one: ProcessQueue) -> None:
-        """Nothing more of a queue is pulled, delivered or committed."""
-        one.dropped = True
-        task = self._pulls.pop(one, None)
+    async def _drop(self, process_queue: ProcessQueue) -> None:
+        """Stop pulling, delivering and committing a queue."""
+        process_queue.dropped = True
+        task = self._pulls.pop(process_queue, None)
         if task is not None and task is not asyncio.current_task():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _give_up(self, one: ProcessQueue) -> bool:
-        """Let a queue go; whether that was possible now: what is consumed in order just now keeps it."""
-        await self._drop(one)
-        if self.config.orderly and not self.is_broadcasting and not await self._settled(one):
+    async def _give_up(self, process_queue: ProcessQueue) -> bool:
+        """Give up a queue. Return False if that is impossible now, because it is being consumed in order."""
+        await self._drop(process_queue)
+        if self.config.orderly and not self.is_broadcasting and not await self._settled(process_queue):
             return False
-        await self.offsets.persist([one.queue])
-        offset = self.offsets.known(one.queue)
-        self.offsets.forget(one.queue)
+        await self.offsets.persist([process_queue.queue])
+        offset = self.offsets.known(process_queue.queue)
+        self.offsets.forget(process_queue.queue)
         if self.config.orderly and not self.is_broadcasting:
             with contextlib.suppress(*FAILURES):
-                await questions.unlock(self.instance, self.group, [one.queue])
-        if self._held.get(one.queue) is one:
-            del self._held[one.queue]
+                await questions.unlock(self.instance, self.group, [process_queue.queue])
+        if self._held.get(process_queue.queue) is process_queue:
+            del self._held[process_queue.queue]
         if self.events.wanted:
-            at = -1 if offset is None else offset
-            self.events.emit(QueueGivenUp(now_ms(), self.client_id, self.group, one.queue, at))
+            last_offset = -1 if offset is None else offset
+            self.events.emit(QueueGivenUp(now_ms(), self.client_id, self.group, process_queue.queue, last_offset))
         return True
 
     async def _settled(self, _one: ProcessQueue) -> bool:
-        """Whether nobody consumes a queue in order any more; it may wait a moment for that."""
+        """Return True if nobody consumes a queue in order any more; may wait a moment for that."""
         return True
 
     async def _renew_locks(self) -> None:
-        held = await questions.lock(self.instance, self.group, self.owned)
-        for queue, one in self._held.items():
-            one.locked = queue in held
-            if one.locked:
-                one.locked_at = now_ms()
+        locked_queues = await questions.lock(self.instance, self.group, self.owned)
+        for queue, process_queue in self._held.items():
+            process_queue.locked = queue in locked_queues
+            if process_queue.locked:
+                process_queue.locked_at = now_ms()
 
     # Pulling
 
-    async def _read(self, one: ProcessQueue) -> None:
+    async def _read(self, process_queue: ProcessQueue) -> None:
         """Pull a queue until it is dropped, one pull at a time."""
-        put_off = ""
-        while one.is_ours():
-            one.pulled_at = now_ms()
-            reason = self._held_back(one)
-            if reason != put_off and reason and self.events.wanted:
-                self.events.emit(PullPutOff(now_ms(), self.client_id, self.group, one.queue, reason))
-            put_off = reason
+        last_reason = ""
+        while process_queue.is_ours():
+            process_queue.pulled_at = now_ms()
+            reason = self._held_back(process_queue)
+            if reason != last_reason and reason and self.events.wanted:
+                self.events.emit(PullPutOff(now_ms(), self.client_id, self.group, process_queue.queue, reason))
+            last_reason = reason
             if reason:
                 await asyncio.sleep(SOON)
                 continue
             try:
-                result = await self._pull(one)
+                result = await self._pull(process_queue)
             except BrokerRefused as error:
-                _log.warning("pull of %s: %s", one.queue, error)
+                _log.warning("pull of %s: %s", process_queue.queue, error)
                 await asyncio.sleep(AFTER_FLOW_CONTROL if error.code == FLOW_CONTROL else AFTER_ERROR)
                 continue
             except FAILURES as error:
-                _log.warning("pull of %s: %s", one.queue, cause_of(error))
+                _log.warning("pull of %s: %s", process_queue.queue, cause_of(error))
                 await asyncio.sleep(AFTER_ERROR)
                 continue
-            if one.is_ours():
-                await self._pulled(one, result)
+            if process_queue.is_ours():
+                await self._pulled(process_queue, result)
                 if self.config.pull_interval:
                     await asyncio.sleep(self.config.pull_interval)
 
-    def _held_back(self, one: ProcessQueue) -> str:
-        """Why a queue is not pulled now; nothing where it is."""
+    def _held_back(self, process_queue: ProcessQueue) -> str:
+        """Return why a queue is not pulled now; empty where it is."""
         config = self.config
-        if self.pace.paused or one.paused:
+        if self.pace.paused or process_queue.paused:
             return "paused"
-        if one.count > config.most_held:
-            return f"{one.count:,} messages are held, more than {config.most_held:,}"
-        if one.size > config.most_bytes:
-            return f"{one.size:,} bytes are held, more than {config.most_bytes:,}"
-        if config.orderly and not self.is_broadcasting and not one.locked:
+        if process_queue.count > config.most_held:
+            return f"{process_queue.count:,} messages are held, more than {config.most_held:,}"
+        if process_queue.size > config.most_bytes:
+            return f"{process_queue.size:,} bytes are held, more than {config.most_bytes:,}"
+        if config.orderly and not self.is_broadcasting and not process_queue.locked:
             return "another client has the lock"
-        if not config.orderly and one.span > config.widest_span:
-            return f"the messages held span {one.span:,} offsets, more than {config.widest_span:,}"
+        if not config.orderly and process_queue.span > config.widest_span:
+            return f"the messages held span {process_queue.span:,} offsets, more than {config.widest_span:,}"
         return ""
 
-    async def _pull(self, one: ProcessQueue) -> PullResult:
-        queue = one.queue
+    async def _pull(self, process_queue: ProcessQueue) -> PullResult:
+        queue = process_queue.queue
         subscription = self._all_subscriptions().get(queue.topic) or Subscription(queue.topic)
         commits = self.config.auto_commit and self._commits_by_itself and not self.is_broadcasting
         commit = self.offsets.known(queue) if commits else None
@@ -584,21 +598,21 @@ class QueueConsumer(ClientPart):
             sys_flag |= questions.COMMIT_OFFSET
         if subscription.kind == TAG:
             sys_flag |= questions.SUBSCRIPTION
-        begun = now_ms()
+        start_ms = now_ms()
         if self.events.wanted:
-            self.events.emit(PullSent(begun, self.client_id, self.group, queue, one.next_offset))
+            self.events.emit(PullSent(start_ms, self.client_id, self.group, queue, process_queue.next_offset))
         result = await questions.pull(
             self.instance,
             self.group,
             queue,
             subscription,
-            one.next_offset,
-            most=self.config.pull_batch,
+            process_queue.next_offset,
+            max_messages=self.config.pull_batch,
             sys_flag=sys_flag,
             commit=commit or 0,
             hold=self.config.hold,
             patience=self.config.hold + 15.0,
-            broker_id=one.from_broker,
+            broker_id=process_queue.from_broker,
         )
         if self.events.wanted:
             now = now_ms()
@@ -612,31 +626,31 @@ class QueueConsumer(ClientPart):
                     len(result.messages),
                     result.next_offset,
                     result.max_offset,
-                    now - begun,
+                    now - start_ms,
                 )
             )
         return result
 
-    async def _pulled(self, one: ProcessQueue, result: PullResult) -> None:
-        one.from_broker = result.from_broker
+    async def _pulled(self, process_queue: ProcessQueue, result: PullResult) -> None:
+        process_queue.from_broker = result.from_broker
         if result.status == "OFFSET_ILLEGAL":
-            one.dropped = True
-            self.offsets.update(one.queue, result.next_offset)
-            await self.offsets.persist([one.queue])
-            self._saw_reset(one.queue, result.next_offset, "the broker moved the offset")
+            process_queue.dropped = True
+            self.offsets.update(process_queue.queue, result.next_offset)
+            await self.offsets.persist([process_queue.queue])
+            self._saw_reset(process_queue.queue, result.next_offset, "the broker moved the offset")
             self.rebalance_soon("offset moved")
             return
-        one.next_offset = result.next_offset
+        process_queue.next_offset = result.next_offset
         if result.messages:
             retry = RETRY + self.group
             for message in result.messages:
                 if message.topic == retry and (topic := message.properties.get(props.RETRY_TOPIC)):
                     message.topic = topic
-            one.put(result.messages)
-            self._arrived(one, result.messages)
-        elif result.status != "FOUND" and one.count == 0:
-            self.offsets.update(one.queue, result.next_offset, only_up=True)
+            process_queue.put(result.messages)
+            self._arrived(process_queue, result.messages)
+        elif result.status != "FOUND" and process_queue.count == 0:
+            self.offsets.update(process_queue.queue, result.next_offset, only_up=True)
 
     @abstractmethod
-    def _arrived(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+    def _arrived(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
         """Messages were pulled, and are held."""

@@ -1,4 +1,4 @@
-"""What a client raises: the broker says no, nobody answers, or the caller asked for what cannot be."""
+"""Errors of a client: the broker refuses, nobody answers, or the caller asked for something impossible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.remoting.codes import Answer
 
 
 class ClientError(Exception):
-    """Base of what clients raise on purpose (Java: ``MQClientException``)."""
+    """Base class of a client's own errors (Java: ``MQClientException``)."""
 
 
 class BrokerRefused(ClientError):
@@ -22,15 +22,15 @@ class BrokerRefused(ClientError):
 
 
 class AnswerNotUnderstood(ClientError, UnexpectedAnswer):
-    """A server's answer is not as RocketMQ writes it; the words name server, request and what is wrong."""
+    """A server's answer is not as RocketMQ writes it; the text names server, request and error."""
 
 
 class NoRoute(ClientError):
-    """The name servers know no queue of a topic that could be used."""
+    """The name servers know no usable queue of a topic."""
 
 
 class NotSent(ClientError):
-    """Every try to send failed; ``__cause__`` is why the last one did. ``brokers`` are those that were tried."""
+    """Every try to send failed; ``__cause__`` is the error of the last one. ``brokers`` are those that were tried."""
 
     def __init__(self, words: str, brokers: list[str]) -> None:
         super().__init__(words)
@@ -38,7 +38,7 @@ class NotSent(ClientError):
 
 
 class NoReply(ClientError):
-    """Nobody replied to a request in time, or its sender was stopped before."""
+    """No reply to a request came in time, or its sender was stopped before."""
 
 
 class WrongMessage(ClientError, ValueError):

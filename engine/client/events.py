@@ -1,7 +1,7 @@
-"""What a client sees and does, as values, for whoever watches: sends, rebalances, pulls, deliveries, commits.
+"""Events of a client, as values: sends, rebalances, pulls, deliveries, commits.
 
-A :class:`EventStream` hands them to functions at once, or keeps the latest in a ring that is emptied at leisure. With
-nobody watching, an event is not even made (:attr:`EventStream.wanted`). Times are ms since the epoch.
+A :class:`EventStream` hands them to functions at once, or keeps the latest in a ring that can be emptied later.
+Without subscribers no event is created (:attr:`EventStream.wanted`). Times are ms since the epoch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ RING = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a client saw or did. ``client_id`` is the id that brokers know, ``group`` the client's group."""
+    """Something that a client did or received. ``client_id`` is the id that brokers know, ``group`` the client's
+    group.
+    """
 
     at: int
     client_id: str
@@ -28,7 +30,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Started(Event):
-    """The client is known to its brokers."""
+    """The client is registered with its brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Sent(Event):
 
 @dataclass(frozen=True, slots=True)
 class SendFailed(Event):
-    """One try to send failed; ``again`` where another follows."""
+    """A failed attempt to send; ``again`` is True if another attempt follows."""
 
     queue: MessageQueue
     msg_id: str
@@ -74,7 +76,9 @@ class SendFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class TransactionEnded(Event):
-    """A half message was decided: ``decision`` is COMMIT, ROLLBACK or UNKNOWN; ``checked`` where a broker asked."""
+    """A half message was decided: ``decision`` is COMMIT, ROLLBACK or UNKNOWN; ``checked`` is True if a broker
+    asked.
+    """
 
     topic: str
     msg_id: str
@@ -84,7 +88,8 @@ class TransactionEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced(Event):
-    """A consumer shared a topic out anew: the lists that it saw, and what it took and gave up for them.
+    """A consumer shared a topic out anew: the lists that it used, and the queues that it took and gave up.
+    ``refused`` queues are its own by allocation, but could not be taken now (locked elsewhere, no offset).
 
     ``refused`` queues are its own by allocation, and could not be taken now (locked elsewhere, no offset).
     """
@@ -109,7 +114,7 @@ class QueueTaken(Event):
 
 @dataclass(frozen=True, slots=True)
 class QueueGivenUp(Event):
-    """A queue is read no more; ``offset`` is what was committed for it, −1 for nothing."""
+    """A queue is read no more; ``offset`` is the committed offset, −1 for none."""
 
     queue: MessageQueue
     offset: int
@@ -117,7 +122,7 @@ class QueueGivenUp(Event):
 
 @dataclass(frozen=True, slots=True)
 class PullSent(Event):
-    """A broker is asked for messages from ``offset`` on; it may hold the question."""
+    """A broker is asked for messages from ``offset`` on; it may hold the request."""
 
     queue: MessageQueue
     offset: int
@@ -125,7 +130,7 @@ class PullSent(Event):
 
 @dataclass(frozen=True, slots=True)
 class PullAnswered(Event):
-    """The answer to a pull: ``status`` in RocketMQ's words, ``held`` ms between question and answer."""
+    """The answer to a pull: ``status`` in RocketMQ's words, ``held`` ms between request and answer."""
 
     queue: MessageQueue
     status: str
@@ -137,7 +142,9 @@ class PullAnswered(Event):
 
 @dataclass(frozen=True, slots=True)
 class PullPutOff(Event):
-    """No pull now: ``reason`` says which limit of flow control holds it, or that the consumer is paused."""
+    """A pull that is put off: ``reason`` tells which limit of flow control delays it, or that the consumer is
+    paused.
+    """
 
     queue: MessageQueue
     reason: str
@@ -168,7 +175,7 @@ class Consumed(Event):
 
 @dataclass(frozen=True, slots=True)
 class SentBack(Event):
-    """A message that was not consumed goes back, to come again or to be a dead letter."""
+    """A message that was not consumed goes back; it comes again, or becomes a dead letter."""
 
     queue: MessageQueue
     queue_offset: int
@@ -179,7 +186,7 @@ class SentBack(Event):
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged(Event):
-    """A popped message is done with, and comes to nobody again."""
+    """A popped message is acknowledged, and does not come again."""
 
     queue: MessageQueue
     queue_offset: int
@@ -196,7 +203,7 @@ class Committed(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset(Event):
-    """A queue is read from elsewhere: by an administrator's order, a seek, or because its broker moved the offset."""
+    """A queue is read from another offset: by an administrator, by a seek, or because its broker moved the offset."""
 
     queue: MessageQueue
     offset: int
@@ -204,7 +211,7 @@ class OffsetReset(Event):
 
 
 class EventRing:
-    """The latest events until somebody takes them."""
+    """A ring of the latest events, until :meth:`take`."""
 
     def __init__(self, size: int = RING) -> None:
         self._kept: deque[Event] = deque(maxlen=size)
@@ -212,21 +219,21 @@ class EventRing:
         self._taken = 0
 
     def put(self, event: Event) -> None:
-        """Keep an event; the oldest goes where there is no room."""
+        """Add an event; a full ring drops its oldest one."""
         self._seen += 1
         self._kept.append(event)
 
     def take(self) -> list[Event]:
-        """What came since the last time, oldest first."""
-        found = []
+        """Return the events since the last call, oldest first."""
+        events = []
         while self._kept:
-            found.append(self._kept.popleft())
-        self._taken += len(found)
-        return found
+            events.append(self._kept.popleft())
+        self._taken += len(events)
+        return events
 
     @property
     def dropped(self) -> int:
-        """Events that went before anybody took them."""
+        """Number of events that were dropped before they were taken."""
         return self._seen - self._taken - len(self._kept)
 
 
@@ -234,32 +241,32 @@ class EventStream:
     """The events of one client, or of several that share it. Functions are called by the client's event loop."""
 
     def __init__(self) -> None:
-        self._told: list[Callable[[Event], None]] = []
+        self._subscribers: list[Callable[[Event], None]] = []
         self.wanted = False
-        """Whether anybody watches."""
+        """True if there are subscribers."""
 
-    def subscribe(self, told: Callable[[Event], None]) -> Callable[[], None]:
-        """Hand each event from now on to ``told``; the answer ends that."""
-        self._told.append(told)
+    def subscribe(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
+        """Call ``on_event`` with each event from now on; the returned function ends that."""
+        self._subscribers.append(on_event)
         self.wanted = True
 
         def end() -> None:
-            if told in self._told:
-                self._told.remove(told)
-            self.wanted = bool(self._told)
+            if on_event in self._subscribers:
+                self._subscribers.remove(on_event)
+            self.wanted = bool(self._subscribers)
 
         return end
 
     def ring(self, size: int = RING) -> EventRing:
-        """A ring that gets each event from now on."""
-        found = EventRing(size)
-        self.subscribe(found.put)
-        return found
+        """Return a ring that gets each event from now on."""
+        event_ring = EventRing(size)
+        self.subscribe(event_ring.put)
+        return event_ring
 
     def emit(self, event: Event) -> None:
-        """Tell all who watch."""
-        for told in tuple(self._told):
-            told(event)
+        """Pass an event to all subscribers."""
+        for on_event in tuple(self._subscribers):
+            on_event(event)
 
 
 def now_ms() -> int:

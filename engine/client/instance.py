@@ -1,4 +1,5 @@
-"""What producers and consumers of one client share: connections, routes, heartbeats, and what brokers ask of it.
+"""Common parts of the producers and consumers of one client: connections, routes, heartbeats, and requests of
+brokers.
 
 Java: ``MQClientInstance``, ``MQClientAPIImpl``, ``ClientRemotingProcessor``. All of it runs in one event loop.
 """
@@ -37,16 +38,18 @@ PUSH_REPLY_MESSAGE_TO_CLIENT = 326
 ROUTE_REFRESH = HEARTBEAT = 30.0
 """Seconds between two looks at all routes, and between two heartbeats."""
 PATIENCE = 3.0
-"""Seconds that a name server, or a broker that gets a heartbeat, is waited for."""
+"""Seconds to wait for a name server, or for the answer to a heartbeat."""
 FAILURES = (OSError, TimeoutError, ClientError)
-"""What may go wrong with what is asked of others."""
+"""Errors of requests to other hosts."""
 _log = logging.getLogger(__name__)
 _names = itertools.count(time.time_ns())
 
 
 class ClientInstance:
-    """A client: ``namesrv`` are addresses with ``;`` between, or those of the environment's ``NAMESRV_ADDR``. Parts
-    that share it have one id before the brokers.
+    """A client of a cluster. ``namesrv`` are addresses with ``;`` between, or those of the environment's
+    ``NAMESRV_ADDR``. Parts that share it have one client id. Without ``client_id`` it is made as in Java,
+    ``ip@process#number``. ``account`` is an access key and its secret, which sign each request; with ``tls`` all
+    connections use TLS.
 
     ``client_id`` is made as Java makes it, ``ip@process#number``, where none is given. ``account`` is an access key and
     its secret, with which each request is signed; with ``tls`` all servers are spoken to by TLS.
@@ -62,7 +65,7 @@ class ClientInstance:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         namesrv = namesrv or os.environ.get("NAMESRV_ADDR", "")
-        self.name_servers = [one.strip() for one in namesrv.split(";") if one.strip()]
+        self.name_servers = [address.strip() for address in namesrv.split(";") if address.strip()]
         if not self.name_servers:
             raise ClientError(
                 "no name server address: expected HOST:PORT, more of them with ; between, here or in NAMESRV_ADDR"
@@ -84,17 +87,19 @@ class ClientInstance:
         self._current = 0
         self._ended = False
         self.versions: dict[str, int] = {}
-        """Of each broker's address the ordinal of its release, as its answers to heartbeats say it."""
+        """Ordinal of each broker's release by its address, from its answers to heartbeats."""
 
     # Parts, beginning and end
 
     async def join(self, part: ClientPart) -> None:
-        """Take a part in; the first one starts what goes on by itself. Raises :class:`ClientError` where the group is
-        taken by another part.
+        """Add a part; the first one starts the background loops. Raises :class:`ClientError` where another part has
+        the same group.
         """
         if self._ended:
             raise NotRunning("this client has ended; make a new one")
-        if any(one.group == part.group and one.is_consumer == part.is_consumer for one in self._parts):
+        if any(
+            other_part.group == part.group and other_part.is_consumer == part.is_consumer for other_part in self._parts
+        ):
             kind = "consumer" if part.is_consumer else "producer"
             raise ClientError(f"The {kind} group[{part.group}] has been created before in this client")
         self._parts.append(part)
@@ -105,7 +110,7 @@ class ClientInstance:
             ]
 
     async def leave(self, part: ClientPart) -> None:
-        """Say goodbye for a part; the last one closes all connections."""
+        """Unregister a part; the last one closes all connections."""
         if part not in self._parts:
             return
         self._parts.remove(part)
@@ -120,7 +125,7 @@ class ClientInstance:
             await self.ask(address, Command(UNREGISTER_CLIENT, dict(fields)))
 
     async def kill(self) -> None:
-        """End without a word, as a process that is killed: brokers see connections that end."""
+        """End without unregistering, as a killed process: brokers only see connections that end."""
         self._parts.clear()
         await self._end()
 
@@ -132,16 +137,18 @@ class ClientInstance:
                 task.cancel()
         for waiting in self.replies.values():
             waiting.cancel()
-        await asyncio.gather(*(one for one in ending if one is not asyncio.current_task()), return_exceptions=True)
+        await asyncio.gather(*(task for task in ending if task is not asyncio.current_task()), return_exceptions=True)
         for connection in self._connections.values():
             connection.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1.0):
-                await asyncio.gather(*(one.closed.wait() for one in self._connections.values()))
+                await asyncio.gather(*(connection.closed.wait() for connection in self._connections.values()))
         self._connections.clear()
 
     async def every(self, seconds: float, step: Callable[[], Awaitable[object]]) -> None:
-        """Do ``step`` again and again, ``seconds`` between; what goes wrong with others is noted, and tried again."""
+        """Call ``step`` again and again, with ``seconds`` between; failures of other hosts are logged, and tried
+        again.
+        """
         while True:
             await asyncio.sleep(seconds)
             try:
@@ -152,7 +159,7 @@ class ClientInstance:
                 _log.exception("%s", getattr(step, "__name__", step))
 
     def soon(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Do ``work`` beside everything else, at most until this client ends."""
+        """Run ``work`` in the background, at most until this client ends."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -166,67 +173,69 @@ class ClientInstance:
             else:
                 _log.error("a client's task failed", exc_info=error)
 
-    # Asking
+    # Requests
 
     async def connection(self, address: str) -> Connection:
-        """The connection to an address, made where there is none. Raises ``OSError``, ``TimeoutError``."""
-        known = self._connections.get(address)
-        if known is not None and not known.closed.is_set():
-            return known
+        """Return the connection to an address; connect where there is none. Raises ``OSError``, ``TimeoutError``."""
+        connection = self._connections.get(address)
+        if connection is not None and not connection.closed.is_set():
+            return connection
         self._still_runs()
         async with self._gates.setdefault(address, asyncio.Lock()):
-            known = self._connections.get(address)
-            if known is None or known.closed.is_set():
+            connection = self._connections.get(address)
+            if connection is None or connection.closed.is_set():
                 host, _, port = address.rpartition(":")
                 if not port.isdecimal():
                     raise ConnectionError(f"{address!r} is no address: expected HOST:PORT")
-                known = await connect(host.strip("[]"), int(port), self._asked, tls=self._tls)
-                self._connections[address] = known
+                connection = await connect(host.strip("[]"), int(port), self._asked, tls=self._tls)
+                self._connections[address] = connection
                 try:
                     self._still_runs()
                 except NotRunning:
-                    known.close()
+                    connection.close()
                     raise
-        return known
+        return connection
 
     def _still_runs(self) -> None:
         if self._ended:
             raise NotRunning("this client has ended")
 
     async def ask(self, address: str, request: Command, patience: float = PATIENCE) -> Command:
-        """The answer of a server, whatever its code; ``patience`` counts from when the request is written. Raises
-        ``OSError``, ``TimeoutError``.
+        """Return the answer of a server, whatever its code; ``patience`` counts from when the request is written.
+        Raises ``OSError``, ``TimeoutError``.
         """
         self._stamp(request)
-        known = self._connections.get(address)
-        if known is None or known.closed.is_set():
+        connection = self._connections.get(address)
+        if connection is None or connection.closed.is_set():
             async with asyncio.timeout(patience):
-                known = await self.connection(address)
-        if known.must_wait_to_write:
-            await known.room_to_write(max(patience, PATIENCE))
-        return await known.ask(request, patience)
+                connection = await self.connection(address)
+        if connection.must_wait_to_write:
+            await connection.room_to_write(max(patience, PATIENCE))
+        return await connection.ask(request, patience)
 
     async def call(
         self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"", patience: float = PATIENCE
     ) -> Command:
-        """The answer to a request that must succeed. Raises :class:`BrokerRefused`, ``OSError``, ``TimeoutError``."""
-        answer = await self.ask(address, Command(code, spelled(fields), body), patience)
+        """Send a request that must succeed, and return the answer. Raises :class:`BrokerRefused`, ``OSError``,
+        ``TimeoutError``.
+        """
+        answer = await self.ask(address, Command(code, fields_as_text(fields), body), patience)
         if answer.code != Answer.SUCCESS:
             raise BrokerRefused(answer.code, answer.remark, address)
         return answer
 
     async def tell(self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"") -> None:
-        """A one-way request: nobody says whether it came. Raises ``OSError``, ``TimeoutError``."""
-        self.write(await self.connection(address), Command(code, spelled(fields), body))
+        """Send a one-way request: nothing tells whether it arrived. Raises ``OSError``, ``TimeoutError``."""
+        self.write(await self.connection(address), Command(code, fields_as_text(fields), body))
 
     def write(self, connection: Connection, request: Command) -> None:
-        """Send a request over a connection, and want no answer."""
+        """Send a one-way request over a connection."""
         self._stamp(request)
         request.flag |= ONE_WAY
         connection.send(request)
 
     def _stamp(self, request: Command) -> None:
-        """Whose request it is."""
+        """Set the language, and sign the request for the account."""
         request.language = LANGUAGE
         if self._account is not None:
             sign(request, *self._account)
@@ -234,16 +243,16 @@ class ClientInstance:
     # Routes
 
     def known_route(self, topic: str) -> TopicRoute | None:
-        """A topic's route where it was asked for before."""
+        """Return a topic's route if it was asked for before."""
         return self._routes.get(topic)
 
     async def route(self, topic: str) -> TopicRoute | None:
-        """A topic's route, asked for where it is not known; None where name servers know no such topic."""
-        known = self._routes.get(topic)
-        return known if known is not None else await self.fresh_route(topic)
+        """Return a topic's route, and ask for it where it is not known; None where name servers know no such topic."""
+        known_route = self._routes.get(topic)
+        return known_route if known_route is not None else await self.fresh_route(topic)
 
     async def fresh_route(self, topic: str) -> TopicRoute | None:
-        """The route as name servers tell it now. Raises the last failure where none answers."""
+        """Ask the name servers for the current route. Raises the last failure if none answers."""
         asking = self._wanted.get(topic)
         if asking is None:
             asking = self._wanted[topic] = self.soon(self._ask_route(topic))
@@ -252,13 +261,13 @@ class ClientInstance:
 
     async def _ask_route(self, topic: str) -> TopicRoute | None:
         fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
-        last: Exception | None = None
+        last_error: Exception | None = None
         for step in range(len(self.name_servers)):
             number = (self._current + step) % len(self.name_servers)
             try:
                 answer = await self.ask(self.name_servers[number], Command(GET_ROUTEINFO_BY_TOPIC, dict(fields)))
             except (OSError, TimeoutError) as error:
-                last = error
+                last_error = error
                 continue
             self._current = number
             if answer.code == Answer.TOPIC_NOT_EXIST:
@@ -266,24 +275,24 @@ class ClientInstance:
             if answer.code != Answer.SUCCESS:
                 raise BrokerRefused(answer.code, answer.remark, self.name_servers[number])
             with reading(GET_ROUTEINFO_BY_TOPIC, self.name_servers[number], AnswerNotUnderstood):
-                found = read_route(topic, bytes(answer.body))
-            known = self._known_brokers()
-            self._routes[topic] = found
-            if self._parts and not self._known_brokers() <= known:
+                route = read_route(topic, bytes(answer.body))
+            old_brokers = self._known_brokers()
+            self._routes[topic] = route
+            if self._parts and not self._known_brokers() <= old_brokers:
                 self.soon(self.heartbeat())
-            return found
-        words = "no try" if last is None else cause_of(last)
-        raise NoRoute(f"no name server answers ({'; '.join(self.name_servers)}): {words}") from last
+            return route
+        words = "no try" if last_error is None else cause_of(last_error)
+        raise NoRoute(f"no name server answers ({'; '.join(self.name_servers)}): {words}") from last_error
 
     async def _refresh_all(self) -> None:
         topics = {topic for part in self._parts for topic in part.topics()}
-        told = await asyncio.gather(*(self.fresh_route(topic) for topic in topics), return_exceptions=True)
-        for one in told:
-            if isinstance(one, FAILURES):
-                raise one
+        results = await asyncio.gather(*(self.fresh_route(topic) for topic in topics), return_exceptions=True)
+        for result in results:
+            if isinstance(result, FAILURES):
+                raise result
 
     def _known_brokers(self) -> set[tuple[str, int]]:
-        """(address, broker id) of all brokers of all routes."""
+        """Return (address, broker id) of all brokers of all routes."""
         return {
             (address, number)
             for route in self._routes.values()
@@ -292,27 +301,27 @@ class ClientInstance:
         }
 
     def address(self, broker: str, broker_id: int = MASTER) -> str:
-        """Where a broker is; for another id than its master's any of that name. Raises :class:`NoRoute`."""
+        """Return a broker's address; for another id than its master's any of that name. Raises :class:`NoRoute`."""
         for route in self._routes.values():
-            if (found := route.address(broker, broker_id)) is not None:
-                return found
+            if (address := route.address(broker, broker_id)) is not None:
+                return address
         raise NoRoute(f"The broker[{broker}] not exist")
 
     # Heartbeats
 
     async def heartbeat(self) -> None:
-        """Tell all brokers who is here; those that do not answer are told next time."""
+        """Send a heartbeat to all brokers; those that do not answer get the next one."""
         if not self._parts:
             return
         consumers = [dict(part.heartbeat()) for part in self._parts if part.is_consumer]
-        told = {
+        fields = {
             "clientID": self.client_id,
             "consumerDataSet": consumers,
             "heartbeatFingerprint": 0,
             "producerDataSet": [dict(part.heartbeat()) for part in self._parts if not part.is_consumer],
             "withoutSub": False,
         }
-        body = json.dumps(told, separators=(",", ":")).encode()
+        body = json.dumps(fields, separators=(",", ":")).encode()
         addresses = [address for address, number in self._known_brokers() if consumers or number == MASTER]
         await asyncio.gather(*(self._beat(address, body) for address in addresses))
 
@@ -324,7 +333,7 @@ class ClientInstance:
         else:
             self.versions[address] = answer.version
 
-    # What brokers ask
+    # Requests of brokers
 
     def _asked(self, request: Command, connection: Connection) -> Command | None:
         if request.code == PUSH_REPLY_MESSAGE_TO_CLIENT:
@@ -336,30 +345,34 @@ class ClientInstance:
                     part.asked(request, connection)
         else:
             group = request.fields.get("consumerGroup") or request.fields.get("group")
-            found = next((one for one in self._parts if one.is_consumer and one.group == group), None)
-            if found is None:
+            consumer = next(
+                (candidate for candidate in self._parts if candidate.is_consumer and candidate.group == group), None
+            )
+            if consumer is None:
                 if request.code in _KNOWN:
                     words = f"The Consumer Group <{group}> not exist in the consumer <{self.client_id}>"
                     return answer_to(request, Answer.SYSTEM_ERROR, remark=words)
                 return not_supported(request)
-            answer = found.asked(request, connection)
+            answer = consumer.asked(request, connection)
         if not isinstance(answer, Coroutine):
             return answer
         self.soon(self._answer_later(request, connection, answer))
         return None
 
     async def _answer_later(
-        self, request: Command, connection: Connection, coming: Coroutine[Any, Any, Command]
+        self, request: Command, connection: Connection, answer_task: Coroutine[Any, Any, Command]
     ) -> None:
-        answer = await coming
+        answer = await answer_task
         if not request.is_one_way:
             connection.send(answer)
 
     def _replied(self, request: Command) -> Command:
-        """326: a reply to what a producer asked; who does not wait any more takes it all the same."""
+        """326: pass on a reply to a producer's request; a reply that nobody waits for any more is accepted, too."""
         text = request.fields.get("properties", "")
-        found = {name: value for name, _, value in (one.partition("\x01") for one in text.split("\x02")) if name}
-        waiting = self.replies.pop(found.get("CORRELATION_ID", ""), None)
+        reply_properties = {
+            name: value for name, _, value in (pair.partition("\x01") for pair in text.split("\x02")) if name
+        }
+        waiting = self.replies.pop(reply_properties.get("CORRELATION_ID", ""), None)
         if waiting is not None and not waiting.done():
             waiting.set_result(request)
         return answer_to(request)
@@ -376,8 +389,8 @@ _KNOWN = frozenset(
 )
 
 
-def spelled(fields: Mapping[str, object]) -> dict[str, str]:
-    """Header fields as text; what is None is left out."""
+def fields_as_text(fields: Mapping[str, object]) -> dict[str, str]:
+    """Return header fields as text; None values are left out."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in fields.items()
@@ -386,20 +399,20 @@ def spelled(fields: Mapping[str, object]) -> dict[str, str]:
 
 
 class Pace:
-    """Holds a client back: pause, and seconds more for each message."""
+    """Slows a client down: a pause, and additional seconds for each message."""
 
     def __init__(self) -> None:
         self._goes = asyncio.Event()
         self._goes.set()
         self.delay = 0.0
-        """Seconds that each message takes longer."""
+        """Additional seconds for each message."""
 
     @property
     def paused(self) -> bool:
         return not self._goes.is_set()
 
     def pause(self) -> None:
-        """Nothing more until :meth:`resume`."""
+        """Stop until :meth:`resume`."""
         self._goes.clear()
 
     def resume(self) -> None:
@@ -407,7 +420,7 @@ class Pace:
         self._goes.set()
 
     async def wait(self) -> None:
-        """Until it may go on."""
+        """Wait until the client may go on."""
         if not self._goes.is_set():
             await self._goes.wait()
         if self.delay:
@@ -415,7 +428,8 @@ class Pace:
 
 
 class ClientPart(ABC):
-    """A producer or a consumer of a client: ``async with``, or :meth:`start` and :meth:`stop`.
+    """A producer or a consumer of a client: ``async with``, or :meth:`start` and :meth:`stop`. ``instance`` shares
+    connections and id with other parts of one client; a caller that passes one ends it by stopping all its parts.
 
     ``instance`` shares connections and id with other parts of one client; who brings one ends it by stopping its parts.
     """
@@ -443,26 +457,28 @@ class ClientPart(ABC):
 
     @abstractmethod
     async def start(self) -> None:
-        """Be known to brokers, and begin. Raises :class:`ClientError`."""
+        """Register with brokers, and begin. Raises :class:`ClientError`."""
 
     @abstractmethod
     async def stop(self) -> None:
-        """End, and say goodbye."""
+        """Stop, and unregister."""
 
     @abstractmethod
     def topics(self) -> Iterable[str]:
-        """Topics whose routes are kept fresh."""
+        """Return the topics whose routes are refreshed."""
 
     @abstractmethod
     def heartbeat(self) -> Mapping[str, Any]:
-        """What a heartbeat says of it."""
+        """Return its row of a heartbeat."""
 
     @abstractmethod
     def asked(self, request: Command, connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
-        """The answer to what a broker asks of this group; None where there is none."""
+        """Return the answer to a broker's request to this group; None if there is none."""
 
     def pause(self) -> None:
-        """Send, or fetch, no more until :meth:`resume`; what a consumer holds is consumed (Java: ``suspend``)."""
+        """Stop sending, or fetching, until :meth:`resume`; messages that a consumer holds are still consumed (Java:
+        ``suspend``).
+        """
         self.pace.pause()
         self._paced()
 
@@ -472,7 +488,7 @@ class ClientPart(ABC):
         self._paced()
 
     def slow_down(self, seconds: float) -> None:
-        """Each message takes so much longer; 0: as fast as it goes."""
+        """Make each message take that many seconds longer; 0: full speed."""
         self.pace.delay = seconds
         self._paced()
 

@@ -1,5 +1,5 @@
-"""Messages on their way out and in: what a producer is given, what it sends, what a consumer gets
-(docs/protocol/broker.md#send, docs/protocol/clients.md#messages).
+"""Messages of producers and consumers: before sending, as they are sent, and as they are received
+(docs/protocol/broker.md#send, docs/protocol/clients.md#messages). Pure but for the clock in unique ids.
 
 Pure but for the clock in unique ids. Java: ``Message``, ``MessageBatch``, ``MessageExt``, ``Validators``,
 ``MessageDecoder``, ``DefaultMQProducerImpl.sendKernelImpl``.
@@ -51,7 +51,9 @@ _BATCH = codec.INNER_BATCH | codec.NEED_UNWRAP
 _UNUSUAL = codec.COMPRESSED | codec.BORN_HOST_V6 | codec.STORE_HOST_V6 | _BATCH
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
 _LZ4_HEAD = bytes.fromhex("04224d18607073")
-"""A frame's head as lz4-java writes it: blocks of 4 MiB, each by itself; the library says 64 KiB for a short body."""
+"""A frame's head as lz4-java writes it: independent blocks of 4 MiB; the Python library writes 64 KiB for a short
+body.
+"""
 _KEYS, _TAGS = props.KEYS + props.NAME_END, props.TAGS + props.NAME_END
 _WAITS, _WAITS_NOT = (
     f"{props.WAIT}{props.NAME_END}{word}{props.PAIR_END}{props.UNIQUE_KEY}{props.NAME_END}"
@@ -83,29 +85,29 @@ class Message:
 
     @property
     def key_text(self) -> str:
-        """The keys with blanks between."""
+        """Return the keys with blanks between."""
         return self.keys if isinstance(self.keys, str) else " ".join(self.keys)
 
     def all_properties(self) -> dict[str, str]:
-        """The properties as they are sent, without the unique id. Raises :class:`WrongMessage`."""
-        found = dict(self.properties)
+        """Return the properties as they are sent, without the unique id. Raises :class:`WrongMessage`."""
+        properties = dict(self.properties)
         if keys := self.key_text:
-            found[props.KEYS] = keys
+            properties[props.KEYS] = keys
         if self.tags:
-            found[props.TAGS] = self.tags
+            properties[props.TAGS] = self.tags
         if self.delay_level:
-            found[props.DELAY] = str(self.delay_level)
+            properties[props.DELAY] = str(self.delay_level)
         if self.delay_ms:
-            found[props.TIMER_DELAY_MS] = str(self.delay_ms)
+            properties[props.TIMER_DELAY_MS] = str(self.delay_ms)
         if self.deliver_at:
-            found[props.TIMER_DELIVER_MS] = str(self.deliver_at)
-        found.setdefault(props.WAIT, "true" if self.waits else "false")
-        return found
+            properties[props.TIMER_DELIVER_MS] = str(self.deliver_at)
+        properties.setdefault(props.WAIT, "true" if self.waits else "false")
+        return properties
 
 
 @lru_cache(1024)
 def check_topic(topic: str) -> None:
-    """Raises :class:`WrongMessage` where no broker takes a topic of that name."""
+    """Check a topic's name. Raises :class:`WrongMessage` if no broker accepts it."""
     if not topic.strip():
         raise WrongMessage("The specified topic is blank")
     if len(topic) > LONGEST_TOPIC:
@@ -117,7 +119,7 @@ def check_topic(topic: str) -> None:
 
 
 def check_group(group: str) -> None:
-    """Raises :class:`WrongMessage` where a group cannot be called that."""
+    """Check a group's name. Raises :class:`WrongMessage` if no group can have it."""
     if not group.strip():
         raise WrongMessage("the specified group is blank")
     if len(group) > 255 or not _NAME.match(group):
@@ -125,7 +127,7 @@ def check_group(group: str) -> None:
 
 
 def check(message: Message, max_body: int = MAX_BODY) -> None:
-    """Raises :class:`WrongMessage` for what a producer does not send."""
+    """Check a message. Raises :class:`WrongMessage` if a producer must not send it."""
     check_topic(message.topic)
     if message.topic in NOT_SENT_TO:
         raise WrongMessage(f"Sending message to topic[{message.topic}] is forbidden.")
@@ -145,7 +147,7 @@ def _check_all_but_topic(message: Message, max_body: int) -> None:
 
 
 def property_text(properties: Mapping[str, str]) -> str:
-    """Properties as they travel. Raises :class:`WrongMessage` where a reader would not find them again."""
+    """Return properties as they travel. Raises :class:`WrongMessage` if a reader would not get the same ones."""
     text = "".join([f"{name}{props.NAME_END}{value}{props.PAIR_END}" for name, value in properties.items()])
     if text.count(props.NAME_END) != len(properties) or text.count(props.PAIR_END) != len(properties):
         raise WrongMessage("a property holds the character 0x01 or 0x02, with which names and values end")
@@ -155,20 +157,22 @@ def property_text(properties: Mapping[str, str]) -> str:
 
 
 def sent_properties(message: Message) -> str:
-    """All properties of a message that has its unique id, as they travel. Raises as :func:`property_text`."""
+    """Return all properties of a message that has its unique id, as they travel. Raises as :func:`property_text`."""
     keys, tags = message.key_text, message.tags
     if message.properties or message.delay_level or message.delay_ms or message.deliver_at:
         return property_text({**message.all_properties(), props.UNIQUE_KEY: message.msg_id})
-    own = f"{_KEYS}{keys}\x02" if keys else ""
+    text = f"{_KEYS}{keys}\x02" if keys else ""
     if tags:
-        own += f"{_TAGS}{tags}\x02"
-    if own.count("\x01") != (ends := bool(keys) + bool(tags)) or own.count("\x02") != ends or len(own) > 32_000:
+        text += f"{_TAGS}{tags}\x02"
+    if text.count("\x01") != (ends := bool(keys) + bool(tags)) or text.count("\x02") != ends or len(text) > 32_000:
         return property_text({**message.all_properties(), props.UNIQUE_KEY: message.msg_id})
-    return f"{own}{_WAITS if message.waits else _WAITS_NOT}{message.msg_id}\x02"
+    return f"{text}{_WAITS if message.waits else _WAITS_NOT}{message.msg_id}\x02"
 
 
 def compressed(body: bytes, kind: str, level: int = 5) -> tuple[bytes, int]:
-    """A body made smaller, as Java's clients do it, and the bits of sysFlag that say how. ``kind``: zlib, lz4 or zstd.
+    """Return a compressed body, as Java's clients make it, and the bits of sysFlag that tell how. ``kind``: zlib,
+    lz4 or zstd. Raises :class:`WrongMessage` for an unknown kind, and ``ImportError`` where its package is not
+    installed.
 
     Raises :class:`WrongMessage` for an unknown kind, and ``ImportError`` where its package is not installed.
     """
@@ -191,7 +195,7 @@ def compressed(body: bytes, kind: str, level: int = 5) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What is sent: the body of the request, its property text, sysFlag, how many messages."""
+    """An encoded send: the body of the request, its property text, its sysFlag, the number of messages."""
 
     body: bytes
     properties: str
@@ -200,34 +204,34 @@ class Encoded:
 
 
 def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY, *, with_id: bool = True) -> Encoded:
-    """A batch as SEND_BATCH_MESSAGE takes it; each message gets its unique id. ``with_id``: so does the batch, as
-    clients of 5.x do. Raises :class:`WrongMessage` where the messages are no batch.
+    """Encode a batch as SEND_BATCH_MESSAGE takes it; each message gets its unique id. ``with_id``: the batch gets
+    one, too, as in clients of 5.x. Raises :class:`WrongMessage` where the messages are no batch.
     """
     if not messages:
         raise WrongMessage("a batch without messages")
-    first = messages[0]
-    check_topic(first.topic)
-    if first.topic in NOT_SENT_TO:
-        raise WrongMessage(f"Sending message to topic[{first.topic}] is forbidden.")
-    if first.topic.startswith(RETRY):
+    first_message = messages[0]
+    check_topic(first_message.topic)
+    if first_message.topic in NOT_SENT_TO:
+        raise WrongMessage(f"Sending message to topic[{first_message.topic}] is forbidden.")
+    if first_message.topic.startswith(RETRY):
         raise WrongMessage("Retry Group is not supported for batching")
-    topic, waits = first.topic, first.waits
+    topic, waits = first_message.topic, first_message.waits
     pieces: list[bytes] = []
-    for one in messages:
-        if one.topic != topic:
+    for message in messages:
+        if message.topic != topic:
             raise WrongMessage("The topic of the messages in one batch should be the same")
-        if one.waits != waits:
+        if message.waits != waits:
             raise WrongMessage("The waitStoreMsgOK of the messages in one batch should the same")
-        if one.delay_level or one.delay_ms or one.deliver_at:
+        if message.delay_level or message.delay_ms or message.deliver_at:
             raise WrongMessage("TimeDelayLevel is not supported for batching")
-        _check_all_but_topic(one, max_body)
-        if not one.msg_id:
-            one.msg_id = unique_id(now)
-        pieces += batch.encode_member_pieces(one.flag, one.body, sent_properties(one).encode())
+        _check_all_but_topic(message, max_body)
+        if not message.msg_id:
+            message.msg_id = unique_id(now)
+        pieces += batch.encode_member_pieces(message.flag, message.body, sent_properties(message).encode())
     body = b"".join(pieces)
     if len(body) > max_body:
         raise WrongMessage(f"the message body size over max value, MAX: {max_body}, found {len(body)}")
-    shared = {props.WAIT: "true" if first.waits else "false"}
+    shared = {props.WAIT: "true" if first_message.waits else "false"}
     if with_id:
         shared[props.UNIQUE_KEY] = unique_id(now)
     return Encoded(body, property_text(shared), 0, len(messages))
@@ -235,8 +239,9 @@ def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """What became of a send. ``status`` is SEND_OK, FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE; in
-    each case the message is stored. Of a batch, ``msg_id`` and ``offset_msg_id`` hold all ids, joined by commas.
+    """The result of a send. ``status`` is SEND_OK, FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE;
+    in each case the message is stored. For a batch, ``msg_id`` and ``offset_msg_id`` hold all ids, joined by
+    commas.
     """
 
     status: str
@@ -328,21 +333,21 @@ class ReceivedMessage:
 
     @property
     def properties(self) -> dict[str, str]:
-        found = self._properties
-        if found is None:
-            found = self._properties = props.decode(self._properties_raw)
+        properties = self._properties
+        if properties is None:
+            properties = self._properties = props.decode(self._properties_raw)
             if self._later:
-                found.update(self._later)
-        return found
+                properties.update(self._later)
+        return properties
 
-    def note(self, more: dict[str, str]) -> None:
-        """Properties that the consumer adds."""
+    def note(self, extra_properties: dict[str, str]) -> None:
+        """Add properties of the consumer."""
         if self._properties is not None:
-            self._properties.update(more)
+            self._properties.update(extra_properties)
         elif self._later is None:
-            self._later = more
+            self._later = extra_properties
         else:
-            self._later = {**self._later, **more}
+            self._later = {**self._later, **extra_properties}
 
     @property
     def born_host(self) -> str:
@@ -356,13 +361,13 @@ class ReceivedMessage:
 
     @property
     def offset_msg_id(self) -> str:
-        """Where it is stored: the store's host and the offset in its log; empty for a reply."""
+        """The id of its place: the store's host and the offset in its log; empty for a reply."""
         raw = self._store_host
         return "" if isinstance(raw, str) else codec.offset_message_id(raw, self.physical_offset)
 
     @property
     def msg_id(self) -> str:
-        """``UNIQ_KEY``, or the offset message id where the sender gave none."""
+        """``UNIQ_KEY``, or the offset message id if the sender set none."""
         return self.properties.get(props.UNIQUE_KEY) or self.offset_msg_id
 
     @property
@@ -380,32 +385,34 @@ class ReceivedMessage:
 
 
 def read_messages(body: bytes | memoryview, queue: MessageQueue) -> list[ReceivedMessage]:
-    """The messages in the body of a pull's answer; the members of an inner batch each by themselves.
+    """Return the messages in the body of a pull's answer; members of an inner batch are messages of their own.
 
     Raises :class:`engine.errors.CorruptUnit` where the bytes are no units.
     """
-    found: list[ReceivedMessage] = []
-    at, end = 0, len(body)
-    while at < end:
-        one = _plainly(body, at, end, queue)
-        if one is not None:
-            found.append(one)
-            at += one.store_size
+    messages: list[ReceivedMessage] = []
+    position, end = 0, len(body)
+    while position < end:
+        message = _decode_usual_form(body, position, end, queue)
+        if message is not None:
+            messages.append(message)
+            position += message.store_size
             continue
-        unit = codec.decode(body, at, crc=False)
-        at += unit.size
+        unit = codec.decode(body, position, crc=False)
+        position += unit.size
         if unit.sys_flag & _BATCH == _BATCH:
-            found += _members(unit, queue)
+            messages += _members(unit, queue)
         else:
-            found.append(received(unit, queue))
-    return found
+            messages.append(received(unit, queue))
+    return messages
 
 
-def _plainly(body: bytes | memoryview, at: int, end: int, queue: MessageQueue) -> ReceivedMessage | None:
-    """A unit of the usual form (version 1, IPv4 hosts, not packed), with every length held against the bytes that are
-    there; None where it has another form.
+def _decode_usual_form(
+    body: bytes | memoryview, position: int, end: int, queue: MessageQueue
+) -> ReceivedMessage | None:
+    """Decode a unit of the usual form (version 1, IPv4 hosts, not packed), with every length checked against the
+    bytes that are there; None where it has another form.
     """
-    start = at + HEAD_SIZE
+    start = position + HEAD_SIZE
     if start > end:
         return None
     (
@@ -424,18 +431,24 @@ def _plainly(body: bytes | memoryview, at: int, end: int, queue: MessageQueue) -
         times,
         prepared,
         length,
-    ) = _HEAD.unpack_from(body, at)
-    if magic != _MAGIC or sys_flag & _UNUSUAL or length < 0 or at + size > end or start + length + 3 > at + size:
+    ) = _HEAD.unpack_from(body, position)
+    if (
+        magic != _MAGIC
+        or sys_flag & _UNUSUAL
+        or length < 0
+        or position + size > end
+        or start + length + 3 > position + size
+    ):
         return None
-    behind = start + length
-    texts = behind + 3 + body[behind]
-    if texts > at + size or texts + int.from_bytes(body[texts - 2 : texts], "big") != at + size:
+    body_end = start + length
+    texts = body_end + 3 + body[body_end]
+    if texts > position + size or texts + int.from_bytes(body[texts - 2 : texts], "big") != position + size:
         return None
     return ReceivedMessage(
-        str(body[behind + 1 : texts - 2], "utf-8", "replace"),
-        bytes(body[start:behind]),
+        str(body[body_end + 1 : texts - 2], "utf-8", "replace"),
+        bytes(body[start:body_end]),
         queue,
-        bytes(body[texts : at + size]),
+        bytes(body[texts : position + size]),
         queue_id=queue_id,
         queue_offset=queue_offset,
         physical_offset=physical,
@@ -453,7 +466,7 @@ def _plainly(body: bytes | memoryview, at: int, end: int, queue: MessageQueue) -
 
 
 def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
-    """A stored unit as a consumer gets it."""
+    """Return a stored unit as a consumer gets it."""
     body, sys_flag = unit.body, unit.sys_flag
     if sys_flag & codec.COMPRESSED:
         body = unpack(body, sys_flag).data
@@ -480,21 +493,21 @@ def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
 
 
 def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
-    outer, found = received(unit, queue), []
-    for one in batch.walk(outer.body):
-        if isinstance(one, batch.MemberDamage):
+    outer, messages = received(unit, queue), []
+    for member in batch.walk(outer.body):
+        if isinstance(member, batch.MemberDamage):
             break
-        properties = one.properties
+        properties = member.properties
         if CLUSTER in outer.properties:
             properties[CLUSTER] = outer.properties[CLUSTER]
-        found.append(
+        messages.append(
             ReceivedMessage(
                 outer.topic,
-                one.body,
+                member.body,
                 queue,
                 properties,
                 queue_id=outer.queue_id,
-                queue_offset=outer.queue_offset + one.index,
+                queue_offset=outer.queue_offset + member.index,
                 physical_offset=outer.physical_offset,
                 reconsume_times=outer.reconsume_times,
                 born_timestamp=outer.born_timestamp,
@@ -502,17 +515,17 @@ def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
                 born_host=unit.born_host_raw,
                 store_host=unit.store_host_raw,
                 sys_flag=outer.sys_flag,
-                flag=one.flag,
-                store_size=one.size,
+                flag=member.flag,
+                store_size=member.size,
                 prepared_transaction_offset=outer.prepared_transaction_offset,
             )
         )
-    return found
+    return messages
 
 
 def reply_to(request: ReceivedMessage, body: bytes) -> Message:
-    """The message that answers ``request`` (Java: ``MessageUtil.createReplyMessage``). Raises :class:`WrongMessage`
-    where nobody waits for one.
+    """Return the message that answers ``request`` (Java: ``MessageUtil.createReplyMessage``). Raises
+    :class:`WrongMessage` if nobody waits for a reply.
     """
     cluster = request.properties.get(CLUSTER)
     if cluster is None:

@@ -1,4 +1,4 @@
-"""How far a group has read: kept by brokers, or in a file of the client's own where it broadcasts
+"""Offsets of a group: stored by brokers, or in a file of the client where it broadcasts
 (docs/protocol/clients.md#first-offset).
 
 Java: ``OffsetStore``, ``RemoteBrokerOffsetStore``, ``LocalFileOffsetStore``.
@@ -26,29 +26,29 @@ _log = logging.getLogger(__name__)
 
 
 class OffsetStore(Protocol):
-    """Offsets in memory, and where they outlive the client. An offset is what is read next."""
+    """Offsets in memory, and their storage that outlives the client. An offset is the next one to read."""
 
     async def load(self) -> None:
-        """Read what was kept."""
+        """Load the stored offsets."""
 
     def known(self, queue: MessageQueue) -> int | None:
-        """The offset in memory."""
+        """Return the offset in memory."""
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """The offset that was kept; None where there is none. Raises what brokers make fail."""
+        """Return the stored offset; None if there is none. Raises the errors of brokers."""
 
     def update(self, queue: MessageQueue, offset: int, *, only_up: bool = False) -> None:
-        """Remember an offset; ``only_up`` leaves a larger one alone."""
+        """Set an offset in memory; ``only_up`` leaves a larger one alone."""
 
     async def persist(self, queues: Collection[MessageQueue], *, one_way: bool = True) -> None:
-        """Keep the offsets of these; without ``one_way`` until they are kept."""
+        """Store the offsets of these queues; without ``one_way`` wait until they are stored."""
 
     def forget(self, queue: MessageQueue) -> None:
-        """The queue is somebody else's."""
+        """Forget the offset of a queue that another client has now."""
 
 
 class BrokerOffsets:
-    """Brokers keep the offsets."""
+    """Offsets that brokers store."""
 
     def __init__(self, instance: ClientInstance, group: str) -> None:
         self._instance = instance
@@ -57,27 +57,29 @@ class BrokerOffsets:
         self._kept: dict[MessageQueue, int] = {}
 
     async def load(self) -> None:
-        """Nothing: each is asked for when its queue is taken."""
+        """Nothing to load: each offset is asked for when its queue is taken."""
 
     def known(self, queue: MessageQueue) -> int | None:
-        """The offset in memory."""
+        """Return the offset in memory."""
         return self._table.get(queue)
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """What the broker says."""
-        found = await questions.query_offset(self._instance, self._group, queue)
-        if found is None or found < 0:
+        """Ask the broker for the offset."""
+        offset = await questions.query_offset(self._instance, self._group, queue)
+        if offset is None or offset < 0:
             return None
-        self._table[queue] = found
-        return found
+        self._table[queue] = offset
+        return offset
 
     def update(self, queue: MessageQueue, offset: int, *, only_up: bool = False) -> None:
-        """Remember an offset."""
+        """Set an offset in memory."""
         if not only_up or offset > self._table.get(queue, -1):
             self._table[queue] = offset
 
     async def persist(self, queues: Collection[MessageQueue], *, one_way: bool = True) -> None:
-        """Commit the offsets of these queues. One-way, what fails is left for the next time; else it is raised."""
+        """Commit the offsets of these queues. With ``one_way`` failures are left for the next time, otherwise they
+        are raised.
+        """
         for queue in queues:
             offset = self._table.get(queue)
             if offset is None:
@@ -92,13 +94,13 @@ class BrokerOffsets:
             self._kept[queue] = offset
 
     def forget(self, queue: MessageQueue) -> None:
-        """The queue is somebody else's."""
+        """Forget the offset of a queue that another client has now."""
         self._table.pop(queue, None)
         self._kept.pop(queue, None)
 
 
 class FileOffsets:
-    """The client's own file, Java's ``offsets.json``, keeps the offsets; a copy of the one before stands beside it."""
+    """Offsets in the client's own file, Java's ``offsets.json``; a copy of the previous file is next to it."""
 
     def __init__(self, instance: ClientInstance, group: str, folder: Path | None = None) -> None:
         self._instance = instance
@@ -109,7 +111,7 @@ class FileOffsets:
         self._kept: dict[MessageQueue, int] = {}
 
     async def load(self) -> None:
-        """Read the file, or where it is damaged the copy. Raises :class:`CannotRead` where neither can be read."""
+        """Read the file, or its copy if the file is damaged. Raises :class:`CannotRead` if neither can be read."""
         self._table = await asyncio.to_thread(self._load)
 
     def _load(self) -> dict[MessageQueue, int]:
@@ -124,7 +126,7 @@ class FileOffsets:
             read = parse(raw)
             if isinstance(read.value, dict):
                 rows = client_offsets(read.value).rows
-                return {MessageQueue(one.topic, one.broker, one.queue_id): one.offset for one in rows}
+                return {MessageQueue(row.topic, row.broker, row.queue_id): row.offset for row in rows}
             words = words or (read.complaint or "no object")
         if words:
             raise CannotRead(f"{words}; expected the offsets of a broadcasting client", file=str(self.path))
@@ -135,20 +137,20 @@ class FileOffsets:
         return self.path.with_name("offsets.json.bak")
 
     def known(self, queue: MessageQueue) -> int | None:
-        """The offset in memory."""
+        """Return the offset in memory."""
         return self._table.get(queue)
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """What the file said, or came later."""
+        """Return the offset of the file, or a newer one."""
         return self._table.get(queue)
 
     def update(self, queue: MessageQueue, offset: int, *, only_up: bool = False) -> None:
-        """Remember an offset."""
+        """Set an offset in memory."""
         if not only_up or offset > self._table.get(queue, -1):
             self._table[queue] = offset
 
     async def persist(self, queues: Collection[MessageQueue], *, one_way: bool = True) -> None:
-        """Write the file with the offsets of these queues. What fails is left for the next time, or raised
+        """Write the file with the offsets of these queues. Failures are left for the next time, or raised
         (``OSError``) without ``one_way``.
         """
         table = {queue: self._table[queue] for queue in queues if queue in self._table}
@@ -171,11 +173,11 @@ class FileOffsets:
         put_whole(self.path, text)
 
     def forget(self, queue: MessageQueue) -> None:
-        """Nothing: whoever broadcasts keeps all queues."""
+        """Nothing to forget: a broadcasting client keeps all queues."""
 
 
 def rendered(table: dict[MessageQueue, int]) -> str:
-    """Offsets as Java's client writes them."""
+    """Return offsets as Java's client writes them."""
     rows = []
     for queue, offset in table.items():
         members = f'"brokerName":"{queue.broker}",\n\t\t\t"queueId":{queue.queue_id},\n\t\t\t"topic":"{queue.topic}"'

@@ -1,10 +1,12 @@
-"""A consumer that pops: brokers hand messages out one by one, whoever asks, and bring back what nobody acknowledged.
+"""A consumer that pops: brokers hand messages out one by one, to any member that asks, and bring back what nobody
+acknowledged.
 
 No queue is anybody's own, so a slow consumer holds nobody up (docs/protocol/pop.md, #consumer). Which queues a member
 pops it decides itself (all of them), or a broker does. In order, a broker hands a queue's next messages out when what
 it handed out before is done with, whoever asks (docs/protocol/pop.md#orderly). What is asked stands in
-:mod:`engine.client.pop_questions`. Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with ``clientRebalance=false``,
-its ``ConsumeMessagePopConcurrentlyService``, and ``RebalanceImpl.getRebalanceResultFromBroker``.
+:mod:`engine.client.pop_questions`. Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with
+``clientRebalance=false``, its ``ConsumeMessagePopConcurrentlyService``, and
+``RebalanceImpl.getRebalanceResultFromBroker``.
 """
 
 from __future__ import annotations
@@ -55,11 +57,11 @@ from engine.remoting.frame import Command
 from engine.remoting.subscriptions import TAG, Subscription
 
 BACKOFF = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
-"""Seconds until a message that failed comes again, by how often it came before."""
+"""Seconds until a failed message comes again, by the number of earlier tries."""
 _SAID_NOTHING = 1.0
-"""Seconds until a broker is asked again that could not say which queues are whose."""
+"""Seconds until a broker that could not tell the assignment is asked again."""
 _AHEAD, _RENEWED_FOR = 10.0, 3 * 3600.0
-"""Seconds before its end at which the time of messages in order is renewed, and for how long that goes on. Java, of its
+"""Orderly: seconds before its end at which an invisible time is renewed, and for how many seconds at most. Java's
 proxy: ``renewAheadTimeMillis``, ``renewMaxTimeMillis``.
 """
 _log = logging.getLogger(__name__)
@@ -74,27 +76,28 @@ class PopConfig:
     pull_batch: int = 32
     hold: float = 15.0
     invisible: float = 60.0
-    """How long a message is nobody else's."""
+    """How long a message is invisible to other members."""
     most_held: int = 96
-    """Messages of a broker that are not acknowledged; beyond them it is not asked."""
+    """Maximum number of unacknowledged messages of a broker; beyond it no more are popped."""
     max_reconsume: int = 16
-    """A message that came more often is acknowledged unseen; in order it comes as long as it fails."""
+    """A message that came more often is acknowledged without the listener; orderly, it comes as long as it fails."""
     rebalance_interval: float = 20.0
-    """How often brokers are looked for anew."""
+    """Seconds from one lookup of brokers to the next."""
     orderly: bool = False
-    """Each queue's messages one after the other, whoever of the group gets them: the next come when all that came are
-    acknowledged. What waits here or is worked at stays nobody else's for three hours at most: its ``invisible`` time is
-    renewed before it is over, as RocketMQ's proxy does for its consumers (``DefaultReceiptHandleManager``; a Java
-    client of 5.3 that consumes in order never pops). Where a member is killed it runs out.
+    """Consume each queue's messages one after the other, by any member of the group: the next ones come when all
+    earlier ones are acknowledged. Messages that wait here or are being consumed stay invisible to others for three
+    hours at most: their ``invisible`` time is renewed before it ends, as RocketMQ's proxy does for its consumers
+    (``DefaultReceiptHandleManager``; a Java client of 5.3 that consumes in order never pops). When a member is
+    killed, the time runs out.
     """
     suspend: float = 1.0
-    """Orderly: how long a queue rests before a message that failed comes again, with what is behind it."""
+    """Orderly: how long a queue pauses before a failed message comes again, with those behind it."""
     shared_by_broker: bool = False
     """Ask a broker which queues to pop (Java: ``clientRebalance=false``), instead of popping all. Topics that the group
-    is not set to pop (:func:`set_request_mode`) are left alone then.
+    is not set to pop (:func:`set_request_mode`) are not consumed then.
     """
     strategy: str = "AVG"
-    """By which a broker shares out: AVG or AVG_BY_CIRCLE."""
+    """Strategy of the broker's assignment: AVG or AVG_BY_CIRCLE."""
 
     def __post_init__(self) -> None:
         if self.start not in (FROM_FIRST, FROM_LAST):
@@ -109,19 +112,18 @@ class PopConfig:
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """What is handed to a worker: a message, or in order what one pop got of one queue."""
+    """Messages for a worker: a single one, or in order those that one pop got of one queue."""
 
     left: list[ReceivedMessage]
-    """Those that are not done with, in order."""
+    """Messages that are not consumed yet, in order."""
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a broker is asked to change their time: what comes again soon must not be renewed behind that."""
+    """Held while a broker changes their invisible time: a renewal must not follow a shorter time."""
     renewing: asyncio.Task[None] | None = None
 
 
 class PopConsumer(ClientPart):
-    """Hands popped messages to ``listener``, as :class:`engine.client.consumer.Consumer` does with pulled ones: what it
-    is done with is acknowledged, what failed comes again, later each time. ``async with``, or :meth:`start` and
-    :meth:`stop`.
+    """Hands popped messages to ``listener``, as :class:`engine.client.consumer.Consumer` does with pulled ones:
+    consumed messages are acknowledged, failed ones come again, later each time.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class PopConsumer(ClientPart):
         self._listener = listener
         self._executor = executor
         self._ready: asyncio.Queue[_Batch] = asyncio.Queue()
-        """What is to be consumed."""
+        """Batches to be consumed."""
         self._renewing: set[asyncio.Task[None]] = set()
         self._open: dict[tuple[str, str], int] = {}
         """Messages that are not acknowledged, by topic and broker."""
@@ -153,7 +155,7 @@ class PopConsumer(ClientPart):
 
     @property
     def popped_queues(self) -> tuple[MessageQueue, ...]:
-        """What is popped now; a queue id of −1 stands for every queue of that broker."""
+        """Queues that are popped now; a queue id of −1 stands for every queue of that broker."""
         return tuple(sorted(self._mine, key=queue_order))
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
@@ -164,8 +166,8 @@ class PopConsumer(ClientPart):
         self.subscriptions[topic] = Subscription.of(topic, expression, now_ms(), kind)
 
     async def start(self) -> None:
-        """Be known to brokers, and begin to pop. Raises :class:`ClientError`; among them :class:`BrokerRefused` where
-        queues are to be shared out by a broker of 4.9, which does not.
+        """Register with brokers, and begin to pop. Raises :class:`ClientError`; among them :class:`BrokerRefused`
+        where queues are to be shared out by a broker of 4.9, which does not do that.
         """
         await self.instance.join(self)
         try:
@@ -177,22 +179,22 @@ class PopConsumer(ClientPart):
         self._running = True
         self._began()
         try:
-            said = await self._look()
+            is_assigned = await self._update_queues()
         except BrokerRefused:
             await self.stop()
             raise
         self._loops = [asyncio.create_task(self._work()) for _ in range(self.config.threads)]
-        self._loops.append(asyncio.create_task(self._look_again(said=said)))
+        self._loops.append(asyncio.create_task(self._keep_queues_updated(is_assigned=is_assigned)))
 
     async def stop(self) -> None:
-        """Pop no more, and say goodbye; what is not acknowledged comes again, to anybody."""
+        """Stop popping, and leave the group; messages that are not acknowledged come again, to any member."""
         if self._running:
             await self._halt()
             await self.instance.leave(self)
             self._ended(said_goodbye=True)
 
     async def kill(self) -> None:
-        """End without a word, with all parts of this client."""
+        """End all parts of this client without unregistering."""
         await self._halt()
         await self.instance.kill()
         self._ended(said_goodbye=False)
@@ -212,18 +214,18 @@ class PopConsumer(ClientPart):
         return tuple(self.subscriptions)
 
     def heartbeat(self) -> Mapping[str, Any]:
-        """Its line of a heartbeat."""
+        """Return its row of a heartbeat."""
         return {
             "consumeFromWhere": self.config.start,
             "consumeType": "CONSUME_PASSIVELY",
             "groupName": self.group,
             "messageModel": "CLUSTERING",
             "unitMode": False,
-            "subscriptionDataSet": [one.record() for one in self.subscriptions.values()],
+            "subscriptionDataSet": [subscription.record() for subscription in self.subscriptions.values()],
         }
 
     def asked(self, request: Command, _connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
-        """40: members came or went, so a broker shares out anew; nothing else is answered."""
+        """40: members came or went, so a broker shares out anew; other requests get no answer."""
         if request.code == NOTIFY_CONSUMER_IDS_CHANGED:
             if self.config.shared_by_broker:
                 self._news.set()
@@ -233,66 +235,67 @@ class PopConsumer(ClientPart):
     # Which queues
 
     async def set_request_mode(self, topic: str, mode: str, *, share_queues: int = 0) -> None:
-        """:func:`set_request_mode` for this group; this member goes by it at once, others when they look next."""
+        """Call :func:`set_request_mode` for this group; this member follows it at once, others when they look next."""
         await set_request_mode(self.instance, self.group, topic, mode, share_queues=share_queues)
         self._news.set()
 
-    async def _look_again(self, *, said: bool) -> None:
-        """As often as the settings say, and when members come or go where a broker shares out."""
+    async def _keep_queues_updated(self, *, is_assigned: bool) -> None:
+        """Look for queues as often as the settings say, and when members come or go where a broker shares out."""
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.config.rebalance_interval if said else _SAID_NOTHING):
+                async with asyncio.timeout(self.config.rebalance_interval if is_assigned else _SAID_NOTHING):
                     await self._news.wait()
             self._news.clear()
             try:
-                said = await self._look()
+                is_assigned = await self._update_queues()
             except FAILURES as error:
-                said = False
+                is_assigned = False
                 _log.warning("queues of %s: %s", self.group, cause_of(error))
 
-    async def _look(self) -> bool:
-        """Pop what is this member's; False where somebody could not say what that is. What it has it keeps then."""
-        said = True
+    async def _update_queues(self) -> bool:
+        """Pop this member's queues. Return False if a broker could not tell them; the member keeps what it has then."""
+        is_assigned = True
         for topic in self.subscriptions:
-            wanted, left = await self._wanted(topic)
-            if wanted is None:
-                said = False
+            queues_to_pop, queues_to_pull = await self._assigned_queues(topic)
+            if queues_to_pop is None:
+                is_assigned = False
             else:
-                self._take(topic, wanted, left)
-        return said
+                self._take(topic, queues_to_pop, queues_to_pull)
+        return is_assigned
 
-    async def _wanted(self, topic: str) -> tuple[set[MessageQueue] | None, set[MessageQueue]]:
-        """What to pop of a topic, and what a broker would have pulled."""
+    async def _assigned_queues(self, topic: str) -> tuple[set[MessageQueue] | None, set[MessageQueue]]:
+        """Return the queues of a topic to pop, and those that a broker wants pulled."""
         if not self.config.shared_by_broker:
             route = await self.instance.fresh_route(topic)
             brokers = masters(route.brokers) if route is not None else ()
-            return {MessageQueue(topic, one, EVERY_QUEUE) for one in brokers}, set()
+            return {MessageQueue(topic, broker, EVERY_QUEUE) for broker in brokers}, set()
         try:
-            told = await query_assignment(self.instance, self.group, topic, strategy=self.config.strategy)
+            assignments = await query_assignment(self.instance, self.group, topic, strategy=self.config.strategy)
         except BrokerRefused:
             raise
         except FAILURES as error:
             _log.warning("queues of %s for %s: %s", topic, self.group, cause_of(error))
             return None, set()
-        if told is None:
+        if assignments is None:
             return None, set()
         by_mode: dict[bool, set[MessageQueue]] = {True: set(), False: set()}
-        for one in told:
-            by_mode[one.mode == POP].add(one.queue)
+        for assignment in assignments:
+            by_mode[assignment.mode == POP].add(assignment.queue)
         return by_mode[True], by_mode[False]
 
-    def _take(self, topic: str, wanted: set[MessageQueue], left: set[MessageQueue]) -> None:
-        before = {one for one in self._mine if one.topic == topic}
-        self._mine = self._mine - before | wanted
-        for queue in wanted:
+    def _take(self, topic: str, queues_to_pop: set[MessageQueue], queues_to_pull: set[MessageQueue]) -> None:
+        old_queues = {own_queue for own_queue in self._mine if own_queue.topic == topic}
+        self._mine = self._mine - old_queues | queues_to_pop
+        for queue in queues_to_pop:
             task = self._pops.get(queue)
             if task is None or task.done():
                 self._pops[queue] = asyncio.create_task(self._read(queue))
-        if left and not wanted:
+        if queues_to_pull and not queues_to_pop:
             _log.warning("brokers would have %s pull %s, so it is not popped", self.group, topic)
-        if wanted != before and self.events.wanted:
-            owned, taken, given_up, refused = (
-                tuple(sorted(queues, key=queue_order)) for queues in (wanted, wanted - before, before - wanted, left)
+        if queues_to_pop != old_queues and self.events.wanted:
+            owned, new_queues, given_up, refused = (
+                tuple(sorted(queues, key=queue_order))
+                for queues in (queues_to_pop, queues_to_pop - old_queues, old_queues - queues_to_pop, queues_to_pull)
             )
             self.events.emit(
                 Rebalanced(
@@ -303,7 +306,7 @@ class PopConsumer(ClientPart):
                     owned,
                     (),
                     owned,
-                    taken,
+                    new_queues,
                     given_up,
                     refused,
                     "shared out by a broker" if self.config.shared_by_broker else "",
@@ -313,27 +316,27 @@ class PopConsumer(ClientPart):
     # Popping
 
     async def _read(self, queue: MessageQueue) -> None:
-        """Pop as long as it is this member's. A pop that a broker holds is not taken back, for what it gives would be
-        nobody's until its invisible time is over: so this ends behind it.
+        """Pop a queue as long as it is this member's. A pop that a broker holds is not cancelled: its messages would
+        be nobody's until their invisible time is over. So this ends after that pop.
         """
-        config, put_off = self.config, ""
+        config, last_reason = self.config, ""
         topic, broker, _ = queue
-        place = topic, broker
+        topic_and_broker = topic, broker
         attempt: str | None = None
         while queue in self._mine:
-            count = self._open.get(place, 0)
+            count = self._open.get(topic_and_broker, 0)
             reason = "paused" if self.pace.paused else ""
             if count > config.most_held:
                 reason = f"{count:,} messages are not acknowledged, more than {config.most_held:,}"
-            if reason and reason != put_off and self.events.wanted:
+            if reason and reason != last_reason and self.events.wanted:
                 self.events.emit(PullPutOff(now_ms(), self.client_id, self.group, queue, reason))
-            put_off = reason
+            last_reason = reason
             if reason:
                 await asyncio.sleep(SOON)
                 continue
-            begun = now_ms()
+            start_ms = now_ms()
             if self.events.wanted:
-                self.events.emit(PullSent(begun, self.client_id, self.group, queue, -1))
+                self.events.emit(PullSent(start_ms, self.client_id, self.group, queue, -1))
             if config.orderly and attempt is None:
                 attempt = str(uuid.uuid4())
             try:
@@ -343,7 +346,7 @@ class PopConsumer(ClientPart):
                     broker,
                     self.subscriptions[topic],
                     queue_id=queue.queue_id,
-                    most=config.pull_batch,
+                    max_messages=config.pull_batch,
                     invisible=config.invisible,
                     hold=config.hold,
                     from_first=config.start == FROM_FIRST,
@@ -356,15 +359,19 @@ class PopConsumer(ClientPart):
                 continue
             attempt = None
             if self.events.wanted:
-                now, many = now_ms(), len(result.messages)
+                now, count_received = now_ms(), len(result.messages)
                 self.events.emit(
-                    PullAnswered(now, self.client_id, self.group, queue, result.status, many, -1, -1, now - begun)
+                    PullAnswered(
+                        now, self.client_id, self.group, queue, result.status, count_received, -1, -1, now - start_ms
+                    )
                 )
             if result.status == "POLLING_FULL":
                 await asyncio.sleep(AFTER_ERROR)
-            self._open[place] = self._open.get(place, 0) + len(result.messages)
-            for some in _by_their_queue(result.messages) if config.orderly else [[one] for one in result.messages]:
-                batch = _Batch(some)
+            self._open[topic_and_broker] = self._open.get(topic_and_broker, 0) + len(result.messages)
+            for messages in (
+                _by_their_queue(result.messages) if config.orderly else [[message] for message in result.messages]
+            ):
+                batch = _Batch(messages)
                 if config.orderly:
                     batch.renewing = asyncio.create_task(self._renew(batch))
                     self._renewing.add(batch.renewing)
@@ -376,23 +383,23 @@ class PopConsumer(ClientPart):
     async def _work(self) -> None:
         while True:
             batch = await self._ready.get()
-            first, count = batch.left[0], len(batch.left)
+            first_message, count = batch.left[0], len(batch.left)
             try:
                 if self.config.orderly:
-                    async with self._in_turn.setdefault(first.queue, asyncio.Lock()):
+                    async with self._in_turn.setdefault(first_message.queue, asyncio.Lock()):
                         await self._consume_in_order(batch)
                 else:
-                    await self._consume(first)
+                    await self._consume(first_message)
             except FAILURES as error:
-                _log.warning("%s: %s", first.msg_id, cause_of(error))
+                _log.warning("%s: %s", first_message.msg_id, cause_of(error))
             finally:
-                place = (first.queue.topic, first.queue.broker)
-                self._open[place] = self._open.get(place, count) - count
+                topic_and_broker = (first_message.queue.topic, first_message.queue.broker)
+                self._open[topic_and_broker] = self._open.get(topic_and_broker, count) - count
                 if batch.renewing is not None:
                     batch.renewing.cancel()
 
     async def _renew(self, batch: _Batch) -> None:
-        """Keep a batch from others while it waits or is worked at."""
+        """Keep a batch invisible to others while it waits or is consumed."""
         ahead = min(_AHEAD, self.config.invisible / 2)
         end = time.monotonic() + _RENEWED_FOR
         while time.monotonic() < end:
@@ -400,7 +407,7 @@ class PopConsumer(ClientPart):
             async with batch.changing:
                 for message in batch.left[:]:
                     if _is_due(message):
-                        return  # it may be somebody else's by now
+                        return  # another member may have it by now
                     if _is_due(message, ahead):
                         try:
                             await change_invisible(self.instance, self.group, message, self.config.invisible)
@@ -408,8 +415,8 @@ class PopConsumer(ClientPart):
                             _log.warning("%s: %s", message.msg_id, cause_of(error))
 
     async def _consume_in_order(self, batch: _Batch) -> None:
-        """One after the other, up to the first that fails: that one and what is behind it come again together, and
-        first. Nothing is begun that others may have by now.
+        """Consume messages one after the other, up to the first that fails: this one and those behind it come again
+        together. Nothing is begun that others may have by now.
         """
         while batch.left:
             message = batch.left[0]
@@ -419,15 +426,15 @@ class PopConsumer(ClientPart):
                 return
             context, status = ConsumeContext(message.queue), ConsumeStatus.SUCCESS
             if not self._is_passed_over(message):
-                status = await self._listened(message, context)
+                status = await self._call_listener(message, context)
             if _is_due(message):
                 return
             if status is not ConsumeStatus.SUCCESS:
-                rest = self.config.suspend if context.suspend is None else context.suspend
+                suspend_s = self.config.suspend if context.suspend is None else context.suspend
                 async with batch.changing:
-                    again, batch.left = batch.left, []
-                    for one in reversed(again):
-                        await change_invisible(self.instance, self.group, one, rest)
+                    failed_messages, batch.left = batch.left, []
+                    for failed_message in reversed(failed_messages):
+                        await change_invisible(self.instance, self.group, failed_message, suspend_s)
                 self._saw_sent_back(message)
                 return
             if not await self._acknowledged_in_time(message):
@@ -435,7 +442,7 @@ class PopConsumer(ClientPart):
             del batch.left[0]
 
     async def _acknowledged_in_time(self, message: ReceivedMessage) -> bool:
-        """What is not acknowledged comes again, with what is behind it: so nothing more is consumed before it is."""
+        """Acknowledge a message. Return False if others may have it by now: it comes again with those behind it."""
         while not _is_due(message):
             try:
                 await self._acknowledge(message)
@@ -449,7 +456,7 @@ class PopConsumer(ClientPart):
         return False
 
     def _is_passed_over(self, message: ReceivedMessage) -> bool:
-        """Whether it has a tag that nobody asked for (a broker knows hashes of tags alone)."""
+        """Return True if the message has a tag that was not subscribed (a broker compares only hashes of tags)."""
         subscription = self.subscriptions[message.queue.topic]
         return subscription.kind == TAG and bool(subscription.tags) and message.tags not in subscription.tags
 
@@ -460,12 +467,12 @@ class PopConsumer(ClientPart):
         if self.pace.delay:
             await asyncio.sleep(self.pace.delay)
         if _is_due(message):
-            return  # somebody else gets it
+            return  # another member gets it
         if message.reconsume_times > self.config.max_reconsume:
             await self._acknowledge(message)
             return
         context = ConsumeContext(message.queue)
-        status = await self._listened(message, context)
+        status = await self._call_listener(message, context)
         if _is_due(message):
             return
         if status is ConsumeStatus.SUCCESS:
@@ -473,18 +480,18 @@ class PopConsumer(ClientPart):
         else:
             await self._again_later(message, context.delay_level)
 
-    async def _listened(self, message: ReceivedMessage, context: ConsumeContext) -> ConsumeStatus:
-        """What the listener says."""
-        begun = now_ms()
-        queue, at = message.queue, message.queue_offset
+    async def _call_listener(self, message: ReceivedMessage, context: ConsumeContext) -> ConsumeStatus:
+        """Return the listener's status."""
+        start_ms = now_ms()
+        queue, offset = message.queue, message.queue_offset
         if self.events.wanted:
             self.events.emit(
                 Delivered(
-                    begun,
+                    start_ms,
                     self.client_id,
                     self.group,
                     queue,
-                    at,
+                    offset,
                     message.msg_id,
                     message.keys,
                     message.reconsume_times,
@@ -494,7 +501,7 @@ class PopConsumer(ClientPart):
         status, _ = await answer_of(self._listener, self._executor, [message], context, self.group)
         if self.events.wanted:
             now = now_ms()
-            self.events.emit(Consumed(now, self.client_id, self.group, queue, at, 1, status.value, now - begun))
+            self.events.emit(Consumed(now, self.client_id, self.group, queue, offset, 1, status.value, now - start_ms))
         return status
 
     async def _acknowledge(self, message: ReceivedMessage) -> None:
@@ -526,12 +533,12 @@ class PopConsumer(ClientPart):
 
 
 def _is_due(message: ReceivedMessage, ahead: float = 0.0) -> bool:
-    """Whether others may have it by now, or in ``ahead`` seconds."""
+    """Return True if others may have the message by now, or in ``ahead`` seconds."""
     return now_ms() + ahead * 1000 >= codec.Handle.parse(message.properties[POP_CK]).due
 
 
 def _by_their_queue(messages: Iterable[ReceivedMessage]) -> list[list[ReceivedMessage]]:
-    found: dict[MessageQueue, list[ReceivedMessage]] = {}
-    for one in messages:
-        found.setdefault(one.queue, []).append(one)
-    return [sorted(batch, key=lambda one: one.queue_offset) for batch in found.values()]
+    batches: dict[MessageQueue, list[ReceivedMessage]] = {}
+    for message in messages:
+        batches.setdefault(message.queue, []).append(message)
+    return [sorted(batch, key=lambda message: message.queue_offset) for batch in batches.values()]

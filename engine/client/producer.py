@@ -28,7 +28,7 @@ from engine.client.errors import (
     WrongMessage,
 )
 from engine.client.events import EventStream, SendFailed, Sent, TransactionEnded, now_ms
-from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, ClientPart, spelled
+from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, ClientPart, fields_as_text
 from engine.client.messages import (
     CORRELATION_ID,
     MAX_BODY,
@@ -67,13 +67,13 @@ END_TRANSACTION, RECALL_MESSAGE = 37, 370
 DEFAULT_TOPIC = "TBW102"
 """The topic whose copy a new topic becomes."""
 STATUSES = {0: "SEND_OK", 10: "FLUSH_DISK_TIMEOUT", 11: "SLAVE_NOT_AVAILABLE", 12: "FLUSH_SLAVE_TIMEOUT"}
-"""Answers that say that the message is stored."""
+"""Answer codes of stored messages."""
 RETRIED = {5: frozenset({1, 2, 14, 16, 17, 204, 205, 1500}), 4: frozenset({1, 14, 16, 17, 204, 205})}
 """Codes of answers after which another broker is tried, by line of releases."""
 
 
 class TransactionState(IntEnum):
-    """What becomes of a half message; the numbers are those of END_TRANSACTION."""
+    """The outcome of a half message; the numbers are those of END_TRANSACTION."""
 
     UNKNOWN = 0
     COMMIT = 8
@@ -81,23 +81,23 @@ class TransactionState(IntEnum):
 
 
 class TransactionListener(Protocol):
-    """The sender's side of transactions. An error in either counts as UNKNOWN: the broker asks again."""
+    """The sender's side of transactions. An error in either method counts as UNKNOWN: the broker asks again."""
 
     def execute(self, message: Message, argument: object) -> TransactionState | Awaitable[TransactionState]:
-        """The half message is stored: do the local work, and decide."""
+        """Do the local work of a stored half message, and decide."""
 
     def check(self, message: ReceivedMessage) -> TransactionState | Awaitable[TransactionState]:
-        """A broker asks what became of a half message that nobody decided."""
+        """Decide about a half message that nobody decided: a broker asks."""
 
 
 class SendHook(Protocol):
-    """Is told of each try to send. It may change the message before its first one."""
+    """Called around each try to send. It may change the message before the first try."""
 
     def before(self, message: Message, queue: MessageQueue) -> None:
-        """A message is about to be sent."""
+        """Called before a message is sent."""
 
     def after(self, message: Message, queue: MessageQueue, result: SendResult | None, error: Exception | None) -> None:
-        """What came of it; of a one-way send neither."""
+        """Called with the result of a send, or its error; after a one-way send with neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ class ProducerConfig:
 
     like: Release = NEWEST
     send_timeout: float = 3.0
-    """Of all tries of one send; it counts from when the first of them is written."""
+    """Time for all tries of one send, from when the first one is written."""
     max_in_flight: int = 1_000
-    """Sends whose answers are waited for at once. Further ones wait in line, and their time does not count yet."""
+    """Maximum number of sends that wait for an answer. Further ones wait in line, and their time does not count yet."""
     retries: int = 2
     async_retries: int = 2
     retry_when_not_ok: bool = False
-    """Whether another broker is tried where the message is stored, and not flushed or replicated in time."""
+    """True: try another broker if a message is stored, but not flushed or replicated in time."""
     compress_from: int = 4096
     compression: str = "zlib"
     compression_level: int = 5
@@ -133,7 +133,7 @@ class ProducerConfig:
 
 
 class Producer(ClientPart):
-    """``async with``, or :meth:`start` and :meth:`stop`. Safe for many tasks of one event loop."""
+    """Sends messages: ``async with``, or :meth:`start` and :meth:`stop`. Safe for many tasks of one event loop."""
 
     is_consumer = False
 
@@ -157,7 +157,7 @@ class Producer(ClientPart):
         self._topics: dict[str, tuple[MessageQueue, ...]] = {DEFAULT_TOPIC: ()}
 
     async def start(self) -> None:
-        """Be known to name servers and brokers. Raises :class:`ClientError` where no name server answers."""
+        """Register with name servers and brokers. Raises :class:`ClientError` if no name server answers."""
         await self.instance.join(self)
         try:
             await self.instance.fresh_route(DEFAULT_TOPIC)
@@ -169,14 +169,14 @@ class Producer(ClientPart):
         self._began()
 
     async def stop(self) -> None:
-        """Say goodbye. What is being sent is not waited for."""
+        """Unregister. Sends that are under way are not waited for."""
         if self._running:
             self._running = False
             await self.instance.leave(self)
             self._ended(said_goodbye=True)
 
     async def kill(self) -> None:
-        """End without a word, with all parts of this client, as a process that is killed."""
+        """End all parts of this client without unregistering, as a killed process."""
         self._running = False
         await self.instance.kill()
         self._ended(said_goodbye=False)
@@ -184,15 +184,15 @@ class Producer(ClientPart):
     # The client's part
 
     def topics(self) -> Sequence[str]:
-        """Those that were sent to."""
+        """Return the topics that were sent to."""
         return tuple(self._topics)
 
     def heartbeat(self) -> Mapping[str, Any]:
-        """Its line of a heartbeat."""
+        """Return its row of a heartbeat."""
         return {"groupName": self.group}
 
     def asked(self, request: Command, connection: Connection) -> Coroutine[Any, Any, Command] | None:
-        """39: a broker asks what became of a half message."""
+        """39: answer a broker that asks about a half message."""
         if request.code == CHECK_TRANSACTION_STATE and self._listener is not None:
             self.instance.soon(self._checked(request, connection))
         return None
@@ -200,7 +200,7 @@ class Producer(ClientPart):
     # Sending
 
     async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """The queues that may be sent to; of a topic that is not there yet those that it will have. Raises
+        """Return the queues that may be sent to; for a topic that is not there yet those that it will have. Raises
         :class:`NoRoute`.
         """
         route = await self.instance.route(topic)
@@ -210,13 +210,13 @@ class Producer(ClientPart):
         if route is not None and route.publish_queues:
             return route.publish_queues
         model = await self.instance.route(DEFAULT_TOPIC)
-        found = () if model is None else model.for_new_topic(topic, self.config.new_topic_queues).publish_queues
-        if not found:
+        queues = () if model is None else model.for_new_topic(topic, self.config.new_topic_queues).publish_queues
+        if not queues:
             raise NoRoute(f"No route info of this topic: {topic}")
-        return found
+        return queues
 
     def _known_queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """The queues of a topic that was sent to; none where they must be asked for."""
+        """Return the queues of a topic that was sent to; empty if they must be asked for."""
         route = self.instance.known_route(topic) if topic in self._topics else None
         return () if route is None else route.publish_queues
 
@@ -254,8 +254,8 @@ class Producer(ClientPart):
         key: str | None = None,
         patience: float | None = None,
     ) -> asyncio.Task[SendResult]:
-        """Send without waiting; ``done`` is told the result, or why there is none. As in Java, only lost connections
-        and times without an answer are tried again, no refusals. Of many that are begun at once
+        """Send without waiting; ``done`` is called with the result, or with the error. As in Java, only lost
+        connections and times without an answer are tried again, no refusals. Of many sends
         :attr:`ProducerConfig.max_in_flight` are on their way, and the others wait in line.
         """
         order_by = key if order_by is None else order_by
@@ -264,11 +264,11 @@ class Producer(ClientPart):
         )
         if done is not None:
 
-            def told(ended: asyncio.Task[SendResult]) -> None:
+            def on_ended(ended: asyncio.Task[SendResult]) -> None:
                 error = asyncio.CancelledError() if ended.cancelled() else ended.exception()
                 done(None if error is not None else ended.result(), error)
 
-            task.add_done_callback(told)
+            task.add_done_callback(on_ended)
         return task
 
     async def send_one_way(
@@ -280,30 +280,32 @@ class Producer(ClientPart):
         select: QueueSelector | None = None,
         key: str | None = None,
     ) -> MessageQueue:
-        """Write a message to a broker and ask for no answer: whether it is stored nobody knows. The queue it went to.
+        """Write a message to a broker, and ask for no answer: nobody knows whether it is stored. Return its queue.
 
         Raises :class:`WrongMessage`, :class:`NoRoute`, ``OSError``.
         """
-        first = await self._begin(message)
+        first_message = await self._begin(message)
         order_by = key if order_by is None else order_by
-        chosen = await self._chosen(first, queue, order_by, select) or self.choice.choose(
-            await self.queues(first.topic), None, _now()
+        chosen = await self._chosen(first_message, queue, order_by, select) or self.choice.choose(
+            await self.queues(first_message.topic), None, _now()
         )
         encoded = self._encoded(message)
-        begun = _now()
+        start_ms = _now()
         for hook in self._hooks:
-            hook.before(first, chosen)
+            hook.before(first_message, chosen)
         connection = await self.instance.connection(self.instance.address(chosen.broker))
         if connection.must_wait_to_write:
             await connection.room_to_write()
         self.instance.write(connection, self._request(message, encoded, chosen))
-        self._told(first, chosen, None, None)
+        self._call_after_hooks(first_message, chosen, None, None)
         if self.events.wanted:
-            self._saw_sent(SendResult("ONE_WAY", chosen, -1, first.msg_id, ""), first, encoded, 1, begun)
+            self._saw_sent(
+                SendResult("ONE_WAY", chosen, -1, first_message.msg_id, ""), first_message, encoded, 1, start_ms
+            )
         return chosen
 
     async def _begin(self, message: Message | Sequence[Message]) -> Message:
-        """The first message, when it may be sent. Raises :class:`NotRunning`, :class:`WrongMessage`."""
+        """Return the first message, once it may be sent. Raises :class:`NotRunning`, :class:`WrongMessage`."""
         if not self._running:
             raise NotRunning(f"The producer {self.group} is not running")
         if self.pace.paused or self.pace.delay:
@@ -339,18 +341,18 @@ class Producer(ClientPart):
         *,
         asks_again_on_codes: bool,
     ) -> SendResult:
-        first = await self._begin(message)
+        first_message = await self._begin(message)
         async with self._in_flight:
             if not self._running:
                 raise NotRunning(f"The producer {self.group} is not running")
             return await self._send_now(
-                message, first, (queue, key, select), patience, retries, asks_again_on_codes=asks_again_on_codes
+                message, first_message, (queue, key, select), patience, retries, asks_again_on_codes=asks_again_on_codes
             )
 
     async def _send_now(
         self,
         message: Message | Sequence[Message],
-        first: Message,
+        first_message: Message,
         choice: tuple[MessageQueue | None, str | None, QueueSelector | None],
         patience: float | None,
         retries: int,
@@ -358,79 +360,87 @@ class Producer(ClientPart):
         asks_again_on_codes: bool,
     ) -> SendResult:
         queue, key, select = choice
-        begun, left_ms = _now(), (patience or self.config.send_timeout) * 1000
+        start_ms, timeout_ms = _now(), (patience or self.config.send_timeout) * 1000
         chosen = None
         if queue is not None or key is not None or select is not None:
-            chosen = await self._chosen(first, queue, key, select)
+            chosen = await self._chosen(first_message, queue, key, select)
         encoded = self._encoded(message)
         tries = 1 if chosen is not None else 1 + retries
-        last: MessageQueue | None = None
+        last_queue: MessageQueue | None = None
         failure: Exception | None = None
         brokers: list[str] = []
         result: SendResult | None = None
         for number in range(1, tries + 1):
             if chosen is None:
-                queues = self._known_queues(first.topic) or await self.queues(first.topic)
-                target = self.choice.choose(queues, None if last is None else last.broker, _now())
+                queues = self._known_queues(first_message.topic) or await self.queues(first_message.topic)
+                target = self.choice.choose(queues, None if last_queue is None else last_queue.broker, _now())
             else:
                 target = chosen
-            left = left_ms - (_now() - begun)
-            if left <= 0:
+            remaining_ms = timeout_ms - (_now() - start_ms)
+            if remaining_ms <= 0:
                 failure = failure or TimeoutError("sendDefaultImpl call timeout")
                 break
-            last = target
+            last_queue = target
             brokers.append(target.broker)
-            tried = _now()
+            try_start_ms = _now()
             try:
-                result = await self._try(message, first, encoded, target, left / 1000)
+                result = await self._try(message, first_message, encoded, target, remaining_ms / 1000)
             except (BrokerRefused, OSError, TimeoutError, NoRoute) as error:
                 refused = isinstance(error, BrokerRefused)
-                self.choice.told(target.broker, _now() - tried, tried, failed=True, reachable=not refused)
+                self.choice.record_send(
+                    target.broker, _now() - try_start_ms, try_start_ms, failed=True, reachable=not refused
+                )
                 failure = error
-                again = number < tries and (
+                may_retry = number < tries and (
                     not isinstance(error, BrokerRefused) or (asks_again_on_codes and self._is_retried(error))
                 )
-                self._told(first, target, None, error)
+                self._call_after_hooks(first_message, target, None, error)
                 if self.events.wanted:
                     words = cause_of(error, type(error).__name__)
-                    ms = _now() - tried
+                    ms = _now() - try_start_ms
                     self.events.emit(
-                        SendFailed(now_ms(), self.client_id, self.group, target, first.msg_id, words, again, ms)
+                        SendFailed(
+                            now_ms(), self.client_id, self.group, target, first_message.msg_id, words, may_retry, ms
+                        )
                     )
-                if not again:
+                if not may_retry:
                     break
                 if not refused:
-                    await self._route_anew(first.topic)
+                    await self._route_anew(first_message.topic)
                 continue
-            self.choice.told(target.broker, _now() - tried, tried)
-            self._told(first, target, result, None)
+            self.choice.record_send(target.broker, _now() - try_start_ms, try_start_ms)
+            self._call_after_hooks(first_message, target, result, None)
             if self.events.wanted:
-                self._saw_sent(result, first, encoded, number, tried)
+                self._saw_sent(result, first_message, encoded, number, try_start_ms)
             if result.is_ok or not self.config.retry_when_not_ok or chosen is not None:
                 return result
         if result is not None:
             return result
         if isinstance(failure, BrokerRefused) and (chosen is not None or not self._is_retried(failure)):
             raise failure
-        words = f"Send [{len(brokers)}] times, still failed, cost [{_now() - begun:.0f}]ms, Topic: {first.topic}"
-        cause = "no try" if failure is None else cause_of(failure, f"no answer within {left_ms:,.0f} ms")
+        words = (
+            f"Send [{len(brokers)}] times, still failed, cost [{_now() - start_ms:.0f}]ms, Topic: {first_message.topic}"
+        )
+        cause = "no try" if failure is None else cause_of(failure, f"no answer within {timeout_ms:,.0f} ms")
         raise NotSent(f"{words}, BrokersSent: {brokers}: {cause}", brokers) from failure
 
     def _is_retried(self, error: BrokerRefused) -> bool:
         return error.code in RETRIED[releases.of(self.config.like).major]
 
     async def _route_anew(self, topic: str) -> None:
-        """A broker that does not answer may be gone from the routes."""
+        """Ask for the route again: a broker that does not answer may be gone from it."""
         try:
             await self.instance.fresh_route(topic)
         except (OSError, TimeoutError, NoRoute, BrokerRefused):
             return
 
-    def _told(self, message: Message, queue: MessageQueue, result: SendResult | None, error: Exception | None) -> None:
+    def _call_after_hooks(
+        self, message: Message, queue: MessageQueue, result: SendResult | None, error: Exception | None
+    ) -> None:
         for hook in self._hooks:
             hook.after(message, queue, result, error)
 
-    def _saw_sent(self, result: SendResult, message: Message, encoded: Encoded, tries: int, begun: float) -> None:
+    def _saw_sent(self, result: SendResult, message: Message, encoded: Encoded, tries: int, start_ms: float) -> None:
         self.events.emit(
             Sent(
                 now_ms(),
@@ -444,12 +454,12 @@ class Producer(ClientPart):
                 tries,
                 encoded.count,
                 len(encoded.body),
-                _now() - begun,
+                _now() - start_ms,
             )
         )
 
     def _encoded(self, message: Message | Sequence[Message]) -> Encoded:
-        """What is sent of a message, the same at every try."""
+        """Encode a message; the same bytes are sent at every try."""
         if not isinstance(message, Message):
             with_id = releases.of(self.config.like).major >= 5
             return encode_batch(message, now_ms(), self.config.max_body, with_id=with_id)
@@ -462,16 +472,16 @@ class Producer(ClientPart):
         return Encoded(body, sent_properties(message), sys_flag, 1)
 
     def _request(self, message: Message | Sequence[Message], encoded: Encoded, queue: MessageQueue) -> Command:
-        first = message if isinstance(message, Message) else message[0]
+        first_message = message if isinstance(message, Message) else message[0]
         fields = {
             "a": self.group,
-            "b": first.topic,
+            "b": first_message.topic,
             "c": DEFAULT_TOPIC,
             "d": str(self.config.new_topic_queues),
             "e": str(queue.queue_id),
             "f": str(encoded.sys_flag),
             "g": str(now_ms()),
-            "h": str(first.flag),
+            "h": str(first_message.flag),
             "i": encoded.properties,
             "j": "0",
             "k": "false",
@@ -481,36 +491,36 @@ class Producer(ClientPart):
         code = SEND_MESSAGE_V2
         if not isinstance(message, Message):
             code, fields["m"], fields["h"] = SEND_BATCH_MESSAGE, "true", "0"
-        elif first.properties.get(MESSAGE_TYPE) == REPLY:
+        elif first_message.properties.get(MESSAGE_TYPE) == REPLY:
             code = SEND_REPLY_MESSAGE_V2
-        elif first.topic.startswith(RETRY):
-            fields["j"] = first.properties.get(RECONSUME_TIME, "0")
-            fields["l"] = first.properties.get(MAX_RECONSUME_TIMES, "16")
+        elif first_message.topic.startswith(RETRY):
+            fields["j"] = first_message.properties.get(RECONSUME_TIME, "0")
+            fields["l"] = first_message.properties.get(MAX_RECONSUME_TIMES, "16")
         return Command(code, fields, encoded.body)
 
     async def _try(
         self,
         message: Message | Sequence[Message],
-        first: Message,
+        first_message: Message,
         encoded: Encoded,
         queue: MessageQueue,
         patience: float,
     ) -> SendResult:
         for hook in self._hooks:
-            hook.before(first, queue)
+            hook.before(first_message, queue)
         address = self.instance.address(queue.broker)
         answer = await self.instance.ask(address, self._request(message, encoded, queue), patience)
         status = STATUSES.get(answer.code)
         if status is None:
             raise BrokerRefused(answer.code, answer.remark, address)
         response_fields = answer.fields
-        msg_id = first.msg_id if isinstance(message, Message) else ",".join(one.msg_id for one in message)
+        msg_id = first_message.msg_id if isinstance(message, Message) else ",".join(member.msg_id for member in message)
         with reading(SEND_MESSAGE_V2, address, AnswerNotUnderstood):
             stored_in = int(response_fields.get("queueId", queue.queue_id))
             queue_offset = int(response_fields.get("queueOffset", -1))
         return SendResult(
             status,
-            MessageQueue(first.topic, queue.broker, stored_in),
+            MessageQueue(first_message.topic, queue.broker, stored_in),
             queue_offset,
             response_fields.get("batchUniqId") or msg_id,
             response_fields.get("msgId", ""),
@@ -523,7 +533,9 @@ class Producer(ClientPart):
     async def send_in_transaction(
         self, message: Message, argument: object = None
     ) -> tuple[SendResult, TransactionState]:
-        """Send a half message, let the listener do the local work, and tell the broker what became of it.
+        """Send a half message, let the listener do the local work, and tell the broker its decision. A send that is
+        not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and :class:`WrongMessage`
+        where the producer has no listener.
 
         What is not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and
         :class:`WrongMessage` where the producer has no listener.
@@ -561,8 +573,8 @@ class Producer(ClientPart):
 
     async def _end_transaction(self, address: str, fields: Mapping[str, object], words: str) -> None:
         connection = await self.instance.connection(address)
-        told = f"executeLocalTransactionBranch exception: {words}" if words else None
-        self.instance.write(connection, Command(END_TRANSACTION, spelled(fields), remark=told))
+        remark = f"executeLocalTransactionBranch exception: {words}" if words else None
+        self.instance.write(connection, Command(END_TRANSACTION, fields_as_text(fields), remark=remark))
 
     async def _checked(self, request: Command, connection: Connection) -> None:
         assert self._listener is not None
@@ -583,14 +595,14 @@ class Producer(ClientPart):
             "transactionId": request.fields.get("transactionId"),
             "bname": request.fields.get("bname"),
         }
-        told = f"checkLocalTransactionState Exception: {words}" if words else None
-        self.instance.write(connection, Command(END_TRANSACTION, spelled(fields), remark=told))
+        remark = f"checkLocalTransactionState Exception: {words}" if words else None
+        self.instance.write(connection, Command(END_TRANSACTION, fields_as_text(fields), remark=remark))
         self._saw_transaction(message.topic, message.msg_id, state, checked=True)
 
     # Requests that are replied to, and recall
 
     async def request(self, message: Message, patience: float, **choice: Any) -> ReceivedMessage:
-        """Send a message and wait ``patience`` seconds for the reply of whoever consumes it; ``choice`` as for
+        """Send a message and wait ``patience`` seconds for the reply of the consumer; ``choice`` as for
         :meth:`send`. Raises :class:`NoReply`, and as :meth:`send`.
         """
         correlation = str(uuid.uuid4())
@@ -617,7 +629,7 @@ class Producer(ClientPart):
             self.instance.replies.pop(correlation, None)
 
     async def _known_to(self, topic: str) -> None:
-        """Replies find this client only where its brokers know it."""
+        """Wait until brokers know this client: otherwise replies do not find it."""
         if topic not in self._topics:
             await self.queues(topic)
             await self.instance.heartbeat()
@@ -627,9 +639,7 @@ class Producer(ClientPart):
         return await self.send(message)
 
     async def recall(self, topic: str, handle: str) -> str:
-        """Take back a message with a time that has not come (5.3); the unique id of the message. Raises
-        :class:`BrokerRefused`.
-        """
+        """Recall a message that is not due yet (5.3), and return its unique id. Raises :class:`BrokerRefused`."""
         queues = await self.queues(topic)
         fields = {"producerGroup": self.group, "topic": topic, "recallHandle": handle}
         address = self.instance.address(queues[0].broker)
@@ -638,41 +648,41 @@ class Producer(ClientPart):
 
 
 async def _decided(
-    decide: Callable[..., TransactionState | Awaitable[TransactionState]], *given: object
+    decide: Callable[..., TransactionState | Awaitable[TransactionState]], *args: object
 ) -> tuple[TransactionState, str]:
-    """What a listener says, and in words what it raised: then nothing is known."""
+    """Return a listener's decision; where it raises, UNKNOWN and the text of the error."""
     try:
-        said = decide(*given)
-        state = await said if isinstance(said, Awaitable) else said
+        decision = decide(*args)
+        state = await decision if isinstance(decision, Awaitable) else decision
         return TransactionState(state), ""
     except Exception as error:  # noqa: BLE001  whatever a listener raises, the broker asks again
         return TransactionState.UNKNOWN, f"{type(error).__name__}: {error}"
 
 
 def _reply(request: Command) -> ReceivedMessage:
-    """The message in PUSH_REPLY_MESSAGE_TO_CLIENT."""
-    told, body = request.fields, bytes(request.body)
-    sys_flag = int(told.get("sysFlag", 0))
+    """Return the message in PUSH_REPLY_MESSAGE_TO_CLIENT."""
+    fields, body = request.fields, bytes(request.body)
+    sys_flag = int(fields.get("sysFlag", 0))
     if sys_flag & codec.COMPRESSED:
         body = unpack(body, sys_flag).data
-    topic, queue_id = told.get("topic", ""), int(told.get("queueId", -1))
-    properties = props.decode(told.get("properties", "").encode())
+    topic, queue_id = fields.get("topic", ""), int(fields.get("queueId", -1))
+    properties = props.decode(fields.get("properties", "").encode())
     return ReceivedMessage(
         topic,
         body,
         MessageQueue(topic, "", queue_id),
         properties,
         queue_id=queue_id,
-        reconsume_times=int(told.get("reconsumeTimes", 0)),
-        born_timestamp=int(told.get("bornTimestamp", 0)),
-        store_timestamp=int(told.get("storeTimestamp", 0)),
-        born_host=told.get("bornHost", ""),
-        store_host=told.get("storeHost", ""),
+        reconsume_times=int(fields.get("reconsumeTimes", 0)),
+        born_timestamp=int(fields.get("bornTimestamp", 0)),
+        store_timestamp=int(fields.get("storeTimestamp", 0)),
+        born_host=fields.get("bornHost", ""),
+        store_host=fields.get("storeHost", ""),
         sys_flag=sys_flag & ~codec.COMPRESSED,
-        flag=int(told.get("flag", 0)),
+        flag=int(fields.get("flag", 0)),
     )
 
 
 def _now() -> float:
-    """Milliseconds on a clock that only goes forward."""
+    """Return milliseconds of a monotonic clock."""
     return time.monotonic() * 1000

@@ -1,4 +1,5 @@
-"""Consumers that are asked for messages: lite pull, which shares queues and reads ahead, and pull, which does neither.
+"""Consumers that return messages on request: lite pull, which shares queues and reads ahead, and pull, which does
+neither.
 
 Java: ``DefaultLitePullConsumer``, ``DefaultMQPullConsumer`` (docs/protocol/broker.md#pull,
 docs/protocol/clients.md#rebalance).
@@ -32,14 +33,14 @@ from engine.remoting.frame import Command
 from engine.remoting.subscriptions import TAG, Subscription
 
 LITE_PULL_BATCH, LITE_PULL_HOLD = 10, 20.0
-"""Messages a pull, and seconds that a broker may hold one, where nothing else was said."""
+"""Default messages per pull, and default seconds that a broker may hold one."""
 POLL = 5.0
 """Seconds that a poll waits."""
 
 
 class LitePullConsumer(QueueConsumer):
-    """Reads ahead, and gives messages where they are asked for (:meth:`poll`). Queues are shared with the group
-    (:meth:`subscribe`), or told (:meth:`assign`).
+    """Reads ahead, and returns messages on request (:meth:`poll`). Queues are shared with the group
+    (:meth:`subscribe`), or assigned (:meth:`assign`).
 
     A message counts as consumed when it was given. With ``auto_commit`` a poll commits what polls before it gave, every
     ``commit_interval`` seconds; else :meth:`commit` does.
@@ -75,8 +76,8 @@ class LitePullConsumer(QueueConsumer):
         super().subscribe(topic, expression, kind)
 
     def assign(self, queues: Collection[MessageQueue]) -> None:
-        """Read these queues and no others, whoever else reads them. Raises :class:`WrongMessage` where a topic was
-        subscribed.
+        """Read these queues and no others, even if other clients read them. Raises :class:`WrongMessage` if a topic
+        was subscribed.
         """
         if self.subscriptions:
             raise WrongMessage("Subscribe and assign are mutually exclusive.")
@@ -90,28 +91,36 @@ class LitePullConsumer(QueueConsumer):
         return super()._all_subscriptions()
 
     def heartbeat(self) -> Mapping[str, Any]:
-        """Its line of a heartbeat; of assigned queues brokers are told nothing."""
-        return {**super().heartbeat(), "subscriptionDataSet": [one.record() for one in self.subscriptions.values()]}
+        """Return its row of a heartbeat; brokers get no word of assigned queues."""
+        return {
+            **super().heartbeat(),
+            "subscriptionDataSet": [subscription.record() for subscription in self.subscriptions.values()],
+        }
 
     async def _plan(self, topic: str) -> RebalancePlan | None:
         if self._assigned is None:
             return await super()._plan(topic)
         await self.instance.route(topic)
-        mine = tuple(queue for queue in self._assigned if queue.topic == topic)
-        held = [queue for queue, one in self._held.items() if queue.topic == topic and not self._to_be_left(one)]
+        assigned = tuple(queue for queue in self._assigned if queue.topic == topic)
+        held_queues = [
+            queue
+            for queue, process_queue in self._held.items()
+            if queue.topic == topic and not self._to_be_left(process_queue)
+        ]
         return RebalancePlan(
-            mine,
+            assigned,
             (self.client_id,),
-            mine,
-            tuple(one for one in held if one not in mine),
-            tuple(one for one in mine if one not in held),
+            assigned,
+            tuple(queue for queue in held_queues if queue not in assigned),
+            tuple(queue for queue in assigned if queue not in held_queues),
         )
 
-    def _arrived(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
-        self._ready.put_nowait((one, messages))
+    def _arrived(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        self._ready.put_nowait((process_queue, messages))
 
     async def poll(self, patience: float = POLL) -> list[ReceivedMessage]:
-        """Messages of one queue, as one pull brought them; none where none came within ``patience`` seconds.
+        """Return messages of one queue, as one pull brought them; an empty list where none came within ``patience``
+        seconds.
 
         Raises :class:`NotRunning`.
         """
@@ -125,9 +134,9 @@ class LitePullConsumer(QueueConsumer):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 while True:
-                    one, messages = await self._ready.get()
-                    if one.is_ours():
-                        return self._given(one, messages)
+                    process_queue, messages = await self._ready.get()
+                    if process_queue.is_ours():
+                        return self._given(process_queue, messages)
         return []
 
     async def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
@@ -142,11 +151,11 @@ class LitePullConsumer(QueueConsumer):
             for message in messages:
                 yield message
 
-    def _given(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
-        one.consumed_at = now = now_ms()
-        offset = one.remove(messages)
+    def _given(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
+        process_queue.consumed_at = now = now_ms()
+        offset = process_queue.remove(messages)
         if offset >= 0:
-            self._positions[one.queue] = offset
+            self._positions[process_queue.queue] = offset
         if self.events.wanted:
             for message in messages:
                 self.events.emit(
@@ -154,7 +163,7 @@ class LitePullConsumer(QueueConsumer):
                         now,
                         self.client_id,
                         self.group,
-                        one.queue,
+                        process_queue.queue,
                         message.queue_offset,
                         message.msg_id,
                         message.keys,
@@ -170,25 +179,32 @@ class LitePullConsumer(QueueConsumer):
                 self.offsets.update(queue, offset)
 
     async def commit(self) -> None:
-        """Commit what was given, and wait until it is kept. Raises what brokers make fail."""
+        """Commit the messages that were returned, and wait until the offsets are stored. Raises the errors of
+        brokers.
+        """
         self._move_offsets()
         await super().commit()
 
     def position(self, queue: MessageQueue) -> int | None:
-        """The offset of the message that comes next; None where none of the queue was given."""
+        """Return the offset of the next message; None if no message of the queue was returned yet."""
         return self._positions.get(queue)
 
     async def committed(self, queue: MessageQueue) -> int | None:
-        """What the group committed for a queue, as its broker says it."""
+        """Return the offset that the group committed for a queue, as its broker has it."""
         return await questions.query_offset(self.instance, self.group, queue)
 
     async def seek(self, queue: MessageQueue, offset: int, *, reason: str = "seek") -> None:
-        """Read a queue of one's own from ``offset`` on. Raises :class:`WrongMessage` where it is not, and for an offset
-        that the queue does not have.
+        """Read one of the client's queues from ``offset`` on. Raises :class:`WrongMessage` where the queue is not
+        the client's, and for an offset that it does not have.
         """
-        low, high = await questions.min_offset(self.instance, queue), await questions.max_offset(self.instance, queue)
-        if not low <= offset <= high:
-            raise WrongMessage(f"Seek offset illegal, seek offset = {offset}, min offset = {low}, max offset = {high}")
+        min_offset, max_offset = (
+            await questions.min_offset(self.instance, queue),
+            await questions.max_offset(self.instance, queue),
+        )
+        if not min_offset <= offset <= max_offset:
+            raise WrongMessage(
+                f"Seek offset illegal, seek offset = {offset}, min offset = {min_offset}, max offset = {max_offset}"
+            )
         await self._read_from(queue, offset)
         self._positions[queue] = offset
         self._saw_reset(queue, offset, reason)
@@ -198,12 +214,12 @@ class LitePullConsumer(QueueConsumer):
         await self.seek(queue, await questions.min_offset(self.instance, queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
-        """Read of a queue what comes from now on."""
+        """Read only the messages of a queue that come from now on."""
         await self.seek(queue, await questions.max_offset(self.instance, queue))
 
 
 class PullConsumer(ClientPart):
-    """Pulls where and when it is told, and shares nothing. ``async with``, or :meth:`start` and :meth:`stop`."""
+    """Pulls single queues on request, and shares nothing. ``async with``, or :meth:`start` and :meth:`stop`."""
 
     def __init__(
         self,
@@ -217,24 +233,24 @@ class PullConsumer(ClientPart):
         self._topics: set[str] = set()
 
     async def start(self) -> None:
-        """Join the client. Brokers are told of it with the next heartbeat."""
+        """Join the client. Brokers learn of it with the next heartbeat."""
         await self.instance.join(self)
         self._running = True
         self._began()
 
     async def stop(self) -> None:
-        """Say goodbye."""
+        """Leave the client."""
         if self._running:
             self._running = False
             await self.instance.leave(self)
             self._ended(said_goodbye=True)
 
     def topics(self) -> Iterable[str]:
-        """Those that were pulled."""
+        """Return the topics that were pulled."""
         return tuple(self._topics)
 
     def heartbeat(self) -> Mapping[str, Any]:
-        """Its line of a heartbeat."""
+        """Return its row of a heartbeat."""
         return {
             "consumeFromWhere": FROM_LAST,
             "consumeType": "CONSUME_ACTIVELY",
@@ -245,11 +261,11 @@ class PullConsumer(ClientPart):
         }
 
     def asked(self, request: Command, _connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
-        """Nothing is answered; a notice needs no answer."""
+        """Answer nothing; a notice needs no answer."""
         return None if request.is_one_way else not_supported(request)
 
     async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """The queues of a topic that can be read. Raises :class:`NoRoute`."""
+        """Return the readable queues of a topic. Raises :class:`NoRoute`."""
         route = await self.instance.fresh_route(topic)
         if route is None or not route.subscribe_queues:
             raise NoRoute(f"Can not find Message Queue for this topic, {topic}")
@@ -261,12 +277,13 @@ class PullConsumer(ClientPart):
         queue: MessageQueue,
         offset: int,
         *,
-        most: int = 32,
+        max_messages: int = 32,
         expression: str = "*",
         kind: str = TAG,
         hold: float = 0.0,
     ) -> PullResult:
-        """Messages of a queue from ``offset`` on; with ``hold`` the broker may keep the question that many seconds.
+        """Return messages of a queue from ``offset`` on; with ``hold`` the broker may hold the request that many
+        seconds.
 
         Raises :class:`NotRunning`, :class:`BrokerRefused`, :class:`NoRoute`, ``OSError``, ``TimeoutError``.
         """
@@ -283,19 +300,19 @@ class PullConsumer(ClientPart):
             queue,
             subscription,
             offset,
-            most=most,
+            max_messages=max_messages,
             sys_flag=sys_flag,
             hold=hold,
             patience=hold + 10.0,
         )
 
     async def fetch_offset(self, queue: MessageQueue) -> int | None:
-        """What the group reads next; None where it never committed."""
+        """Return the offset that the group reads next; None where it never committed."""
         await self._known(queue)
         return await questions.query_offset(self.instance, self.group, queue)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
-        """The group reads ``offset`` next."""
+        """Commit ``offset``: the group reads it next."""
         await self._known(queue)
         await questions.commit_offset(self.instance, self.group, queue, offset, one_way=False)
 
@@ -304,7 +321,7 @@ class PullConsumer(ClientPart):
             raise NoRoute(f"Can not find Message Queue for this topic, {queue.topic}")
 
     async def send_back(self, message: ReceivedMessage, delay_level: int = 0, max_reconsume: int = 16) -> None:
-        """A message comes again to those who consume for the group. Raises :class:`ClientError` for a reply."""
+        """Let a message come again to the group's consumers. Raises :class:`ClientError` for a reply."""
         if message.physical_offset < 0:
             raise ClientError("the message has no place in a log: it was replied, not pulled")
         await questions.send_back(self.instance, self.group, message, delay_level, max_reconsume)

@@ -1,4 +1,4 @@
-"""What clients ask of brokers, one function a request (docs/protocol/broker.md).
+"""Requests of clients to brokers, one function a request (docs/protocol/broker.md).
 
 Each raises :class:`BrokerRefused`, :class:`NoRoute`, :class:`AnswerNotUnderstood`, ``OSError`` or
 ``TimeoutError``. Java: ``MQClientAPIImpl``,
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.client.errors import AnswerNotUnderstood, BrokerRefused, ClientError, NoRoute
-from engine.client.instance import ClientInstance, spelled
+from engine.client.instance import ClientInstance, fields_as_text
 from engine.client.messages import MAX_OFFSET, MIN_OFFSET, ReceivedMessage, read_messages
 from engine.client.routes import MASTER, MessageQueue
 from engine.codec import message as codec
@@ -36,7 +36,7 @@ FIRST_WITH_LITE_PULL = 413
 FIRST_WITH_SQL = 233
 """Ordinal of 4.1.0."""
 OFFSET_PATIENCE, PULL_PATIENCE, LOCK_PATIENCE = 5.0, 30.0, 1.0
-"""Seconds that an answer is waited for."""
+"""Seconds to wait for an answer."""
 _log = logging.getLogger(__name__)
 STATUSES = {
     Answer.SUCCESS: "FOUND",
@@ -67,14 +67,15 @@ async def pull(
     subscription: Subscription,
     offset: int,
     *,
-    most: int = 32,
+    max_messages: int = 32,
     sys_flag: int = SUBSCRIPTION,
     commit: int = 0,
     hold: float = 0.0,
     patience: float = PULL_PATIENCE,
     broker_id: int = MASTER,
 ) -> PullResult:
-    """Messages of a queue from ``offset`` on, at most ``most``; the broker may hold the question ``hold`` seconds.
+    """Pull messages of a queue from ``offset`` on, at most ``max_messages``; the broker may hold the request
+    ``hold`` seconds.
 
     ``commit`` is the group's offset where ``sys_flag`` says so. Tags are compared here once more; SQL92 is not.
     """
@@ -89,7 +90,7 @@ async def pull(
         "topic": queue.topic,
         "queueId": queue.queue_id,
         "queueOffset": offset,
-        "maxMsgNums": most,
+        "maxMsgNums": max_messages,
         "sysFlag": sys_flag,
         "commitOffset": commit,
         "suspendTimeoutMillis": int(hold * 1000),
@@ -99,29 +100,29 @@ async def pull(
     }
     if sys_flag & SUBSCRIPTION:
         fields["subscription"] = subscription.expression
-    request = Command(LITE_PULL_MESSAGE if lite else PULL_MESSAGE, spelled(fields))
+    request = Command(LITE_PULL_MESSAGE if lite else PULL_MESSAGE, fields_as_text(fields))
     answer = await instance.ask(address, request, patience)
     status = STATUSES.get(Answer(answer.code)) if answer.code in STATUSES else None
     if status is None:
         raise BrokerRefused(answer.code, answer.remark, address)
     response_fields = answer.fields
     with reading(request.code, address, AnswerNotUnderstood):
-        low, high = int(response_fields.get("minOffset", 0)), int(response_fields.get("maxOffset", 0))
+        min_offset, max_offset = int(response_fields.get("minOffset", 0)), int(response_fields.get("maxOffset", 0))
         next_offset = int(response_fields.get("nextBeginOffset", offset))
         from_broker = int(response_fields.get("suggestWhichBrokerId", MASTER))
         messages = read_messages(answer.body, queue) if status == "FOUND" else []
     if subscription.tags and subscription.kind == TAG:
-        messages = [one for one in messages if one.tags in subscription.tags]
-    ends = {MIN_OFFSET: str(low), MAX_OFFSET: str(high)}
-    for one in messages:
-        one.note(ends)
-    return PullResult(status, messages, next_offset, low, high, from_broker)
+        messages = [message for message in messages if message.tags in subscription.tags]
+    ends = {MIN_OFFSET: str(min_offset), MAX_OFFSET: str(max_offset)}
+    for message in messages:
+        message.note(ends)
+    return PullResult(status, messages, next_offset, min_offset, max_offset, from_broker)
 
 
 async def _number(
-    instance: ClientInstance, code: int, queue: MessageQueue, name: str = "offset", **more: object
+    instance: ClientInstance, code: int, queue: MessageQueue, name: str = "offset", **extra_fields: object
 ) -> int:
-    fields = {"topic": queue.topic, "queueId": queue.queue_id, "bname": queue.broker, **more}
+    fields = {"topic": queue.topic, "queueId": queue.queue_id, "bname": queue.broker, **extra_fields}
     address = instance.address(queue.broker)
     answer = await instance.call(address, code, fields, patience=OFFSET_PATIENCE)
     with reading(code, address, AnswerNotUnderstood):
@@ -144,7 +145,7 @@ async def search_offset(instance: ClientInstance, queue: MessageQueue, timestamp
 
 
 async def query_offset(instance: ClientInstance, group: str, queue: MessageQueue) -> int | None:
-    """14: what a group reads next; None where it never committed."""
+    """14: the offset that a group reads next; None if it never committed."""
     try:
         return await _number(instance, QUERY_CONSUMER_OFFSET, queue, consumerGroup=group)
     except BrokerRefused as error:
@@ -156,7 +157,7 @@ async def query_offset(instance: ClientInstance, group: str, queue: MessageQueue
 async def commit_offset(
     instance: ClientInstance, group: str, queue: MessageQueue, offset: int, *, one_way: bool = True
 ) -> None:
-    """15: what a group reads next; without ``one_way`` the broker's word is waited for."""
+    """15: commit the offset that a group reads next; without ``one_way`` wait for the broker's answer."""
     fields = {
         "consumerGroup": group,
         "topic": queue.topic,
@@ -172,9 +173,13 @@ async def commit_offset(
 
 
 async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list[str]:
-    """38: who consumes for a group, as a broker of the topic knows it; empty where it knows nobody."""
+    """38: client ids of a group's consumers, as a broker of the topic knows them; empty where it knows none."""
     route = await instance.route(topic)
-    addresses = [address for known in (route.brokers if route else {}).values() for address in known.values()]
+    addresses = [
+        address
+        for broker_addresses in (route.brokers if route else {}).values()
+        for address in broker_addresses.values()
+    ]
     if not addresses:
         raise NoRoute(f"no broker serves the topic {topic}")
     fields = {"consumerGroup": group}
@@ -192,7 +197,7 @@ async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list
 async def send_back(
     instance: ClientInstance, group: str, message: ReceivedMessage, delay_level: int, max_reconsume: int
 ) -> None:
-    """36: a message that was not consumed comes again, or is a dead letter."""
+    """36: send back a message that was not consumed; it comes again, or becomes a dead letter."""
     fields = {
         "offset": message.physical_offset,
         "group": group,
@@ -222,57 +227,63 @@ async def view_message(instance: ClientInstance, queue: MessageQueue, offset_msg
 
 
 async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> set[MessageQueue]:
-    """41: hold queues for a group's orderly consumption; those that this client holds now. Brokers that do not answer,
-    or not as RocketMQ does, give none.
+    """41: lock queues for a group's orderly consumption. Return those that this client holds now. Brokers that do
+    not answer, or not as RocketMQ does, give none.
     """
-    held: set[MessageQueue] = set()
-    for broker, wanted in _by_broker(queues).items():
+    locked_queues: set[MessageQueue] = set()
+    for broker, broker_queues in _by_broker(queues).items():
         try:
-            body = _lock_body(instance, group, wanted)
+            body = _lock_body(instance, group, broker_queues)
             address = instance.address(broker)
             answer = await instance.call(address, LOCK_BATCH_MQ, {}, body, LOCK_PATIENCE)
             with reading(LOCK_BATCH_MQ, address, AnswerNotUnderstood):
                 rows = member_objects(json_object(answer.body), "lockOKMQSet")
-                held |= {MessageQueue(str(row["topic"]), str(row["brokerName"]), int(row["queueId"])) for row in rows}
+                locked_queues |= {
+                    MessageQueue(str(row["topic"]), str(row["brokerName"]), int(row["queueId"])) for row in rows
+                }
         except (BrokerRefused, NoRoute, OSError, TimeoutError):
             continue
         except AnswerNotUnderstood as error:
             _log.warning("%s", error)
-    return held
+    return locked_queues
 
 
 async def unlock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> None:
-    """42: hold them no more; one-way."""
-    for broker, held in _by_broker(queues).items():
-        await instance.tell(instance.address(broker), UNLOCK_BATCH_MQ, {}, _lock_body(instance, group, held))
+    """42: release the locks of queues; one-way."""
+    for broker, broker_queues in _by_broker(queues).items():
+        await instance.tell(instance.address(broker), UNLOCK_BATCH_MQ, {}, _lock_body(instance, group, broker_queues))
 
 
 def _by_broker(queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
-    found: dict[str, list[MessageQueue]] = defaultdict(list)
+    by_broker: dict[str, list[MessageQueue]] = defaultdict(list)
     for queue in queues:
-        found[queue.broker].append(queue)
-    return found
+        by_broker[queue.broker].append(queue)
+    return by_broker
 
 
 def _lock_body(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> bytes:
-    told = {
+    fields = {
         "clientId": instance.client_id,
         "consumerGroup": group,
-        "mqSet": [one.record() for one in queues],
+        "mqSet": [queue.record() for queue in queues],
         "onlyThisBroker": False,
     }
-    return json.dumps(told, separators=(",", ":")).encode()
+    return json.dumps(fields, separators=(",", ":")).encode()
 
 
 async def check_subscription(instance: ClientInstance, group: str, subscription: Subscription) -> None:
-    """46: whether a broker takes a subscription that is no list of tags."""
+    """46: check that a broker accepts a subscription that is no list of tags."""
     route = await instance.route(subscription.topic)
-    addresses = [address for known in (route.brokers if route else {}).values() for address in known.values()]
+    addresses = [
+        address
+        for broker_addresses in (route.brokers if route else {}).values()
+        for address in broker_addresses.values()
+    ]
     if addresses:
-        told = {
+        fields = {
             "clientId": instance.client_id,
             "group": group,
             "namespace": None,
             "subscriptionData": subscription.record(),
         }
-        await instance.call(random.choice(addresses), CHECK_CLIENT_CONFIG, {}, json.dumps(told).encode())
+        await instance.call(random.choice(addresses), CHECK_CLIENT_CONFIG, {}, json.dumps(fields).encode())

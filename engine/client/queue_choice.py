@@ -1,5 +1,5 @@
-"""Which queue a message is sent to: in turn, away from brokers that were slow or failed, or by a key
-(docs/protocol/clients.md#queue-choice).
+"""Choice of the queue for a message: in turn, away from brokers that were slow or failed, or by a key
+(docs/protocol/clients.md#queue-choice). Pure; times are parameters (ms).
 
 Pure; the clock is given (ms). Java: ``TopicPublishInfo``, ``MQFaultStrategy``, ``LatencyFaultToleranceImpl``,
 ``SelectMessageQueueByHash``.
@@ -19,7 +19,8 @@ from engine.releases import NEWEST, Release, of
 
 @dataclass(frozen=True, slots=True)
 class LatencyTable:
-    """How long a broker is avoided after a send took so long (both ms), and as how long a failure counts.
+    """Times for which a broker is avoided, by the latency of its last send (both ms), and the latency that a failure
+    counts as.
 
     ``shuns_last``: also where a broker is avoided for its latency, a retry goes elsewhere than the try before.
     """
@@ -30,9 +31,9 @@ class LatencyTable:
     shuns_last: bool
 
     def avoid_for(self, latency: float) -> int:
-        """Milliseconds for which a broker is avoided."""
-        at = bisect_right(self.latencies, latency)
-        return self.avoided[at - 1] if at else 0
+        """Return for how many milliseconds a broker is avoided."""
+        index = bisect_right(self.latencies, latency)
+        return self.avoided[index - 1] if index else 0
 
 
 TABLES = {
@@ -48,7 +49,7 @@ TABLES = {
 
 @dataclass(slots=True)
 class Fault:
-    """What is known of a broker: ms that the last send took, and until when it is avoided."""
+    """State of a broker: ms that the last send took, and until when it is avoided."""
 
     latency: float
     avoided_until: float
@@ -56,7 +57,7 @@ class Fault:
 
 
 class QueueChoice:
-    """Chooses queues for one producer. Without ``avoid_slow`` only the broker of the try before is avoided."""
+    """Chooses queues for one producer. Without ``avoid_slow`` only the broker of the previous try is avoided."""
 
     def __init__(
         self, release: Release = NEWEST, *, avoid_slow: bool = False, chance: random.Random | None = None
@@ -70,7 +71,7 @@ class QueueChoice:
         """By broker name."""
 
     def turn(self, topic: str, number: int) -> None:
-        """The next queue of ``topic`` is the one behind ``number``; without that the first one is left to chance."""
+        """Set the queue number of ``topic`` after which choosing continues; without this the first queue is random."""
         self._turns[topic] = number
 
     def _next(self, topic: str) -> int:
@@ -79,42 +80,49 @@ class QueueChoice:
         self._turns[topic] = now
         return now
 
-    def told(self, broker: str, latency: float, now: float, *, failed: bool = False, reachable: bool = True) -> None:
-        """A send to ``broker`` took ``latency`` ms, or ``failed``."""
+    def record_send(
+        self, broker: str, latency: float, now: float, *, failed: bool = False, reachable: bool = True
+    ) -> None:
+        """Record that a send to ``broker`` took ``latency`` ms, or ``failed``."""
         if self._avoid_slow:
             avoid = self._table.avoid_for(self._table.failure if failed else latency)
             self.faults[broker] = Fault(latency, now + avoid, reachable)
 
     def is_available(self, broker: str, now: float) -> bool:
-        """Whether ``broker`` is not avoided now."""
-        known = self.faults.get(broker)
-        return known is None or now >= known.avoided_until
+        """Return True if ``broker`` is not avoided now."""
+        fault = self.faults.get(broker)
+        return fault is None or now >= fault.avoided_until
 
-    def choose(self, queues: Sequence[MessageQueue], last: str | None, now: float) -> MessageQueue:
-        """The queue to send to; ``last`` is the broker of a try that failed. ``queues`` are of one topic, not none."""
+    def choose(self, queues: Sequence[MessageQueue], last_broker: str | None, now: float) -> MessageQueue:
+        """Return the queue to send to; ``last_broker`` is the broker of a try that failed. ``queues`` are of one
+        topic, and not empty.
+        """
         topic = queues[0].topic
         if not self._avoid_slow:
-            return self._first(queues, lambda one: one.broker != last) or queues[self._next(topic) % len(queues)]
-        shunned = last if self._table.shuns_last else None
-        found = self._first(queues, lambda one: one.broker != shunned and self.is_available(one.broker, now))
-        if found is None and self._table.shuns_last:
-            found = self._first(queues, lambda one: one.broker != last and self._reachable(one.broker))
-        elif found is None:
-            found = self._least_bad(queues, now)
-        return found or queues[self._next(topic) % len(queues)]
+            return (
+                self._first(queues, lambda queue: queue.broker != last_broker)
+                or queues[self._next(topic) % len(queues)]
+            )
+        shunned = last_broker if self._table.shuns_last else None
+        chosen = self._first(queues, lambda queue: queue.broker != shunned and self.is_available(queue.broker, now))
+        if chosen is None and self._table.shuns_last:
+            chosen = self._first(queues, lambda queue: queue.broker != last_broker and self._reachable(queue.broker))
+        elif chosen is None:
+            chosen = self._least_bad(queues, now)
+        return chosen or queues[self._next(topic) % len(queues)]
 
     def _first(self, queues: Sequence[MessageQueue], fits: Callable[[MessageQueue], bool]) -> MessageQueue | None:
-        """The next queue in turn that fits."""
-        topic, many = queues[0].topic, len(queues)
-        for _ in range(many):
-            found = queues[self._next(topic) % many]
-            if fits(found):
-                return found
+        """Return the next queue in turn that fits."""
+        topic, count = queues[0].topic, len(queues)
+        for _ in range(count):
+            queue = queues[self._next(topic) % count]
+            if fits(queue):
+                return queue
         return None
 
     def _reachable(self, broker: str) -> bool:
-        known = self.faults.get(broker)
-        return known is None or known.reachable
+        fault = self.faults.get(broker)
+        return fault is None or fault.reachable
 
     def _least_bad(self, queues: Sequence[MessageQueue], now: float) -> MessageQueue | None:
         """4.9 with all brokers avoided: one of the better half, by latency (``pickOneAtLeast``)."""
@@ -130,13 +138,13 @@ class QueueChoice:
             return None
         self._worst += 1
         broker = ranked[self._worst % (len(ranked) // 2)] if len(ranked) > 1 else ranked[0]
-        there = [one for one in queues if one.broker == broker]
-        if not there:
+        queues_of_broker = [queue for queue in queues if queue.broker == broker]
+        if not queues_of_broker:
             del self.faults[broker]
             return None
-        return there[self._next(queues[0].topic) % len(there)]
+        return queues_of_broker[self._next(queues[0].topic) % len(queues_of_broker)]
 
 
 def by_key(queues: Sequence[MessageQueue], key: str) -> MessageQueue:
-    """The queue of all messages with that key: by Java's hash of it (``SelectMessageQueueByHash``)."""
+    """Return the queue of all messages with that key: by Java's hash of it (``SelectMessageQueueByHash``)."""
     return queues[abs(jhash(key)) % len(queues)]

@@ -1,4 +1,5 @@
-"""What a consumer gives up and takes when a topic is shared out anew: a plan, from the lists that it sees.
+"""The plan of a rebalance: what a consumer gives up and takes when a topic is shared out anew, from the lists that
+it sees.
 
 Pure (docs/protocol/clients.md#rebalance). Java: ``RebalanceImpl.rebalanceByTopic``,
 ``updateProcessQueueTableInRebalance``.
@@ -15,7 +16,7 @@ from engine.client.routes import MessageQueue, java_order, queue_order
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """The lists that were seen, what is the client's own by them, and what changes for it."""
+    """The lists that were used, the client's own queues by them, and its changes."""
 
     queues: tuple[MessageQueue, ...]
     client_ids: tuple[str, ...]
@@ -28,20 +29,20 @@ def plan_rebalance(
     client_id: str,
     queues: Sequence[MessageQueue],
     client_ids: Collection[str],
-    held: Collection[MessageQueue],
+    held_queues: Collection[MessageQueue],
     strategy: AllocationStrategy | None,
 ) -> RebalancePlan:
-    """The plan for one topic. ``held`` are the queues that the client reads now; without a ``strategy`` (broadcast) all
-    queues are everybody's. Raises ``ValueError`` as strategies do.
+    """Return the plan for one topic. ``held_queues`` are the queues that the client reads now; without a
+    ``strategy`` (broadcast) every client has all queues. Raises ``ValueError`` as strategies do.
     """
-    every = tuple(sorted(queues, key=queue_order))
-    ids = tuple(sorted(set(client_ids), key=java_order))
-    mine = every if strategy is None else tuple(strategy.allocate(client_id, every, ids))
-    wanted = set(mine)
+    sorted_queues = tuple(sorted(queues, key=queue_order))
+    sorted_ids = tuple(sorted(set(client_ids), key=java_order))
+    own_queues = sorted_queues if strategy is None else tuple(strategy.allocate(client_id, sorted_queues, sorted_ids))
+    own_set = set(own_queues)
     return RebalancePlan(
-        every,
-        ids,
-        mine,
-        tuple(sorted((one for one in held if one not in wanted), key=queue_order)),
-        tuple(one for one in mine if one not in held),
+        sorted_queues,
+        sorted_ids,
+        own_queues,
+        tuple(sorted((queue for queue in held_queues if queue not in own_set), key=queue_order)),
+        tuple(queue for queue in own_queues if queue not in held_queues),
     )

@@ -1,4 +1,4 @@
-"""Where a topic's queues are: a name server's answer as a value (docs/protocol/name-server.md#route,
+"""Routes of topics: a name server's answer as a value (docs/protocol/name-server.md#route,
 docs/protocol/clients.md#queue-choice, #rebalance). Pure.
 
 Java: ``TopicRouteData``, ``TopicPublishInfo``, ``MQClientInstance.topicRouteData2TopicPublishInfo`` and
@@ -21,30 +21,30 @@ READ, WRITE = 4, 2
 
 
 class MessageQueue(NamedTuple):
-    """A queue of a topic on a broker; they sort as in Java."""
+    """A queue of a topic on a broker; sorted as in Java."""
 
     topic: str
     broker: str
     queue_id: int
 
     def record(self) -> dict[str, Any]:
-        """As RocketMQ writes it."""
+        """Return the queue as RocketMQ writes it."""
         return {"brokerName": self.broker, "queueId": self.queue_id, "topic": self.topic}
 
 
 def queue_order(queue: MessageQueue) -> tuple[bytes, bytes, int]:
-    """What queues are sorted by (Java compares UTF-16 units)."""
+    """Return the sort key of a queue (Java compares UTF-16 units)."""
     return java_order(queue.topic), java_order(queue.broker), queue.queue_id
 
 
 def java_order(text: str) -> bytes:
-    """What texts are sorted by where Java's ``String.compareTo`` sorts them."""
+    """Return the sort key of a text, as Java's ``String.compareTo`` orders texts."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
 class QueueData:
-    """What one broker holds of a topic."""
+    """A topic's queues on one broker."""
 
     broker: str
     read: int
@@ -60,7 +60,7 @@ class TopicRoute:
     queues: tuple[QueueData, ...] = ()
     brokers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     order: str = ""
-    """``orderTopicConf``: ``broker-a:4;broker-b:4``, which is what is sent to where it stands."""
+    """``orderTopicConf``: ``broker-a:4;broker-b:4``; if set, only these queues are sent to."""
 
     @cached_property
     def publish_queues(self) -> tuple[MessageQueue, ...]:
@@ -69,48 +69,51 @@ class TopicRoute:
             return tuple(
                 MessageQueue(self.topic, name, number)
                 for part in self.order.split(";")
-                for name, _, many in [part.partition(":")]
-                if many.isdecimal()
-                for number in range(int(many))
+                for name, _, count in [part.partition(":")]
+                if count.isdecimal()
+                for number in range(int(count))
             )
         return tuple(
-            MessageQueue(self.topic, one.broker, number)
-            for one in sorted(self.queues, key=lambda one: java_order(one.broker))
-            if one.permission & WRITE and MASTER in self.brokers.get(one.broker, {})
-            for number in range(one.write)
+            MessageQueue(self.topic, queue_data.broker, number)
+            for queue_data in sorted(self.queues, key=lambda queue_data: java_order(queue_data.broker))
+            if queue_data.permission & WRITE and MASTER in self.brokers.get(queue_data.broker, {})
+            for number in range(queue_data.write)
         )
 
     @cached_property
     def subscribe_queues(self) -> tuple[MessageQueue, ...]:
         """The queues that are read: of all brokers with read permission, sorted as every client sorts them."""
-        found = {
-            MessageQueue(self.topic, one.broker, number)
-            for one in self.queues
-            if one.permission & READ
-            for number in range(one.read)
+        queues = {
+            MessageQueue(self.topic, queue_data.broker, number)
+            for queue_data in self.queues
+            if queue_data.permission & READ
+            for number in range(queue_data.read)
         }
-        return tuple(sorted(found, key=queue_order))
+        return tuple(sorted(queues, key=queue_order))
 
     def address(self, broker: str, broker_id: int = MASTER) -> str | None:
-        """Where a broker is found: that id, else (for reading) any; None where the route has no such broker."""
-        known = self.brokers.get(broker) or {}
-        return known.get(broker_id) or (next(iter(known.values()), None) if broker_id != MASTER else None)
+        """Return a broker's address: of that id, else (for reading) any; None where the route has no such broker."""
+        addresses = self.brokers.get(broker) or {}
+        return addresses.get(broker_id) or (next(iter(addresses.values()), None) if broker_id != MASTER else None)
 
     def for_new_topic(self, topic: str, queues: int) -> TopicRoute:
-        """The route of a topic that is not there yet, from that of the topic whose copy it will be: at most ``queues``
-        queues a broker (docs/protocol/behaviour.md#topics).
+        """Return the route of a topic that is not there yet, from that of the topic whose copy it will be: at most
+        ``queues`` queues a broker (docs/protocol/behaviour.md#topics).
         """
-        few = tuple(
-            QueueData(one.broker, min(queues, one.read), min(queues, one.write), one.permission) for one in self.queues
+        new_queues = tuple(
+            QueueData(
+                queue_data.broker, min(queues, queue_data.read), min(queues, queue_data.write), queue_data.permission
+            )
+            for queue_data in self.queues
         )
-        return TopicRoute(topic, few, self.brokers)
+        return TopicRoute(topic, new_queues, self.brokers)
 
 
 def read_route(topic: str, body: bytes) -> TopicRoute:
     """Read the body of GET_ROUTEINFO_BY_TOPIC's answer, in a block of :func:`engine.remoting.answers.reading`."""
-    told = json_object(body)
+    record = json_object(body)
     brokers = {}
-    for row in member_objects(told, "brokerDatas"):
+    for row in member_objects(record, "brokerDatas"):
         addresses = {int(number): str(address) for number, address in member_object(row, "brokerAddrs").items()}
         brokers[str(row["brokerName"])] = dict(sorted(addresses.items()))
     queues = tuple(
@@ -120,6 +123,6 @@ def read_route(topic: str, body: bytes) -> TopicRoute:
             int(row.get("writeQueueNums") or 0),
             int(row.get("perm") or 0),
         )
-        for row in member_objects(told, "queueDatas")
+        for row in member_objects(record, "queueDatas")
     )
-    return TopicRoute(topic, queues, brokers, str(told.get("orderTopicConf") or ""))
+    return TopicRoute(topic, queues, brokers, str(record.get("orderTopicConf") or ""))

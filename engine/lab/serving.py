@@ -204,7 +204,7 @@ class LabServing:
                 self._store,
                 self._config,
                 name_servers=[names.address],
-                at=bound,
+                listening_socket=bound,
                 vip=vip,
                 ha=f"{LOOPBACK}:{port_of(ha)}",
                 tap=FrameTap("broker", self._seen),

@@ -170,7 +170,7 @@ def test_both_refuse_the_same(like: str, tmp_path: Path) -> None:
         access = Access(folder / "home" / "conf" / "plain_acl.yml", like, "PeerCluster")  # type: ignore[arg-type]
         config = BrokerConfig(cluster="PeerCluster")
         with MessageStore(tmp_path / "ours", like=like) as store, bind("127.0.0.1", 0) as at:  # type: ignore[arg-type]
-            async with ListeningBroker(store, config, at=at, access=access) as server:
+            async with ListeningBroker(store, config, listening_socket=at, access=access) as server:
                 return await told(server.address, like)
 
     for their, our in zip(theirs, asyncio.run(ours()), strict=True):
@@ -498,7 +498,7 @@ def test_both_answer_administrators_the_same(like: str, tmp_path: Path) -> None:
         access = Access(tmp_path / "ours" / "conf" / "plain_acl.yml", like, "PeerCluster")  # type: ignore[arg-type]
         config = BrokerConfig(cluster="PeerCluster")
         with MessageStore(tmp_path / "store", like=like) as store, bind("127.0.0.1", 0) as at:  # type: ignore[arg-type]
-            async with ListeningBroker(store, config, at=at, access=access) as server:
+            async with ListeningBroker(store, config, listening_socket=at, access=access) as server:
                 return await answers(server.address, like, tmp_path / "ours")
 
     for (asked, their), (_, our) in zip(theirs, asyncio.run(ours()), strict=True):

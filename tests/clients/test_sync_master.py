@@ -52,7 +52,10 @@ async def ours(path: Path, release: str, in_sync: int, slowly: int) -> AsyncIter
     assert not unknown
     host = "127.0.0.1"
     with bind(host, 0) as own, bind(host, 0) as ha, MessageStore(path, config, like=LIKE[release]) as store:
-        async with HaServer(store, ha) as source, ListeningBroker(store, BrokerConfig(), at=own) as server:
+        async with (
+            HaServer(store, ha) as source,
+            ListeningBroker(store, BrokerConfig(), listening_socket=own) as server,
+        ):
             follow_slaves(server.broker, source)
             yield host, port_of(own), port_of(ha)
 

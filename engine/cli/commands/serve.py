@@ -217,7 +217,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                     store,
                     config,
                     name_servers=named or [own or ""],
-                    at=bound,
+                    listening_socket=bound,
                     ha=f"{config.broker_ip}:{port_of(ha)}",
                     vip=_vip_port(args.host, bound, opened),
                     tls=tls,

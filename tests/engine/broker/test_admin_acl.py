@@ -37,7 +37,7 @@ NEW = {"accessKey": "newuser", "secretKey": "abcdefgh"}
 @asynccontextmanager
 async def asking(folder: Path) -> AsyncIterator[Asking]:
     with MessageStore(folder, like="4.9") as store, bind("127.0.0.1", 0) as at:
-        async with ListeningBroker(store, at=at) as server:
+        async with ListeningBroker(store, listening_socket=at) as server:
             client = Asking(server)
             await client.open()
             yield client

@@ -83,7 +83,7 @@ def test_a_group_without_a_name_is_declared_as_the_release_declares_it(
 
     async def told() -> None:
         with bind("127.0.0.1", 0) as at, MessageStore(tmp_path, release=release) as store:
-            async with ListeningBroker(store, BrokerConfig(), at=at) as server:
+            async with ListeningBroker(store, BrokerConfig(), listening_socket=at) as server:
                 client, tables = Asking(server), store.tables
                 await client.open()
                 await client.send("Orders", b"one")

@@ -13,7 +13,7 @@ import pytest
 
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
-from engine.broker.metrics import MetricsServer, standings, unread
+from engine.broker.metrics import MetricsServer, iter_group_progress, unread
 from engine.broker.revive import revive
 from engine.broker.serving import serving_store
 from engine.broker.stats import RpcLatency
@@ -220,11 +220,11 @@ def test_a_group_is_behind_by_what_it_wants(tmp_path: Path) -> None:
             body = heartbeat().body.replace(b'"*"', b'"b", "codeSet": [98]')
             assert (await connection.ask(Command(34, body=body))).code == 0
             broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1)
-            (row,) = standings(broker)
+            (row,) = iter_group_progress(broker)
             assert (row.group, row.topic, row.lag, row.consumes) == ("readers", "Orders", 1, True)
             assert unread(broker, "others", "Orders", 0, 1, 8) == 7
             broker.pulled = {("readers", "Orders", 0): 3, ("readers", "Other", 0): 1, ("others", "Orders", 0): 1}
-            assert [row.in_flight for row in standings(broker)] == [0]  # neither of the two wants them
+            assert [row.in_flight for row in iter_group_progress(broker)] == [0]  # neither of the two wants them
             assert (await connection.ask(Command(207, {"groupName": "readers"}))).code == 0
             assert broker.pulled == {("others", "Orders", 0): 1}
             assert (await connection.ask(Command(215, {"topic": "Orders"}))).code == 0

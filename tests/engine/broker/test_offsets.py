@@ -80,7 +80,7 @@ def test_before_5_an_empty_queue_is_read_from_its_beginning_and_anybody_commits(
 
     async def told() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, at=at) as server:
+            async with ListeningBroker(store, listening_socket=at) as server:
                 client = Asking(server)
                 await client.open()
                 assert (await client.ask(14, **QUEUE)).fields["offset"] == "0"

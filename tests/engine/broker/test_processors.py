@@ -34,7 +34,7 @@ def test_a_processor_is_told_by_its_number() -> None:
 def test_a_release_does_not_know_the_other_s_requests(like: str, codes: list[int], tmp_path: Path) -> None:
     async def told() -> None:
         with MessageStore(tmp_path, like=like) as store, bind("127.0.0.1", 0) as at:  # type: ignore[arg-type]
-            async with ListeningBroker(store, at=at) as server:
+            async with ListeningBroker(store, listening_socket=at) as server:
                 client = Asking(server)
                 await client.open()
                 for code in codes:
@@ -114,7 +114,7 @@ def test_what_is_partly_wrong_is_answered_as_by_rocketmq(tmp_path: Path) -> None
 
     async def told() -> None:
         with MessageStore(tmp_path) as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, at=at) as server:
+            async with ListeningBroker(store, listening_socket=at) as server:
                 client = Asking(server)
                 await client.open()
                 assert (await client.ask(17, **_TOPIC)).code == 0
@@ -134,7 +134,7 @@ def test_4_9_makes_a_first_offset_zero_whatever_it_is_asked(tmp_path: Path) -> N
 
     async def told() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, at=at) as server:
+            async with ListeningBroker(store, listening_socket=at) as server:
                 client = Asking(server)
                 await client.open()
                 assert (await client.send("Orders", b"first")).code == 0

@@ -191,7 +191,7 @@ def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
 def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> None:
     async def told() -> None:
         with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
-            async with ListeningBroker(store, at=at) as server:
+            async with ListeningBroker(store, listening_socket=at) as server:
                 client = Asking(server)
                 await client.open()
                 await client.send("Orders", b"one")

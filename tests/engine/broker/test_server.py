@@ -27,7 +27,7 @@ from engine.remoting.connection import bind, port_of
 async def listening(store: MessageStore, config: BrokerConfig | None = None, **more: Any) -> AsyncIterator[Asking]:
     """A broker over ``store``, and a client of it."""
     with bind(LOOPBACK, 0) as at:
-        async with ListeningBroker(store, config, at=at, **more) as server:
+        async with ListeningBroker(store, config, listening_socket=at, **more) as server:
             client = Asking(server)
             await client.open()
             try:
@@ -47,7 +47,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> list[Service]:
 def test_it_names_the_address_that_routes_are_to_name(tmp_path: Path) -> None:
     async def told() -> None:
         with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as at:
-            server = ListeningBroker(store, BrokerConfig(broker_ip="10.1.2.3"), at=at)
+            server = ListeningBroker(store, BrokerConfig(broker_ip="10.1.2.3"), listening_socket=at)
             assert server.address == "", "it does not accept yet"
             async with server:
                 assert server.address == f"10.1.2.3:{port_of(at)}"
@@ -169,7 +169,7 @@ def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkey
         monkeypatch.setattr("engine.broker.registration.PATIENCE", 30.0)
         with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as bound:
             port = port_of(bound)
-            server = ListeningBroker(store, at=bound, name_servers=[f"{LOOPBACK}:{at}"])
+            server = ListeningBroker(store, listening_socket=bound, name_servers=[f"{LOOPBACK}:{at}"])
             entering = asyncio.create_task(server.__aenter__())
             await begun.wait()
             monkeypatch.setattr("engine.broker.registration.PATIENCE", 0.2)

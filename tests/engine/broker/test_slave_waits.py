@@ -115,7 +115,7 @@ def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
 def test_a_send_that_waits_keeps_nobody_from_being_answered(tmp_path: Path) -> None:
     async def told() -> None:
         with bind("127.0.0.1", 0) as own, MessageStore(tmp_path, CONFIG) as store:
-            async with ListeningBroker(store, BrokerConfig(), at=own) as server:
+            async with ListeningBroker(store, BrokerConfig(), listening_socket=own) as server:
                 client = Asking(server)
                 await client.open()
                 slow = asyncio.ensure_future(client.send("Orders", b"x"))

@@ -15,13 +15,13 @@ from engine.broker.users import (
     Entry,
     User,
     Users,
-    changed,
-    decided,
+    deny_reason,
     is_source,
-    merged,
+    merge_policies,
+    remove_entry,
     resource_of,
-    taken_over,
-    without,
+    user_of_account,
+    with_changes,
 )
 from engine.errors import UsageError
 
@@ -70,15 +70,15 @@ def lines(*told: str) -> dict[str, tuple[Entry, ...]]:
 )
 def test_of_entries_that_contradict_each_other_one_decides(told: tuple[str, ...], may: bool) -> None:
     """Each list was given to RocketMQ 5.3.3, which answered so."""
-    assert (decided(lines(*told), "Topic", "abcdef", GET, "127.0.0.1") == "") == may
+    assert (deny_reason(lines(*told), "Topic", "abcdef", GET, "127.0.0.1") == "") == may
 
 
 def test_default_entries_count_where_no_other_speaks() -> None:
     both = {CUSTOM: (Entry("Topic:a", GET, "Deny"),), DEFAULT: (Entry("Topic:*", GET),)}
-    assert decided(both, "Topic", "b", GET, "127.0.0.1") == ""
-    assert decided(both, "Topic", "a", GET, "127.0.0.1") == "the decision is deny."
-    assert decided(both, "Topic", "b", ("Pub",), "127.0.0.1") == "no matched policies."
-    assert decided({}, "Topic", "b", GET, "127.0.0.1") == "no matched policies."
+    assert deny_reason(both, "Topic", "b", GET, "127.0.0.1") == ""
+    assert deny_reason(both, "Topic", "a", GET, "127.0.0.1") == "the decision is deny."
+    assert deny_reason(both, "Topic", "b", ("Pub",), "127.0.0.1") == "no matched policies."
+    assert deny_reason({}, "Topic", "b", GET, "127.0.0.1") == "no matched policies."
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_default_entries_count_where_no_other_speaks() -> None:
 )
 def test_an_entry_may_be_of_some_addresses_only(sources: tuple[str, ...], may: bool) -> None:
     policies = {CUSTOM: (Entry("Topic:a", ("All",), sources=sources),)}
-    assert (decided(policies, "Topic", "a", GET, "127.0.0.1") == "") == may
-    assert (decided(policies, "Topic", "a", GET, "unknown") == "") == (not sources)
+    assert (deny_reason(policies, "Topic", "a", GET, "127.0.0.1") == "") == may
+    assert (deny_reason(policies, "Topic", "a", GET, "unknown") == "") == (not sources)
 
 
 @pytest.mark.parametrize(
@@ -126,15 +126,15 @@ def test_addresses_and_networks() -> None:
 
 
 def test_an_entry_of_the_same_resource_takes_its_place() -> None:
-    before = merged({}, lines("+Topic:a", "+Topic:b"))
-    after = merged(before, lines("-Topic:a", "+Topic:c"))
+    before = merge_policies({}, lines("+Topic:a", "+Topic:b"))
+    after = merge_policies(before, lines("-Topic:a", "+Topic:c"))
     assert [(one.resource, one.decision) for one in after[CUSTOM]] == [
         ("Topic:a", "Deny"),
         ("Topic:b", "Allow"),
         ("Topic:c", "Allow"),
     ]
-    assert [one.resource for one in without(after, CUSTOM, "Topic:b")[CUSTOM]] == ["Topic:a", "Topic:c"]
-    assert without(lines("+Topic:a"), CUSTOM, "Topic:a") == {}
+    assert [one.resource for one in remove_entry(after, CUSTOM, "Topic:b")[CUSTOM]] == ["Topic:a", "Topic:c"]
+    assert remove_entry(lines("+Topic:a"), CUSTOM, "Topic:a") == {}
 
 
 FILE = """\
@@ -156,7 +156,7 @@ accounts:
 
 def test_accounts_of_a_file_as_they_are_taken_over() -> None:
     accounts = acl(FILE).accounts
-    user, policies = taken_over(accounts["someuser"])
+    user, policies = user_of_account(accounts["someuser"])
     assert user == User("someuser", "12345678")
     assert policies == {
         CUSTOM: (
@@ -166,7 +166,7 @@ def test_accounts_of_a_file_as_they_are_taken_over() -> None:
         ),
         DEFAULT: (Entry("Topic:*", ("All",), "Deny"), Entry("Group:*", ("Sub",))),
     }
-    assert taken_over(accounts["adminuser"]) == (User("adminuser", "87654321", SUPER), {})
+    assert user_of_account(accounts["adminuser"]) == (User("adminuser", "87654321", SUPER), {})
 
 
 def test_what_requests_changed_outlives_the_broker_and_counts_before_the_file(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_what_requests_changed_outlives_the_broker_and_counts_before_the_file(tm
     users.put(User("added", "secret-1"), {CUSTOM: (Entry("Topic:a", GET, sources=("10.0.0.1",)),)})
     before = users.find("someuser")
     assert before is not None
-    users.put(changed(before, "other-secret", "", "disable"))
+    users.put(with_changes(before, "other-secret", "", "disable"))
     users.delete("adminuser")
     users.delete("nobody")
     assert path.stat().st_mode & 0o777 == 0o600

@@ -53,7 +53,9 @@ async def broker(
     with bind(HOST, 0) as at, bind(HOST, 0) as ha, MessageStore(path, config, like=like) as store:
         async with (
             HaServer(store, ha),
-            ListeningBroker(store, own, name_servers=[namesrv], at=at, ha=f"{HOST}:{port_of(ha)}") as server,
+            ListeningBroker(
+                store, own, name_servers=[namesrv], listening_socket=at, ha=f"{HOST}:{port_of(ha)}"
+            ) as server,
         ):
             client = Asking(server)
             await client.open()

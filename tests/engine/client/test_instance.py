@@ -15,7 +15,7 @@ from engine.broker.access import Access
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import BrokerRefused, ClientError, NoRoute, NotRunning, NotSent
-from engine.client.instance import ClientInstance, Pace, spelled
+from engine.client.instance import ClientInstance, Pace, fields_as_text
 from engine.client.messages import Message
 from engine.client.producer import Producer
 from engine.remoting.connection import Server, bind, port_of
@@ -85,7 +85,7 @@ def test_a_refusal_is_raised_with_its_code(tmp_path: Path) -> None:
 
 
 def test_fields_are_spelled_as_java_spells_them() -> None:
-    assert spelled({"a": True, "b": 1, "c": None, "d": "x"}) == {"a": "true", "b": "1", "d": "x"}
+    assert fields_as_text({"a": True, "b": 1, "c": None, "d": "x"}) == {"a": "true", "b": "1", "d": "x"}
 
 
 def test_a_pace_holds_back_until_it_may_go_on() -> None:

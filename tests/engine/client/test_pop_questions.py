@@ -37,7 +37,7 @@ def popping(tmp_path: Path, what) -> None:
 def test_one_pop_by_hand(tmp_path: Path) -> None:
     async def what(producer: Producer, _: Served) -> None:
         client, wanted = producer.instance, Subscription("Orders")
-        result = await pop(client, "poppers", "broker-a", wanted, most=4, from_first=True)
+        result = await pop(client, "poppers", "broker-a", wanted, max_messages=4, from_first=True)
         assert (result.status, len(result.messages)) == ("FOUND", 4)
         first = result.messages[0]
         words = first.properties[POP_CK].split(" ")
@@ -51,7 +51,7 @@ def test_one_pop_by_hand(tmp_path: Path) -> None:
         empty = await pop(client, "others", "broker-a", Subscription.of("Orders", "none"), from_first=True)
         assert (empty.status, empty.messages) == ("NO_NEW_MSG", [])
         with pytest.raises(BrokerRefused):
-            await pop(client, "poppers", "broker-a", wanted, most=33)
+            await pop(client, "poppers", "broker-a", wanted, max_messages=33)
         first.properties.pop(POP_CK)
         with pytest.raises(WrongMessage, match="not popped"):
             await acknowledge(client, "poppers", first)

@@ -149,7 +149,7 @@ def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
             await one.pull(QUEUES[0], 0)
         async with one:
             assert await one.queues("Orders") == tuple(QUEUES)
-            result = await one.pull(QUEUES[2], 3, most=4)
+            result = await one.pull(QUEUES[2], 3, max_messages=4)
             assert [message.body for message in result.messages] == [b"3", b"4", b"5", b"6"]
             result = await one.pull(QUEUES[2], 0, expression="a")
             assert [message.body for message in result.messages] == [b"0", b"2", b"4", b"6", b"8"]

@@ -43,7 +43,7 @@ def choice(release: str = "5.3", *, avoid_slow: bool = True) -> QueueChoice:
 def test_slow_brokers_are_avoided_as_the_release_says(release: Release, latency: int, avoided: int) -> None:
     assert TABLES[of(release).major].avoid_for(latency) == avoided
     made = choice(release)
-    made.told("a", latency, 1_000_000)
+    made.record_send("a", latency, 1_000_000)
     assert made.is_available("a", 1_000_000 + avoided)
     assert avoided == 0 or not made.is_available("a", 1_000_000 + avoided - 1)
 
@@ -51,7 +51,7 @@ def test_slow_brokers_are_avoided_as_the_release_says(release: Release, latency:
 @pytest.mark.parametrize(("release", "avoided"), [("5.3", 10_000), ("4.9", 600_000)])
 def test_a_failure_counts_as_slow(release: str, avoided: int) -> None:
     made = choice(release)
-    made.told("a", 1, 0, failed=True)
+    made.record_send("a", 1, 0, failed=True)
     assert made.faults["a"].avoided_until == avoided
 
 
@@ -66,15 +66,15 @@ def test_queues_come_in_turn_and_a_retry_goes_to_another_broker() -> None:
 def test_an_avoided_broker_is_left_out_until_its_time() -> None:
     made = choice()
     every = queues("a", "b")
-    made.told("a", 600, 0)
+    made.record_send("a", 600, 0)
     assert {made.choose(every, None, 1_999).broker for _ in range(8)} == {"b"}
     assert {made.choose(every, None, 2_000).broker for _ in range(8)} == {"a", "b"}
 
 
 def test_with_all_avoided_5_3_takes_what_can_be_reached() -> None:
     made = choice()
-    made.told("a", 0, 0, failed=True, reachable=False)
-    made.told("b", 0, 0, failed=True, reachable=True)
+    made.record_send("a", 0, 0, failed=True, reachable=False)
+    made.record_send("b", 0, 0, failed=True, reachable=True)
     assert {made.choose(queues("a", "b"), None, 1).broker for _ in range(8)} == {"b"}
     assert {made.choose(queues("a", "b"), "b", 1).broker for _ in range(8)} == {"a", "b"}
 
@@ -82,11 +82,11 @@ def test_with_all_avoided_5_3_takes_what_can_be_reached() -> None:
 def test_with_all_avoided_4_9_takes_the_better_half() -> None:
     made = choice("4.9")
     for broker, latency in [("a", 700), ("b", 600), ("c", 4_000), ("d", 9_000)]:
-        made.told(broker, latency, 0)
+        made.record_send(broker, latency, 0)
     assert {made.choose(queues(*"abcd"), None, 1).broker for _ in range(9)} == {"a", "b"}
     gone = choice("4.9")
-    gone.told("x", 700, 0)
-    gone.told("a", 700, 0)
+    gone.record_send("x", 700, 0)
+    gone.record_send("a", 700, 0)
     assert gone.choose(queues("a"), None, 1).broker == "a"
 
 
