@@ -47,7 +47,7 @@ def all_producers(broker: Broker, request: Command, _header: Header, _connection
             {
                 "clientId": member.client_id,
                 "language": member.language,
-                "lastUpdateTimestamp": member.seen,
+                "lastUpdateTimestamp": member.heartbeat_ms,
                 "remoteIP": connection.peer,
                 "version": member.version,
             }

@@ -171,7 +171,9 @@ class Broker:
         for table in (self.pulled, self.popped.in_flight):
             for key in [reader for reader in table if reader[0] == group or reader[1] in topics]:
                 del table[key]
-        self.popped.asked = {reader for reader in self.popped.asked if reader[0] != group and reader[1] not in topics}
+        self.popped.popping_groups = {
+            reader for reader in self.popped.popping_groups if reader[0] != group and reader[1] not in topics
+        }
 
     def disconnected(self, connection: Connection) -> None:
         """Forget a closed connection, and notify its groups."""

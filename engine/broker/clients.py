@@ -18,12 +18,12 @@ CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 
 @dataclass(slots=True)
 class Member:
-    """A client of a group behind one connection. ``seen`` is the time of its last heartbeat (ms since the epoch)."""
+    """A client of a group behind one connection. ``heartbeat_ms``: its last heartbeat (ms since the epoch)."""
 
     client_id: str
     language: str
     version: int
-    seen: int
+    heartbeat_ms: int
 
 
 @dataclass(slots=True)
@@ -121,5 +121,5 @@ class Clients:
         tables += [group.members for group in self.consumers.values()]
         for members in tables:
             for connection, member in members.items():
-                last_heartbeats[connection] = max(last_heartbeats.get(connection, 0), member.seen)
+                last_heartbeats[connection] = max(last_heartbeats.get(connection, 0), member.heartbeat_ms)
         return [connection for connection, heartbeat_ms in last_heartbeats.items() if heartbeat_ms < cutoff_ms]

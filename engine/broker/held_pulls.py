@@ -14,14 +14,14 @@ Queue = tuple[str, int]
 
 @dataclass(slots=True, eq=False)
 class HeldPull:
-    """A pull that found nothing behind ``offset``; ``again`` answers it, at the latest at ``until`` (ms)."""
+    """A pull that found nothing behind ``offset``; ``retry`` answers it, at the latest at ``until`` (ms)."""
 
     request: Command
     connection: Connection
     queue: Queue
     offset: int
     until: int
-    again: Callable[[], Command | None]
+    retry: Callable[[], Command | None]
     matches: Callable[[int, int], bool] | None = None
     """Returns True if an entry between two queue offsets matches; None: every entry matches."""
 

@@ -266,7 +266,7 @@ def iter_group_progress(broker: Broker) -> Iterator[GroupProgress]:
             continue
         group = consumers.get(name)
         for topic in sorted(group.subscriptions) if group is not None else tables.topics_of(name):
-            pops = group.kind == POPS if group is not None else (name, topic) in broker.popped.asked
+            pops = group.kind == POPS if group is not None else (name, topic) in broker.popped.popping_groups
             consumes = group is not None or pops or (name, topic) in reads
             is_retry = topic.startswith(RETRY)
             if broker.topics.get(topic) is None or (is_retry and consumes):

@@ -21,7 +21,7 @@ class Pending:
     message: Message
     queue_id: int
     """The requested queue; a delayed message goes to another one."""
-    told: dict[str, str]
+    answer_fields: dict[str, str]
     """Fields of the answer besides those of the message's position."""
     answer: Callable[[PutMessageResult], Command | None] | None = None
     """Returns the answer if this is no send of a client; None for no answer (yet)."""
@@ -36,4 +36,4 @@ class PendingSends:
     waiting: list[Pending] = field(default_factory=list)
     putter: ThreadPoolExecutor | None = None
     busy: bool = False
-    asked: bool = False
+    is_scheduled: bool = False

@@ -54,14 +54,14 @@ class Pop:
     topic: str
     group: str
     queue_id: int
-    most: int
+    max_messages: int
     invisible_time: int
     until: int
-    holds: bool
+    may_wait: bool
     init_mode: int
     order: bool
     attempt_id: str | None
-    wanted: MessageFilter | None
+    message_filter: MessageFilter | None
 
     @property
     def key(self) -> Key:
@@ -70,14 +70,14 @@ class Pop:
 
 @dataclass(slots=True)
 class CollectedMessages:
-    """Messages that a pop has collected so far. ``rest`` is how many messages remain, ``moved`` is True if any
+    """Messages that a pop has collected so far. ``remaining`` is how many messages remain, ``moved`` is True if any
     offset advanced.
     """
 
     pop_time: int
     revive_queue: int
     bodies: list[bytes] = field(default_factory=list)
-    rest: int = 0
+    remaining: int = 0
     moved: bool = False
     check_points: list[tuple[codec.CheckPoint, int]] = field(default_factory=list)
     starts: list[tuple[str, object, object]] = field(default_factory=list)
@@ -180,14 +180,16 @@ def _again(broker: Broker, pop: Pop) -> Command | None:
     """Look for messages. Return the answer, None if it comes later."""
     collected = _take(broker, pop)
     if collected.bodies:
-        if collected.rest > 0:
+        if collected.remaining > 0:
             _wake_next(broker, pop)
         return _handed_out(broker, pop, collected)
-    code = may_hold(broker.pops, pop.key, pop.until, may_wait=pop.holds)
+    code = may_hold(broker.pops, pop.key, pop.until, may_wait=pop.may_wait)
     if code is None:
-        held_pop = HeldPop(pop.request, pop.connection, pop.key, pop.until, lambda: _again(broker, pop), pop.wanted)
+        held_pop = HeldPop(
+            pop.request, pop.connection, pop.key, pop.until, lambda: _again(broker, pop), pop.message_filter
+        )
         broker.pops.hold(held_pop, queues_of(broker, pop.key))
-        if collected.rest > 0 and collected.moved:
+        if collected.remaining > 0 and collected.moved:
             _wake_next(broker, pop)
         return None
     return answer_to(pop.request, code, fields=_fields(pop, collected), remark=NOTHING)
@@ -224,7 +226,7 @@ def _fields(pop: Pop, collected: CollectedMessages) -> dict[str, str]:
         "popTime": str(collected.pop_time),
         "invisibleTime": str(pop.invisible_time),
         "reviveQid": str(collected.revive_queue),
-        "restNum": str(collected.rest),
+        "restNum": str(collected.remaining),
         "startOffsetInfo": codec.entries(collected.starts),
         "msgOffsetInfo": codec.entries(collected.offsets),
     }
@@ -254,7 +256,7 @@ def _handed_out(broker: Broker, pop: Pop, collected: CollectedMessages) -> Comma
 def _take(broker: Broker, pop: Pop) -> CollectedMessages:
     """Look once at the queues and the retry topic, and collect messages."""
     config, chance = broker.config, random.randrange(100)
-    broker.popped.asked.add((pop.group, pop.topic))
+    broker.popped.popping_groups.add((pop.group, pop.topic))
     revive_queue = codec.ORDERLY
     if not pop.order:
         revive_queue = broker.popped.count % config.revive_queues
@@ -269,7 +271,7 @@ def _take(broker: Broker, pop: Pop) -> CollectedMessages:
         _from_topic(broker, pop, pop.topic, collected, chance)
     else:
         _from_queue(broker, pop, pop.topic, pop.queue_id, collected)
-    if not reads_retry_first and not pop.order and len(collected.bodies) < pop.most:
+    if not reads_retry_first and not pop.order and len(collected.bodies) < pop.max_messages:
         _from_topic(broker, pop, retry, collected, chance)
     return collected
 
@@ -286,18 +288,18 @@ def _from_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collected: 
     offset = _next_offset(broker, pop, topic, queue_id)
     if pop.order and broker.orders.is_blocked(topic, group, queue_id, pop.attempt_id):
         return
-    missing = pop.most - len(collected.bodies)
+    missing = pop.max_messages - len(collected.bodies)
     if missing <= 0:
-        collected.rest += store.max_offset_in_queue(topic, queue_id) - offset
+        collected.remaining += store.max_offset_in_queue(topic, queue_id) - offset
         return
-    result = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
+    result = store.get_message(group, topic, queue_id, offset, missing, pop.message_filter)
     if result is not None and result.status in _WRONG_OFFSET:
         offset = result.next_begin_offset
         tables.commit_consumer_offset(group, topic, queue_id, offset)
         collected.moved = True
-        result = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
+        result = store.get_message(group, topic, queue_id, offset, missing, pop.message_filter)
     if result is None:
-        collected.rest += store.max_offset_in_queue(topic, queue_id) - offset
+        collected.remaining += store.max_offset_in_queue(topic, queue_id) - offset
         return
     with result:
         if result.messages:
@@ -308,7 +310,7 @@ def _from_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, collected: 
                 tables.commit_consumer_offset(group, topic, queue_id, result.next_begin_offset)
             elif result.next_begin_offset > offset:
                 reached(broker, group, topic, queue_id, result.next_begin_offset, stored=True)
-        collected.rest += max(result.max_offset - result.next_begin_offset, 0)
+        collected.remaining += max(result.max_offset - result.next_begin_offset, 0)
 
 
 def _hand_out(
@@ -448,7 +450,7 @@ def wake_pops(broker: Broker) -> None:
     store, interval = broker.store, broker.config.pop_notify_interval
     for pop, queue, old_end, end in broker.pops.grown(lambda queue: store.max_offset_in_queue(*queue)):
         forced = interval > 0 and (end - 1) // interval * interval >= old_end
-        if forced or pop.wanted is None or _has_match(broker, pop, queue, old_end, end):
+        if forced or pop.message_filter is None or _has_match(broker, pop, queue, old_end, end):
             broker.pops.wake_first(pop.key)
     for held_notice, *_ in broker.notices.grown(lambda queue: store.max_offset_in_queue(*queue)):
         broker.notices.wake_first(held_notice.key)
@@ -456,7 +458,7 @@ def wake_pops(broker: Broker) -> None:
 
 def _has_match(broker: Broker, pop: HeldPop, queue: Queue, offset: int, end: int) -> bool:
     while offset < end:
-        result = broker.store.get_message(pop.key.group, *queue, offset, 1, pop.wanted)
+        result = broker.store.get_message(pop.key.group, *queue, offset, 1, pop.message_filter)
         if result is None:
             return False
         with result:

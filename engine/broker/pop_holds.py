@@ -32,7 +32,7 @@ class Key(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class HeldPop:
-    """A request that found nothing. ``again`` returns its answer, None where it waits on; called at the latest at
+    """A request that found nothing. ``retry`` returns its answer, None where it waits on; called at the latest at
     ``until`` (ms).
     """
 
@@ -40,19 +40,19 @@ class HeldPop:
     connection: Connection
     key: Key
     until: int
-    again: Callable[[], Command | None]
-    wanted: MessageFilter | None = None
+    retry: Callable[[], Command | None]
+    message_filter: MessageFilter | None = None
     timer: asyncio.TimerHandle | None = None
 
 
 @dataclass(slots=True)
 class _Holders:
-    """Requests that wait at one key, earliest deadline first; ``seen`` is the end up to which each queue has been
+    """Requests that wait at one key, earliest deadline first; ``seen_ends`` is the end up to which each queue has been
     looked at.
     """
 
     waiting: list[HeldPop] = field(default_factory=list)
-    seen: dict[Queue, int] = field(default_factory=dict)
+    seen_ends: dict[Queue, int] = field(default_factory=dict)
 
 
 class PopHolds:
@@ -97,7 +97,7 @@ class PopHolds:
         """
         holders = self._held.setdefault(pop.key, _Holders())
         if not holders.waiting:
-            holders.seen = ends
+            holders.seen_ends = ends
         index = next(
             (index for index, holder in enumerate(holders.waiting) if holder.until > pop.until), len(holders.waiting)
         )
@@ -119,7 +119,7 @@ class PopHolds:
         if not self.release(pop):
             return
         try:
-            answer = pop.again()
+            answer = pop.retry()
         except Refused as error:
             answer = answer_to(pop.request, error.code, fields=error.fields, remark=str(error))
         if answer is not None:
@@ -161,16 +161,16 @@ class PopHolds:
         end. The new messages count as looked at.
         """
         for key in self.keys:
-            for queue in list(self._held[key].seen) if key in self._held else ():
+            for queue in list(self._held[key].seen_ends) if key in self._held else ():
                 holders = self._held.get(key)
-                if holders is None or queue not in holders.seen:
+                if holders is None or queue not in holders.seen_ends:
                     break
-                old_end, end = holders.seen[queue], end_of(queue)
+                old_end, end = holders.seen_ends[queue], end_of(queue)
                 if end > old_end:
                     longest_waiting = self._first(holders)
                     if longest_waiting is None:
                         break
-                    holders.seen[queue] = end
+                    holders.seen_ends[queue] = end
                     yield longest_waiting, queue, old_end, end
 
     def forget(self, connection: Connection) -> None:

@@ -53,7 +53,7 @@ class PopState:
     steps: dict[tuple[str, str, int], deque[Step]] = field(default_factory=dict)
     unstored: list[Unstored] = field(default_factory=list)
     revive_queues: list[ReviveQueue] = field(default_factory=list)
-    asked: set[tuple[str, str]] = field(default_factory=set)
+    popping_groups: set[tuple[str, str]] = field(default_factory=set)
     """Groups that have popped, with their topics."""
     in_flight: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     """Messages that were handed out, and neither acknowledged nor brought back, by group, topic and queue."""

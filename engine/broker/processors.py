@@ -64,7 +64,7 @@ MODULES = (
 )
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)
-_UNKNOWN = {4: frozenset(one.code for one in SINCE_5), 5: frozenset(one.code for one in UNTIL_4_9)}
+_UNKNOWN = {4: frozenset(request.code for request in SINCE_5), 5: frozenset(request.code for request in UNTIL_4_9)}
 """Requests that a release does not know."""
 
 _SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})

@@ -279,7 +279,7 @@ def _look_again(broker: Broker, pull: HeldPull, end: int, *, is_late: bool) -> N
     if (end <= pull.offset and not is_late) or pull.connection.is_congested:
         return
     try:
-        answer = pull.again()
+        answer = pull.retry()
     except Refused as error:
         answer = answer_to(pull.request, error.code, fields=error.fields, remark=str(error))
     if answer is None:

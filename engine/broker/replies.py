@@ -19,7 +19,7 @@ PUSH_REPLY_MESSAGE_TO_CLIENT = 326
 REPLY_TO_CLIENT, PUSH_REPLY_TIME = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
 PATIENCE = 10.0
 """Seconds to wait for the producer."""
-_OWN = frozenset({"properties", "maxReconsumeTimes", "batch"})
+_NOT_PASSED_ON = frozenset({"properties", "maxReconsumeTimes", "batch"})
 """Fields of a send that are not passed on unchanged."""
 
 
@@ -80,7 +80,9 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
         return f"push reply message to {client_id} fail."
     message_properties[PUSH_REPLY_TIME] = str(broker.now())
     sent = {
-        name: _spelled(fields[name]) for name in SHORT_NAMES.values() if name not in _OWN and fields[name] is not None
+        name: _spelled(fields[name])
+        for name in SHORT_NAMES.values()
+        if name not in _NOT_PASSED_ON and fields[name] is not None
     }
     header = {
         **sent,

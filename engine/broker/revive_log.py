@@ -16,7 +16,7 @@ from collections.abc import Callable
 from engine.broker.broker import Broker
 from engine.broker.pending_sends import Pending
 from engine.broker.pop_state import Step, Unstored
-from engine.broker.send import KEPT, put_later
+from engine.broker.send import STORED_CODES, put_later
 from engine.codec import pop as codec
 from engine.codec import properties
 from engine.codec.encode import Message
@@ -85,7 +85,7 @@ def own_host(broker: Broker) -> str:
 
 def is_kept(result: PutMessageResult) -> bool:
     """Return True if the message is stored, even if it was not flushed or copied in time."""
-    return result.status in KEPT
+    return result.status in STORED_CODES
 
 
 def count(broker: Broker, record: codec.CheckPoint | codec.Ack, result: PutMessageResult) -> None:

@@ -55,7 +55,7 @@ REFUSALS: dict[PutMessageStatus, tuple[Answer, str]] = {
     _Status.WHEEL_TIMER_FLOW_CONTROL: (Answer.SYSTEM_ERROR, "timer message is under flow control"),
     _Status.WHEEL_TIMER_NOT_ENABLE: (Answer.SYSTEM_ERROR, "accurate timer message is not enabled"),
 }
-KEPT = {
+STORED_CODES = {
     _Status.PUT_OK: Answer.SUCCESS,
     _Status.FLUSH_DISK_TIMEOUT: Answer.FLUSH_DISK_TIMEOUT,
     _Status.FLUSH_SLAVE_TIMEOUT: Answer.FLUSH_SLAVE_TIMEOUT,
@@ -238,7 +238,7 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
 
 def waits_for_slaves(broker: Broker, message: Message, result: PutMessageResult) -> bool:
     """Return True if the sender of a stored message is answered only when slaves have it."""
-    return broker.slaves.are_asked_for and result.status in KEPT and result.append is not None and message.waits
+    return broker.slaves.are_asked_for and result.status in STORED_CODES and result.append is not None and message.waits
 
 
 def when_slaves_have_it(broker: Broker, result: PutMessageResult, on_done: Callable[[], None]) -> None:
@@ -264,15 +264,15 @@ def put_later(broker: Broker, pending: Pending) -> None:
     """Put the message in this turn of the loop, with the sends of all connections."""
     sends = broker.sends
     sends.waiting.append(pending)
-    if not sends.asked and not sends.busy:
-        sends.asked = True
+    if not sends.is_scheduled and not sends.busy:
+        sends.is_scheduled = True
         asyncio.get_running_loop().call_soon(put_pending, broker)
 
 
 def put_pending(broker: Broker) -> None:
     """Put all waiting sends, and answer them."""
     sends = broker.sends
-    sends.asked = False
+    sends.is_scheduled = False
     waiting, sends.waiting = sends.waiting, []
     if not waiting:
         return
@@ -330,7 +330,7 @@ async def put_the_rest(broker: Broker) -> None:
 
 def put_later_again(broker: Broker) -> None:
     """Put the sends that arrived while the disk was busy."""
-    broker.sends.asked = True
+    broker.sends.is_scheduled = True
     asyncio.get_running_loop().call_soon(put_pending, broker)
 
 
@@ -351,7 +351,9 @@ def _answer_all(broker: Broker, waiting: list[Pending], results: PutMessageResul
 def _answer_to(broker: Broker, pending: Pending, result: PutMessageResult) -> Command | None:
     if pending.answer is not None:
         return pending.answer(result)
-    return answer_of(broker, pending.request, result, pending.queue_id, pending.told, pending.message.properties)
+    return answer_of(
+        broker, pending.request, result, pending.queue_id, pending.answer_fields, pending.message.properties
+    )
 
 
 def _answer_late(broker: Broker, pending: Pending, result: PutMessageResult) -> None:
@@ -369,7 +371,7 @@ def answer_of(
     """Return the answer to the sender for the result of a put (docs/protocol/broker.md#send); ``recallable`` are the
     properties of a single message.
     """
-    code, append = KEPT.get(result.status), result.append
+    code, append = STORED_CODES.get(result.status), result.append
     if code is None or append is None:
         config = broker.store.config
         refused = REFUSALS.get(result.status)

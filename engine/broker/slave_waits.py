@@ -26,7 +26,7 @@ _OK, _TIMEOUT = PutMessageStatus.PUT_OK, PutMessageStatus.FLUSH_SLAVE_TIMEOUT
 class _Waiting:
     end: int
     deadline: float
-    told: Callable[[PutMessageStatus], None] | None
+    on_status: Callable[[PutMessageStatus], None] | None
 
 
 class SlaveWaits:
@@ -107,14 +107,14 @@ class SlaveWaits:
     def _late(self) -> None:
         self._timer = None
         loop = asyncio.get_running_loop()
-        while self._by_time and (self._by_time[0].told is None or self._by_time[0].deadline <= loop.time()):
+        while self._by_time and (self._by_time[0].on_status is None or self._by_time[0].deadline <= loop.time()):
             self._tell(self._by_time.popleft(), _TIMEOUT)
-        while self._by_end and self._by_end[0][2].told is None:
+        while self._by_end and self._by_end[0][2].on_status is None:
             heapq.heappop(self._by_end)
         if self._by_time:
             self._timer = loop.call_at(self._by_time[0].deadline, self._late)
 
     def _tell(self, waiting: _Waiting, status: PutMessageStatus) -> None:
-        on_status, waiting.told = waiting.told, None
+        on_status, waiting.on_status = waiting.on_status, None
         if on_status is not None:
             on_status(status)

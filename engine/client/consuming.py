@@ -533,7 +533,7 @@ class QueueConsumer(ClientPart):
             self.events.emit(QueueGivenUp(now_ms(), self.client_id, self.group, process_queue.queue, last_offset))
         return True
 
-    async def _settled(self, _one: ProcessQueue) -> bool:
+    async def _settled(self, _process_queue: ProcessQueue) -> bool:
         """Return True if nobody consumes a queue in order any more; may wait a moment for that."""
         return True
 

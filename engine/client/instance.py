@@ -349,7 +349,7 @@ class ClientInstance:
                 (candidate for candidate in self._parts if candidate.is_consumer and candidate.group == group), None
             )
             if consumer is None:
-                if request.code in _KNOWN:
+                if request.code in _CONSUMER_REQUESTS:
                     words = f"The Consumer Group <{group}> not exist in the consumer <{self.client_id}>"
                     return answer_to(request, Answer.SYSTEM_ERROR, remark=words)
                 return not_supported(request)
@@ -378,7 +378,7 @@ class ClientInstance:
         return answer_to(request)
 
 
-_KNOWN = frozenset(
+_CONSUMER_REQUESTS = frozenset(
     {
         NOTIFY_CONSUMER_IDS_CHANGED,
         RESET_CONSUMER_CLIENT_OFFSET,

@@ -114,7 +114,7 @@ class PopConfig:
 class _Batch:
     """Messages for a worker: a single one, or in order those that one pop got of one queue."""
 
-    left: list[ReceivedMessage]
+    remaining: list[ReceivedMessage]
     """Messages that are not consumed yet, in order."""
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a broker changes their invisible time: a renewal must not follow a shorter time."""
@@ -383,7 +383,7 @@ class PopConsumer(ClientPart):
     async def _work(self) -> None:
         while True:
             batch = await self._ready.get()
-            first_message, count = batch.left[0], len(batch.left)
+            first_message, count = batch.remaining[0], len(batch.remaining)
             try:
                 if self.config.orderly:
                     async with self._in_turn.setdefault(first_message.queue, asyncio.Lock()):
@@ -405,7 +405,7 @@ class PopConsumer(ClientPart):
         while time.monotonic() < end:
             await asyncio.sleep(ahead / 2)
             async with batch.changing:
-                for message in batch.left[:]:
+                for message in batch.remaining[:]:
                     if _is_due(message):
                         return  # another member may have it by now
                     if _is_due(message, ahead):
@@ -418,8 +418,8 @@ class PopConsumer(ClientPart):
         """Consume messages one after the other, up to the first that fails: this one and those behind it come again
         together. Nothing is begun that others may have by now.
         """
-        while batch.left:
-            message = batch.left[0]
+        while batch.remaining:
+            message = batch.remaining[0]
             if self.pace.delay:
                 await asyncio.sleep(self.pace.delay)
             if _is_due(message):
@@ -432,14 +432,14 @@ class PopConsumer(ClientPart):
             if status is not ConsumeStatus.SUCCESS:
                 suspend_s = self.config.suspend if context.suspend is None else context.suspend
                 async with batch.changing:
-                    failed_messages, batch.left = batch.left, []
+                    failed_messages, batch.remaining = batch.remaining, []
                     for failed_message in reversed(failed_messages):
                         await change_invisible(self.instance, self.group, failed_message, suspend_s)
                 self._saw_sent_back(message)
                 return
             if not await self._acknowledged_in_time(message):
                 return
-            del batch.left[0]
+            del batch.remaining[0]
 
     async def _acknowledged_in_time(self, message: ReceivedMessage) -> bool:
         """Acknowledge a message. Return False if others may have it by now: it comes again with those behind it."""

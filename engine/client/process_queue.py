@@ -42,7 +42,7 @@ class ProcessQueue:
     """Largest offset of all messages that were ever held."""
     held: dict[int, ReceivedMessage] = field(default_factory=dict)
     _order: deque[int] = field(default_factory=deque)
-    _taken: dict[int, ReceivedMessage] = field(default_factory=dict)
+    _taken_messages: dict[int, ReceivedMessage] = field(default_factory=dict)
 
     def is_ours(self) -> bool:
         """Return True if the queue was not dropped."""
@@ -98,32 +98,32 @@ class ProcessQueue:
         for offset in self._order:
             if len(messages) == max_messages:
                 break
-            if offset in self.held and offset not in self._taken:
+            if offset in self.held and offset not in self._taken_messages:
                 messages.append(self.held[offset])
-        self._taken.update((message.queue_offset, message) for message in messages)
+        self._taken_messages.update((message.queue_offset, message) for message in messages)
         return messages
 
     def commit(self) -> int:
         """Remove the taken messages. Return the offset to commit, −1 for none."""
-        if not self._taken:
+        if not self._taken_messages:
             return -1
-        last_offset = max(self._taken)
-        for offset, message in self._taken.items():
+        last_offset = max(self._taken_messages)
+        for offset, message in self._taken_messages.items():
             if self.held.pop(offset, None) is not None:
                 self.size -= len(message.body)
-        self._taken.clear()
+        self._taken_messages.clear()
         return last_offset + 1
 
     def give_back(self, messages: Sequence[ReceivedMessage]) -> None:
         """Give back taken messages; they are consumed again."""
         for message in messages:
-            self._taken.pop(message.queue_offset, None)
+            self._taken_messages.pop(message.queue_offset, None)
 
     def clear(self) -> None:
         """Drop all messages."""
         self.held.clear()
         self._order.clear()
-        self._taken.clear()
+        self._taken_messages.clear()
         self.size = 0
 
     def is_locked(self, now: int) -> bool:

@@ -119,12 +119,12 @@ def test_a_group_that_is_no_more_takes_only_its_own_with_it(store: MessageStore)
     keys = [(group, topic, 0) for group in ("readers", "others") for topic in ("Orders", "Clicks")]
 
     def left() -> tuple[list[tuple[str, str, int]], ...]:
-        return [*broker.pulled], [*broker.popped.in_flight], sorted((*one, 0) for one in broker.popped.asked)
+        return [*broker.pulled], [*broker.popped.in_flight], sorted((*one, 0) for one in broker.popped.popping_groups)
 
     for key in keys:
         broker.pulled[key] = 7
         broker.popped.in_flight[key] = 2
-        broker.popped.asked.add(key[:2])
+        broker.popped.popping_groups.add(key[:2])
     broker.forget_readers("readers")
     assert left() == ([keys[2], keys[3]], [keys[2], keys[3]], sorted([keys[2], keys[3]]))
     broker.forget_readers(topics=["Clicks"])
