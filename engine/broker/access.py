@@ -108,7 +108,7 @@ class Access:
 
     def __init__(self, path: Path, release: Release, cluster: str) -> None:
         self.path = path
-        self._like = release
+        self._release = release
         self._cluster = cluster
         self._stamp = self._stamped()
         self.acl: PlainAcl = read_acl(path)
@@ -140,7 +140,7 @@ class Access:
     def check(self, request: Command, peer: str) -> None:
         """Check a request. Raises :class:`Refused` in the words of the release. ``peer`` is ``ip:port``."""
         address = peer.rpartition(":")[0].strip("[]")
-        if of(self._like).major < 5:
+        if of(self._release).major < 5:
             if not self.acl.is_white(address):
                 self._check_4_9(request, address)
         elif self.users is not None:

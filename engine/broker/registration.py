@@ -1,8 +1,8 @@
-"""The broker at its name servers: registered at the start, behind each change, and every half minute
+"""Registration of the broker with its name servers: at the start, after each change, and every half minute
 (docs/protocol/name-server.md#registration).
 
-A name server gives a route to the last broker that registered under a name and id, and 4.9 removes a broker by its id
-alone. So before each registration, and before the goodbye, the name server is asked whose route it is: one that another
+A name server routes clients to the last broker that registered under a name and id, and 4.9 removes a broker by its id
+alone. So before each registration and each removal the name server is asked whose route it is: a route that another
 address holds is neither replaced nor removed.
 
 Java: ``BrokerOuterAPI``, ``BrokerController.registerBrokerAll``.

@@ -260,9 +260,9 @@ class SendResult:
 class ReceivedMessage:
     """A message that a consumer got. Times are ms since the epoch, ``body`` is unpacked.
 
-    ``queue`` is where it was read; ``topic`` is that of the sender also where it was read from a retry topic.
-    ``queue_id`` is what its unit says, which tells more only where a pop read several queues. Properties are read when
-    somebody looks: most listeners look at the body alone.
+    ``queue`` is where it was read; ``topic`` is the sender's topic, even if the message was read from a retry topic.
+    ``queue_id`` is the queue id in its unit, which differs from ``queue`` only if a pop read several queues. Properties
+    are parsed on first access: most listeners read only the body.
     """
 
     __slots__ = (

@@ -1,9 +1,9 @@
-"""A consumer that pops: brokers hand messages out one by one, to any member that asks, and bring back what nobody
-acknowledged.
+"""A consumer that pops: brokers hand out messages one by one, to any member that asks, and bring back those that
+nobody acknowledged.
 
-No queue is anybody's own, so a slow consumer holds nobody up (docs/protocol/pop.md, #consumer). Which queues a member
-pops it decides itself (all of them), or a broker does. In order, a broker hands a queue's next messages out when what
-it handed out before is done with, whoever asks (docs/protocol/pop.md#orderly). What is asked stands in
+No queue belongs to a member, so a slow consumer delays nobody (docs/protocol/pop.md, #consumer). A member pops
+all queues, or those that a broker assigns to it. Orderly, a broker hands out the next messages of a queue, to any
+member, once all earlier ones are acknowledged (docs/protocol/pop.md#orderly). The requests are in
 :mod:`engine.client.pop_questions`. Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with
 ``clientRebalance=false``, its ``ConsumeMessagePopConcurrentlyService``, and
 ``RebalanceImpl.getRebalanceResultFromBroker``.
