@@ -103,8 +103,8 @@ def create_account(broker: Broker, request: Command, header: Header, _connection
             f"The accessKey={_or_null(key)} and secretKey={_or_null(secret)} cannot be null and length should longer"
         )
         raise Refused(UPDATE_FAILED, f"{words} than {SHORTEST_KEY}")
-    lists = {name: words for name in _LISTS if (words := str(header[name] or "").rstrip(",").split(",")) != [""]}
-    for permission in (word for words in lists.values() for word in words):
+    lists = {name: members for name in _LISTS if (members := str(header[name] or "").rstrip(",").split(",")) != [""]}
+    for permission in (member for members in lists.values() for member in members):
         _permission(permission)
     try:
         address_test(str(header["whiteRemoteAddress"] or ""))
