@@ -76,7 +76,7 @@ def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp
 def test_the_same_attempt_gets_the_same_messages(tmp_path: Path) -> None:
     async def what(producer: Producer, _: Served) -> None:
         client, wanted = producer.instance, Subscription("Orders")
-        more = {"queue_id": 0, "most": 2, "from_first": True, "orderly": True}
+        more = {"queue_id": 0, "max_messages": 2, "from_first": True, "orderly": True}
         first = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)
         assert [one.reconsume_times for one in first.messages] == [0, 0]
         assert [one.properties[POP_CK].split(" ")[3] for one in first.messages] == ["999", "999"]
