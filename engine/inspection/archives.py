@@ -1,9 +1,9 @@
-"""Archives laid into a folder: tar, packed or not, and zip. The one door for everything that is unpacked.
+"""Unpacks archives into a folder: tar (plain or compressed) and zip. All unpacking goes through this module.
 
-An archive comes from somebody else and may be hostile. Python looks at names by itself only from 3.11.4 on, and later
-versions do it by other rules; so nothing is left to it: names, links and kinds are checked here, and every version
-lays the same files. Refused are absolute names, names with ``..``, links that lead out, devices and pipes. Links are
-made last, so that nothing is written through one.
+An archive comes from outside and may be hostile. Python checks names only from 3.11.4 on, and later versions use other
+rules. So this module checks names, links and kinds itself, and every Python version unpacks the same files. It refuses
+absolute names, names with ``..``, links that lead out, devices and pipes. Links are created last, so that nothing is
+written through one.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from typing import IO, BinaryIO, Literal, NoReturn, Self
 from engine.errors import BadArchive
 
 Step = Callable[[int, int | None], None]
-"""Told after every piece: bytes so far, and bytes in all where they are known. What it raises ends the work."""
+"""Called after every piece with the bytes so far, and the total if known. An exception from it ends the work."""
 _PIECE = 1 << 20
 _ZEROS = bytes(_PIECE)
 _ZIP_BEGINS = (b"PK\3\4", b"PK\5\6")
 _NOTES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
-_LONGEST_NOTE = 1 << 20  # bytes about the next member, which Python reads at once
+_LONGEST_NOTE = 1 << 20  # bytes of metadata on the next member, which Python reads at once
 _DAMAGE = (
     tarfile.TarError,
     zipfile.BadZipFile,
     lzma.LZMAError,
     zlib.error,
     EOFError,
-    ValueError,  # a place or a number that cannot be
-    RuntimeError,  # encrypted, or packed in a way that Python does not know
+    ValueError,  # an impossible offset or number
+    RuntimeError,  # encrypted, or compressed in a way that Python does not support
 )
 _Kind = Literal["file", "folder", "symbolic link", "hard link", "device"]
 _Name = tuple[str, ...]
@@ -46,7 +46,7 @@ _Name = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One member of an archive. ``size`` in bytes, ``modified`` in seconds since 1970, ``target`` of a link."""
+    """Member of an archive. ``size`` in bytes, ``modified`` in seconds since 1970, ``target`` of a link."""
 
     name: str
     kind: _Kind
@@ -59,11 +59,11 @@ class _Member:
 
 
 def unpack(packed: BinaryIO, folder: Path, largest: int, step: Step | None = None) -> dict[str, int]:
-    """Lay the content of ``packed`` into ``folder``, which is there and empty; gives names and lengths of the files.
+    """Unpack ``packed`` into the existing empty folder ``folder``; returns names and lengths of the files.
 
-    Files keep their times and lose what a stranger may not set: owners, rights of others to write, set-user bits.
-    Raises :class:`BadArchive` for what is damaged, cut short, hostile, or larger than ``largest`` bytes; ``OSError``
-    where the folder cannot be written. What was laid until then stays: the caller throws ``folder`` away.
+    Files keep their times, but not their owners, rights of others to write, or set-user bits. Raises
+    :class:`BadArchive` if the archive is damaged, cut short, hostile, or larger than ``largest`` bytes; ``OSError`` if
+    the folder cannot be written. Files unpacked before the error stay: the caller removes ``folder``.
     """
     try:
         begin = packed.read(4)
@@ -71,41 +71,41 @@ def unpack(packed: BinaryIO, folder: Path, largest: int, step: Step | None = Non
         if begin in _ZIP_BEGINS:
             with zipfile.ZipFile(packed) as zipped:
                 total = sum(each.file_size for each in zipped.infolist())
-                return _Laying(folder, largest, step, total).lay(_of_zip(zipped))
+                return _Extraction(folder, largest, step, total).extract(_of_zip(zipped))
         with tarfile.open(fileobj=packed, mode="r:*", tarinfo=_StrictTarInfo) as tar:
-            return _Laying(folder, largest, step, None).lay(_of_tar(tar))
+            return _Extraction(folder, largest, step, None).extract(_of_tar(tar))
     except _DAMAGE as error:
-        raise BadArchive(_unreadable(error)) from error
+        raise BadArchive(_unreadable_words(error)) from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise BadArchive(_unreadable(error)) from error  # gzip and bz2 tell damage so
+        raise BadArchive(_unreadable_words(error)) from error  # gzip and bz2 report damage this way
 
 
-def _unreadable(why: object) -> str:
-    first = (str(why).splitlines() or [type(why).__name__])[0].rstrip(":")
-    return f"expected an archive, found one that cannot be read: {first}"
+def _unreadable_words(why: object) -> str:
+    first_line = (str(why).splitlines() or [type(why).__name__])[0].rstrip(":")
+    return f"expected an archive, found one that cannot be read: {first_line}"
 
 
 class _StrictTarInfo(tarfile.TarInfo):
-    """A header that is cut short or damaged is told; Python takes one behind the first for the archive's end."""
+    """Reports a header that is cut short or damaged; Python treats such a header as the end of the archive."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        found = super().frombuf(buf, encoding, errors)
-        if found.size < 0 or (found.type in _NOTES and found.size > _LONGEST_NOTE):
-            raise tarfile.HeaderError(f"a length of {found.size:,} bytes")
-        return found
+        member = super().frombuf(buf, encoding, errors)
+        if member.size < 0 or (member.type in _NOTES and member.size > _LONGEST_NOTE):
+            raise tarfile.HeaderError(f"a length of {member.size:,} bytes")
+        return member
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
-        at = tarfile_.offset
+        position = tarfile_.offset
         try:
             return super().fromtarfile(tarfile_)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the block of zeros that ends every tar file
             raise
         except tarfile.HeaderError as error:
-            raise tarfile.ReadError(f"{error}, {at:,} bytes behind its beginning") from error
+            raise tarfile.ReadError(f"{error}, {position:,} bytes behind its beginning") from error
 
 
 def _of_tar(tar: tarfile.TarFile) -> Iterator[_Member]:
@@ -148,8 +148,10 @@ def _of_zip(zipped: zipfile.ZipFile) -> Iterator[_Member]:
         yield _Member(each.filename, kind, size, mode or 0o644, modified, target, False, partial(zipped.open, each))
 
 
-class _Laying:
-    """What of one archive stands in ``folder`` by now; ``largest`` and ``total`` in bytes."""
+class _Extraction:
+    """Unpacks the members of one archive into ``folder``; ``largest`` is the limit for their sum, ``total`` their
+    expected sum (bytes).
+    """
 
     def __init__(self, folder: Path, largest: int, step: Step | None, total: int | None) -> None:
         self._folder = folder
@@ -161,20 +163,20 @@ class _Laying:
         self._links: dict[_Name, str] = {}
         self._folders: dict[_Name, float] = {}
 
-    def lay(self, members: Iterable[_Member]) -> dict[str, int]:
+    def extract(self, members: Iterable[_Member]) -> dict[str, int]:
         """All members, links last; names and lengths of the files."""
         self._fits(self._total or 0)
         for member in members:
             name = _names(member, member.name)
             if name:
-                self._lay_one(member, name)
+                self._extract_member(member, name)
         for name, target in self._links.items():
             self._folder.joinpath(*name).symlink_to(target)
         for name, modified in self._folders.items():
             _set_time(self._folder.joinpath(*name), modified)
         return {"/".join(name): size for name, size in self._files.items()}
 
-    def _lay_one(self, member: _Member, name: _Name) -> None:
+    def _extract_member(self, member: _Member, name: _Name) -> None:
         match member.kind:
             case "device":
                 _refuse(member, "is neither a file nor a folder nor a link")
@@ -183,7 +185,7 @@ class _Laying:
                 self._folders[name] = member.modified
             case "symbolic link":
                 self._make_way(member, name)
-                self._links[name] = _leads_inside(member, name)
+                self._links[name] = _safe_link_target(member, name)
             case "hard link":
                 target = _names(member, member.target)
                 if target == name or target not in self._files:
@@ -210,7 +212,7 @@ class _Laying:
             _refuse(member, "is a folder where a file stands")
 
     def _make_way(self, member: _Member, name: _Name) -> Path:
-        """Where to write ``name``: of two members with one name the later counts."""
+        """Return the path for ``name`` and clear it: if two members have the same name, the later one wins."""
         self._make_folder(member, name[:-1])
         path = self._folder.joinpath(*name)
         if path.is_dir():
@@ -246,12 +248,12 @@ def _names(member: _Member, path: str) -> _Name:
     return parts
 
 
-def _leads_inside(member: _Member, name: _Name) -> str:
-    """The target of a symbolic link that cannot lead out, whatever the other links are: up first, at most to the top,
-    then only down.
+def _safe_link_target(member: _Member, name: _Name) -> str:
+    """Return the target of a symbolic link that cannot lead out, whatever the other links are: first up, at most to the
+    top, then only down.
     """
     parts = [part for part in member.target.split("/") if part not in {"", "."}]
-    up = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
+    up = next((index for index, part in enumerate(parts) if part != ".."), len(parts))
     out = up >= len(name) or ".." in parts[up:]
     if not parts or member.target.startswith("/") or "\0" in member.target or out:
         _refuse(member, f"is a link to {member.target!r}, which leads out of the archive's folder")
@@ -259,9 +261,9 @@ def _leads_inside(member: _Member, name: _Name) -> str:
 
 
 def _set_time(path: Path, modified: float) -> None:
-    with contextlib.suppress(OverflowError, ValueError):  # a time that no file can have: it keeps that of now
+    with contextlib.suppress(OverflowError, ValueError):  # a time that no file can have: keep the current one
         os.utime(path, (modified, modified))
 
 
 def _refuse(member: _Member, why: str) -> NoReturn:
-    raise BadArchive(_unreadable(f"{member.name!r} {why}"))
+    raise BadArchive(_unreadable_words(f"{member.name!r} {why}"))

@@ -1,8 +1,7 @@
-"""The commit log in blocks of columns: ``walk`` of the log in bulk, for everything that looks at many units.
+"""Scans the commit log in blocks of columns: a bulk ``walk`` for everything that reads many units.
 
-Only whole, unbroken stretches of units are walked by columns (:mod:`engine.codec.columns`); at the first thing that
-is none, the log's own walk is asked, so both tell the same story about damage, gaps and the end. The system's own
-read-ahead is asked for.
+Only complete, unbroken stretches of units are walked by columns (:mod:`engine.codec.columns`). At the first invalid
+item the log's own walk continues, so both report damage, gaps and the end alike. Uses the system's read-ahead.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Block = UnitColumns | Damage | Stop
 
 
 class Log(Protocol):
-    """What is asked of a log: that of :class:`engine.inspection.log_reader.LogReader`, which itself scans in bulk."""
+    """The part of :class:`engine.inspection.log_reader.LogReader` that a scan needs; LogReader itself scans in bulk."""
 
     sequence: FileSequence
 
@@ -49,9 +48,9 @@ def scan_log(
 ) -> Iterator[Block]:
     """Every unit and blank from ``start`` to ``stop`` (exclusive) in blocks, damage in between, last a :class:`Stop`.
 
-    The same things in the same order as ``log.walk``. A block and its buffer are good until the next one is asked for.
-    Memory is one block and one buffer whatever the log's size; a file that shrinks on the way ends the scan with a
-    value.
+    The same items in the same order as ``log.walk``. A block and its buffer are valid until the next one is requested.
+    Needs memory for one block and one buffer, whatever the log's size. A file that shrinks meanwhile ends the scan with
+    a value.
     """
     scan = _Scan(log, BulkWalk(crc, want_tags, topics, levels, rows))
     offset = scan.end = log.min_offset if start is None else start
@@ -76,14 +75,14 @@ def scan_log(
 
 
 def _next_items(log: Log, offset: int, stop: int | None, crc: bool) -> list[Item | Stop]:
-    """What the log's own walk sees at ``offset``: one item, and the stop where the log ends right behind it."""
+    """Return the item that the log's own walk yields at ``offset``, and the stop if the log ends right behind it."""
     walk = log.walk(offset, stop, crc)
-    found = [next(walk)]
-    if isinstance(found[0], Damage):
+    items = [next(walk)]
+    if isinstance(items[0], Damage):
         following = next(walk)
         if isinstance(following, Stop):
-            found.append(following)
-    return found
+            items.append(following)
+    return items
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class _Source:
 
 
 class _Scan:
-    """One scan's walk and place."""
+    """The walk and the position of a scan."""
 
     def __init__(self, log: Log, walk: BulkWalk) -> None:
         self._log = log
@@ -107,13 +106,11 @@ class _Scan:
         self.end = 0
 
     def stretch(self, file: ReadOnlyFile, offset: int, stop: int | None) -> Iterator[UnitColumns]:
-        """Blocks of ``file`` from ``offset`` on up to the first thing that is no unit; nothing where that is at
-        once.
-        """
+        """Blocks of ``file`` from ``offset`` up to the first item that is no unit; none if that is the first item."""
         try:
             descriptor = file.descriptor()
         except CannotRead:
-            return  # the log's own walk meets the same error and puts it in words
+            return  # the log's own walk meets the same error and reports it
         try:
             if hasattr(os, "posix_fadvise"):
                 position = (offset - file.start_offset) // PAGE_BYTES * PAGE_BYTES
@@ -138,14 +135,14 @@ class _Scan:
         return self._walk.out
 
     def _note(self, file: ReadOnlyFile) -> None:
-        """Where the log goes on behind the block's last row, and where its readable part ends so far
+        """Note the next offset behind the block's last row and the end of the readable part so far
         (docs/formats/recovery.md#log).
         """
         out = self._walk.out
-        last = out.count - 1
-        self.next_offset = self.end = int(out.offset[last]) + int(out.size[last])
-        if out.kind[last] == BLANK:
+        last_row = out.count - 1
+        self.next_offset = self.end = int(out.offset[last_row]) + int(out.size[last_row])
+        if out.kind[last_row] == BLANK:
             self.next_offset = self._log.sequence.behind(file)
             number = self._log.sequence.position_of(file.start_offset) + 1
             files = self._log.files
-            self.end = files[number].start_offset if number < len(files) else int(out.offset[last])
+            self.end = files[number].start_offset if number < len(files) else int(out.offset[last_row])

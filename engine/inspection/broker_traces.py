@@ -57,7 +57,7 @@ class BrokerTraces:
         assert self.store.paths is not None
         marked = self._marked()
         if not marked:
-            return []  # a driven store may have any topic
+            return []  # a store without a broker may have any topic
         bear = "bears" if marked == 1 else "bear"
         witnesses = [f"{marked:,} of the first units {bear} a broker's mark ({CLUSTER_PROPERTY})"]
         if self.store.reading.exists(self.store.paths.timerwheel):

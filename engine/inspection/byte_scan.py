@@ -1,6 +1,6 @@
-"""Units that hold a text, found by looking through the raw bytes of the log: what the index misses is found too.
+"""Finds units that contain a text, by searching the raw bytes of the log; also finds what the index misses.
 
-The work follows the bytes looked through, however often the text stands in them; memory is a few blocks.
+The effort depends on the bytes searched, not on the number of hits; memory is a few blocks.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Places = npt.NDArray[np.int64]
 
 _BLOCK = 4 << 20
 _CACHED = 1 << 18
-"""Bytes that are read and looked through at a time: they stay in the nearest caches."""
+"""Bytes read and searched at a time: they stay in the nearest caches."""
 _THREADS = 2
 _AHEAD = 4
 _NEAR = 1 << 16
-"""Bytes over which walking on costs less than finding a unit's start anew."""
+"""Bytes over which walking on costs less than searching for a unit's start."""
 
 
 def units_with(
@@ -40,10 +40,10 @@ def units_with(
     *,
     word: bool = False,
 ) -> Iterator[Unit]:
-    """Every unit from offset ``start`` on whose bytes hold ``needle``, in the order of the log, each once; body CRCs
+    """Every unit from offset ``start`` on whose bytes contain ``needle``, in the order of the log, each once; body CRCs
     are not checked.
 
-    ``word``: only where it begins a property's value, or a word of one.
+    ``word``: only hits at the beginning of a property's value, or of a word in one.
     """
     for _, item in items_with(log, needle, start, progress, word=word):
         if isinstance(item, Unit):
@@ -58,12 +58,12 @@ def items_with(
     *,
     word: bool = False,
 ) -> Iterator[tuple[int, Item | Stop]]:
-    """As :func:`units_with`, and what is no unit too, each with the first place where ``needle`` stands in it.
+    """Like :func:`units_with`, but also yields what is not a unit; each with the first place of ``needle`` in it.
 
     A :class:`Stop` is the rest of a file in which no unit follows.
     """
-    cover = _Cover(log)
-    for place in places_of(log, needle, start, progress, word=word, known=lambda: cover.end):
+    cover = _ItemFinder(log)
+    for place in places_of(log, needle, start, progress, word=word, skip_until=lambda: cover.end):
         if place >= cover.end:
             yield place, cover.reach(place)
 
@@ -75,28 +75,28 @@ def places_of(
     progress: Callable[[int], None] | None = None,
     *,
     word: bool = False,
-    known: Callable[[], int] | None = None,
+    skip_until: Callable[[], int] | None = None,
 ) -> Iterator[int]:
-    """Absolute offset of every place from ``start`` on where ``needle`` stands, be it in a unit or not; ascending.
+    """Absolute offset of every place from ``start`` on that holds ``needle``, inside or outside a unit; ascending.
 
-    ``known`` is asked after each place: those before the offset that it gives may be left out. Blocks are looked
-    through by two threads, a few of them ahead.
+    ``skip_until`` is called after each place: places before the offset that it returns may be left out. Two threads
+    search the blocks, a few of them ahead.
     """
     begin = max(log.min_offset, 0) if start is None else start
     if not needle:
         return
-    sought = _Sought(needle, word)
+    sought = _Needle(needle, word)
     ended = None
-    for block, found in _in_turn(_blocks(log, begin, sought)):
+    for block, result in _in_turn(_blocks(log, begin, sought)):
         if block.file is ended:
             continue
-        places, whole = found
-        at = 0
-        while at < len(places):
-            yield int(places[at])
-            least = known() if known else 0
-            at = at + 1 if least <= places[at] + 1 else max(at + 1, int(np.searchsorted(places, least)))
-        if not whole:
+        places, complete = result
+        index = 0
+        while index < len(places):
+            yield int(places[index])
+            least = skip_until() if skip_until else 0
+            index = index + 1 if least <= places[index] + 1 else max(index + 1, int(np.searchsorted(places, least)))
+        if not complete:
             ended = block.file
         elif progress:
             progress(block.file.start_offset + block.position + block.size - begin)
@@ -110,116 +110,123 @@ class _Block:
     position: int
     size: int
     room: int
-    sought: _Sought
+    sought: _Needle
 
     def look(self) -> tuple[Places, bool]:
-        """Absolute offsets of the places that begin in it; False where the file could not be read so far."""
+        """Absolute offsets of the places that begin in this block; False if the file could not be read up to its
+        end.
+        """
         buffer = np.empty(1 + _CACHED + len(self.sought.needle), np.uint8)
-        masks = np.empty((2, len(buffer)), np.bool_)  # made once: new memory for each piece costs as much as the search
-        found: list[Places] = []
-        at, end = self.position, self.position + self.size
-        while at < end:
-            lead, size = min(at, 1), min(_CACHED, end - at)
-            wanted = lead + size + min(len(self.sought.needle) - 1, self.room + end - at - size)
+        masks = np.empty(
+            (2, len(buffer)), np.bool_
+        )  # allocated once: new memory for each piece costs as much as the search
+        places: list[Places] = []
+        position, end = self.position, self.position + self.size
+        while position < end:
+            margin, size = min(position, 1), min(_CACHED, end - position)
+            read_size = margin + size + min(len(self.sought.needle) - 1, self.room + end - position - size)
             try:
-                have = self.file.read_into(buffer[:wanted].data, at - lead)
+                have = self.file.read_into(buffer[:read_size].data, position - margin)
             except CannotRead:
-                return _joined(found), False
-            places = self.sought.places(buffer[:have], lead, masks)
-            if len(places):
-                found.append(places[places < lead + size] + (self.file.start_offset + at - lead))
-            if have < wanted:
-                return _joined(found), False
-            at += size
-        return _joined(found), True
+                return _concatenate(places), False
+            piece_places = self.sought.places(buffer[:have], margin, masks)
+            if len(piece_places):
+                places.append(piece_places[piece_places < margin + size] + (self.file.start_offset + position - margin))
+            if have < read_size:
+                return _concatenate(places), False
+            position += size
+        return _concatenate(places), True
 
 
-def _joined(found: list[Places]) -> Places:
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+def _concatenate(pieces: list[Places]) -> Places:
+    return np.concatenate(pieces) if pieces else np.empty(0, np.int64)
 
 
-def _blocks(log: LogReader, begin: int, sought: _Sought) -> Iterator[_Block]:
-    """What is to be looked through from the absolute offset ``begin`` on."""
+def _blocks(log: LogReader, begin: int, sought: _Needle) -> Iterator[_Block]:
+    """Blocks to search from the absolute offset ``begin`` on."""
     for file in log.files:
         size = log.sequence.behind(file) - file.start_offset
-        for start, stop in _spans(file, max(begin - file.start_offset, 0), size, sought):
+        for start, stop in _data_ranges(file, max(begin - file.start_offset, 0), size, sought):
             for position in range(start, stop, _BLOCK):
                 count = min(_BLOCK, stop - position)
                 yield _Block(file, position, count, size - position - count, sought)
 
 
-def _spans(file: ReadOnlyFile, start: int, stop: int, sought: _Sought) -> Iterator[tuple[int, int]]:
-    """Where in [``start``, ``stop``) a place may begin: not in holes, which are zeros, as in a file made ahead."""
+def _data_ranges(file: ReadOnlyFile, start: int, stop: int, sought: _Needle) -> Iterator[tuple[int, int]]:
+    """Ranges within [``start``, ``stop``) in which a place may begin: holes read as zeros and are skipped, as in a
+    preallocated file.
+    """
     if sought.needle.startswith(b"\0"):
         yield start, stop
         return
     try:
         spans = file.extents(start)
-    except CannotRead:  # whoever reads it meets it again
+    except CannotRead:  # the read meets the same error
         spans = [(start, stop)]
-    for low, high in spans:
-        if max(low, start) < min(high, stop):
-            yield max(low, start), min(high, stop)
+    for data_start, data_end in spans:
+        if max(data_start, start) < min(data_end, stop):
+            yield max(data_start, start), min(data_end, stop)
 
 
 def _in_turn(blocks: Iterator[_Block]) -> Iterator[tuple[_Block, tuple[Places, bool]]]:
-    """What was found in each block, in their order; :data:`_AHEAD` of them are looked through at once."""
+    """Yield the places of each block, in the order of the blocks; :data:`_AHEAD` of them are searched at once."""
     waiting: deque[tuple[_Block, Future[tuple[Places, bool]]]] = deque()
     pool = ThreadPoolExecutor(_THREADS, "byte scan")
     try:
-        first = list(islice(blocks, 2))
-        if len(first) == 1:  # a small log
-            yield first[0], first[0].look()
+        first_blocks = list(islice(blocks, 2))
+        if len(first_blocks) == 1:  # a small log
+            yield first_blocks[0], first_blocks[0].look()
             return
-        for block in chain(first, blocks):
+        for block in chain(first_blocks, blocks):
             waiting.append((block, pool.submit(block.look)))
             if len(waiting) == _AHEAD:
-                done, found = waiting.popleft()
-                yield done, found.result()
+                done, future = waiting.popleft()
+                yield done, future.result()
         while waiting:
-            done, found = waiting.popleft()
-            yield done, found.result()
+            done, future = waiting.popleft()
+            yield done, future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-class _Sought:
-    """A text that is looked for; ``word``: only where it begins a property's value, or a word of one."""
+class _Needle:
+    """A text to search for; ``word``: only hits at the beginning of a property's value, or of a word in one."""
 
     def __init__(self, needle: bytes, word: bool) -> None:
         self.needle = needle
         self._word = word
         self._order = [(place, needle[place]) for place in rarest_first(needle)]
 
-    def places(self, data: npt.NDArray[np.uint8], lead: int, masks: npt.NDArray[np.bool_]) -> Places:
-        """Positions in ``data`` from ``lead`` on where the text stands; ``masks`` are two rows to work in.
+    def places(self, data: npt.NDArray[np.uint8], margin: int, masks: npt.NDArray[np.bool_]) -> Places:
+        """Positions in ``data`` from ``margin`` on at which the text begins; ``masks`` are two rows of scratch memory.
 
         Two bytes of it that are likely to be rare are compared everywhere, the others where those two stand.
         """
-        count = len(data) - len(self.needle) + 1 - lead
+        count = len(data) - len(self.needle) + 1 - margin
         if count <= 0:
             return np.empty(0, np.int64)
-        (first, byte), *others = self._order
-        there, also = masks[:, :count]
-        np.equal(data[lead + first : lead + first + count], byte, out=there)
-        for place, byte in others[:1]:
-            np.equal(data[lead + place : lead + place + count], byte, out=also)
-            np.logical_and(there, also, out=there)
-        if not there.any():
+        (rare_index, byte), *more_bytes = self._order
+        match, next_match = masks[:, :count]
+        np.equal(data[margin + rare_index : margin + rare_index + count], byte, out=match)
+        for index, byte in more_bytes[:1]:
+            np.equal(data[margin + index : margin + index + count], byte, out=next_match)
+            np.logical_and(match, next_match, out=match)
+        if not match.any():
             return np.empty(0, np.int64)
-        found: Places = np.flatnonzero(there) + lead
-        for place, byte in others[1:]:
-            found = found[data[found + place] == byte]
-            if not len(found):
-                return found
+        hits: Places = np.flatnonzero(match) + margin
+        for index, byte in more_bytes[1:]:
+            hits = hits[data[hits + index] == byte]
+            if not len(hits):
+                return hits
         if self._word:
-            before = data[found - 1]
-            found = found[(found == 0) | (before == 1) | (before == 32)]
-        return found
+            preceding = data[hits - 1]
+            hits = hits[(hits == 0) | (preceding == 1) | (preceding == 32)]
+        return hits
 
 
-class _Cover:
-    """What holds a place, for places in ascending order: walked on from item to item, a start found anew only far on.
+class _ItemFinder:
+    """Finds the item that covers a place, for places in ascending order: walks from item to item and only searches for
+    a new start when the next place is far ahead.
 
     ``end`` is where the item ends that was reached last: no place before it need be asked for.
     """
@@ -233,41 +240,41 @@ class _Cover:
     def reach(self, place: int) -> Item | Stop:
         """The item that holds the byte at ``place``."""
         file = self._log.sequence.find(place)
-        if file is None:  # it was there when its bytes were read
+        if file is None:  # the file existed when its bytes were read
             return Stop(place, "end", "no file of the log holds this offset")
         try:
-            found = self._reach(file, place)
+            item = self._reach(file, place)
         except CannotRead as error:
-            found = Stop(place, "damage", str(error))
-        behind = self._log.sequence.behind(file)
-        self.end = behind if isinstance(found, (Stop, Blank)) else min(found.offset + found.size, behind)
-        return found
+            item = Stop(place, "damage", str(error))
+        file_end = self._log.sequence.behind(file)
+        self.end = file_end if isinstance(item, (Stop, Blank)) else min(item.offset + item.size, file_end)
+        return item
 
     def _reach(self, file: ReadOnlyFile, place: int) -> Item | Stop:
         if self._began < 0 or place - self.end > _NEAR:
             self._begin(file, place)
         while True:
-            item = next((item for item in self._items if self._is_it(item, file, place)), None)
+            item = next((item for item in self._items if self._covers(item, file, place)), None)
             if isinstance(item, Blank) and item.offset + item.size != file.end_offset:
-                found = self._log.next_unit(item.offset + 1)
-                if found < 0 or found > place:
-                    end = file.end_offset if found < 0 else found
+                next_offset = self._log.next_unit(item.offset + 1)
+                if next_offset < 0 or next_offset > place:
+                    end = file.end_offset if next_offset < 0 else next_offset
                     item = Damage(item.offset, end - item.offset, "an end of the file that is none")
-                self._walk(found if found >= 0 else file.end_offset)
+                self._walk(next_offset if next_offset >= 0 else file.end_offset)
                 if isinstance(item, Blank):
                     continue
             elif (item is None or isinstance(item, Stop)) and self._began < file.start_offset:
-                self._begin(file, place)  # the walk ended in a file before
+                self._begin(file, place)  # the walk ended in an earlier file
                 continue
             return item or Stop(place, "end", "end of the files")
 
-    def _is_it(self, item: Item | Stop, file: ReadOnlyFile, place: int) -> bool:
+    def _covers(self, item: Item | Stop, file: ReadOnlyFile, place: int) -> bool:
         if isinstance(item, Stop):
             return True
         return item.offset >= file.start_offset and (isinstance(item, Blank) or item.offset + item.size > place)
 
     def _begin(self, file: ReadOnlyFile, place: int) -> None:
-        """Walk from a unit near by, not from before where the last item ended."""
+        """Start at a unit nearby, but not before the end of the last item."""
         self._walk(self._log.walk_start(place, max(self.end, file.start_offset)))
 
     def _walk(self, start: int) -> None:

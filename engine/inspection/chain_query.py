@@ -1,8 +1,8 @@
-"""Many keys against one index file at once: the matching entries of their chains (docs/formats/index-file.md#query),
-without a record for each step.
+"""Looks up many keys in one index file at once: the matching entries of their chains
+(docs/formats/index-file.md#query), without a record for each step.
 
-For the steps themselves, with their verdicts, see :mod:`engine.inspection.key_trace`. Reading goes by ``pread``, also
-in the compiled twin, so a file that is cut short on the way ends a chain and not the process.
+For the steps with their verdicts, see :mod:`engine.inspection.key_trace`. Reads with ``pread``, also in the compiled
+twin, so a file that is cut short meanwhile ends a chain and not the process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.mapped.read_only import ReadOnlyFile
 MOST = 64
 BYTES_A_READ = 8192
 """Bytes that are copied in the time of one small read, about."""
-LARGEST_TABLE = 64 << 20
+MAX_TABLE_BYTES = 64 << 20
 ENDED, UPWARDS, UNREADABLE = 0, 1, 2
 _FOREVER = (1 << 62) - 1
 _ENTRY = struct.Struct(">iqii")
@@ -36,8 +36,8 @@ class Matches(NamedTuple):
     """Matching entries in the order of the keys, newest first for each: ``key`` is the key's number, ``offset`` the
     commit-log offset, ``entry`` the entry's number.
 
-    ``state`` tells for each key how its chain ended: ENDED as it should, UPWARDS at a link to an entry that is not
-    older (a loop or damage), UNREADABLE where the file ended before.
+    ``state`` tells for each key how its chain ended: ENDED normally, UPWARDS at a link to an entry that is not older (a
+    loop or damage), UNREADABLE if the file ended first.
     """
 
     key: npt.NDArray[np.int64]
@@ -56,39 +56,39 @@ def find_matches(
     hashes: npt.NDArray[np.int32],
     begin: int = -_FOREVER,
     end: int = _FOREVER,
-    most: int = MOST,
+    max_matches: int = MOST,
 ) -> Matches:
-    """Entries whose hash is one of ``hashes`` and whose time (ms, floored to seconds) lies in [begin, end].
+    """Find entries whose hash is in ``hashes`` and whose time (ms, floored to seconds) lies in [begin, end].
 
-    At most ``most`` for each key, as a broker's query takes. Raises :class:`CorruptUnit` where the file has no header
-    or its number of slots is not known.
+    At most ``max_matches`` for each key, as a broker's query takes. Raises :class:`CorruptUnit` where the file has no
+    header or its number of slots is not known.
     """
     header, slots = index.header, index.slots
     count = min(header.index_count, index.last_entry + 1)
-    arguments = (index.file, slots, count, header.begin_timestamp, begin, end, most)
+    arguments = (index.file, slots, count, header.begin_timestamp, begin, end, max_matches)
     if twin() is None or not index.file.reads_by_itself:
-        return _plain(hashes, *arguments)
-    found = _compiled(hashes, *arguments)
-    failed = found.state == UNREADABLE
+        return _find_plain(hashes, *arguments)
+    matches = _find_compiled(hashes, *arguments)
+    failed = matches.state == UNREADABLE
     if failed.any():
-        _plain(hashes[failed], *arguments)  # compiled code met it; the door has to know
-    return found
+        _find_plain(hashes[failed], *arguments)  # compiled code met the error; read again so that ``reading`` notes it
+    return matches
 
 
-def _compiled(
+def _find_compiled(
     hashes: npt.NDArray[np.int32],
     file: ReadOnlyFile,
     slots: int,
     count: int,
-    first: int,
+    begin_timestamp: int,
     begin: int,
     end: int,
-    most: int,
+    max_matches: int,
 ) -> Matches:
     descriptor = file.descriptor()
     try:
         newest = _newest(hashes, file, slots)
-        return _chains(hashes, descriptor, newest, slots, count, first, begin, end, most)
+        return _chains(hashes, descriptor, newest, slots, count, begin_timestamp, begin, end, max_matches)
     finally:
         os.close(descriptor)
 
@@ -99,15 +99,15 @@ def _chains(
     newest: npt.NDArray[np.int32],
     slots: int,
     count: int,
-    first: int,
+    begin_timestamp: int,
     begin: int,
     end: int,
-    most: int,
+    max_matches: int,
 ) -> Matches:
     compiled_chains, page = twins("compiled_chains"), np.empty(20, np.uint8)
     state = np.zeros(len(hashes), np.uint8)
-    most = min(most, max(count, 1))
-    room = 2 * len(hashes) + most
+    max_matches = min(max_matches, max(count, 1))
+    room = 2 * len(hashes) + max_matches
     keys, offsets, entries = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     key, filled = 0, 0
     while key < len(hashes):
@@ -118,10 +118,10 @@ def _chains(
             key,
             slots,
             count,
-            first,
+            begin_timestamp,
             begin,
             end,
-            most,
+            max_matches,
             state,
             keys,
             offsets,
@@ -135,54 +135,54 @@ def _chains(
 
 
 def _newest(hashes: npt.NDArray[np.int32], file: ReadOnlyFile, slots: int) -> npt.NDArray[np.int32]:
-    """The slot's value for each key where reading the whole table costs less than a read a key; else nothing."""
+    """The slot values for all keys, if reading the whole table is cheaper than one read per key; else empty."""
     size = codec.SLOT_SIZE * slots
-    if len(hashes) * BYTES_A_READ < size or size > LARGEST_TABLE:
+    if len(hashes) * BYTES_A_READ < size or size > MAX_TABLE_BYTES:
         return np.empty(0, np.int32)
     table = np.zeros(slots, ">i4")
     got = file.read_into(table.data.cast("B"), codec.HEADER_SIZE)
     return table[hashes % slots].astype(np.int32) if got == size else np.empty(0, np.int32)
 
 
-def _plain(
+def _find_plain(
     hashes: npt.NDArray[np.int32],
     file: ReadOnlyFile,
     slots: int,
     count: int,
-    first: int,
+    begin_timestamp: int,
     begin: int,
     end: int,
-    most: int,
+    max_matches: int,
 ) -> Matches:
     geometry = codec.Geometry(slots, 0)
     state = np.zeros(len(hashes), np.uint8)
-    found: list[tuple[int, int, int]] = []
-    for key, wanted in enumerate(hashes.tolist()):
-        taken, above = 0, count + 1
-        data = _read(file, codec.SLOT_SIZE, geometry.slot_position(wanted % slots))
+    matches: list[tuple[int, int, int]] = []
+    for key, searched_hash in enumerate(hashes.tolist()):
+        match_count, above = 0, count + 1
+        data = _read(file, codec.SLOT_SIZE, geometry.slot_position(searched_hash % slots))
         number = _I32.unpack(data)[0] if len(data) == codec.SLOT_SIZE else 0
         state[key] = ENDED if len(data) == codec.SLOT_SIZE else UNREADABLE
-        while 0 < number <= count and count > 1 and taken < most:
+        while 0 < number <= count and count > 1 and match_count < max_matches:
             data = _read(file, codec.ENTRY_SIZE, geometry.entry_position(number)) if number < above else b""
             if len(data) < codec.ENTRY_SIZE:
                 state[key] = UNREADABLE if number < above else UPWARDS
                 break
             key_hash, offset, seconds, previous = _ENTRY.unpack(data)
-            time = first + seconds * 1000
+            time = begin_timestamp + seconds * 1000
             if seconds < 0:
                 break
-            if key_hash == wanted and begin <= time <= end:
-                found.append((key, offset, number))
-                taken += 1
+            if key_hash == searched_hash and begin <= time <= end:
+                matches.append((key, offset, number))
+                match_count += 1
             if time < begin:
                 break
             above, number = number, previous
-    columns = np.array(found, np.int64).reshape(-1, 3)
+    columns = np.array(matches, np.int64).reshape(-1, 3)
     return Matches(columns[:, 0], columns[:, 1], columns[:, 2], state)
 
 
 def _read(file: ReadOnlyFile, size: int, position: int) -> bytes:
-    """Nothing where it cannot be read: the door has noted it."""
+    """Read bytes; empty if they cannot be read (``reading`` has noted the error)."""
     try:
         return file.read(position, size)
     except CannotRead:

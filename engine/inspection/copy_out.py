@@ -1,9 +1,9 @@
-"""``snapshot``: a byte-exact copy of a store with a manifest of hashes. The source is only read.
+"""``snapshot``: copies a store byte by byte, with a manifest of hashes. The source is only read.
 
-Holes stay holes, times and modes are kept. A part that is a link, to a folder on a disk of its own for example, is
-copied as what it leads to. A file that changes while it is copied (a broker is writing) is copied as it
-was read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is
-removed. What copies one message out is a command of its own, which is said here.
+Holes, times and modes are preserved. A part that is a link, for example to a folder on another disk, is copied as its
+target. A file that changes during the copy (a broker is writing) is copied as it was read and marked in the manifest.
+The copy grows in ``DST``, which must be absent or empty; an interrupted copy is removed. Copying a single message is a
+command of its own; its text is made here.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _LOG_FILES_FOR_RECOVERY = 4
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """What is copied where: paths relative to ``source``; ``bytes`` is their apparent size. ``loops`` are links that
-    lead back into a folder that they stand in: they are left out.
+    """Files to copy, as paths relative to ``source``; ``bytes`` is their apparent size.
+
+    ``loops`` are links that lead back into a folder that contains them: they are left out.
     """
 
     source: Path
@@ -63,7 +64,7 @@ class CopyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied; ``changed`` names files that were written to meanwhile."""
+    """Result of a copy; ``changed`` names files that were written during it."""
 
     files: int
     bytes: int
@@ -72,8 +73,10 @@ class Copied:
 
 
 def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool = False) -> CopyPlan:
-    """Decide what is copied. Raises :class:`UsageError` where ``destination`` is in use or lies inside the source,
-    :class:`CannotRead` where a folder cannot be listed or a file not be opened: nothing is written then.
+    """Decide what to copy.
+
+    Raises :class:`UsageError` if ``destination`` is in use or lies inside the source, :class:`CannotRead` if a folder
+    cannot be listed or a file cannot be opened; nothing is written then.
     """
     reading = Reading()
     opening = recognise(source, reading)
@@ -135,7 +138,7 @@ def copy_out(plan: CopyPlan, progress: Callable[[int], None] | None = None) -> C
 
 
 def plan_size(entry: dict[str, object]) -> int:
-    """The size (bytes) that a manifest entry tells."""
+    """The size (bytes) in a manifest entry."""
     size = entry["size"]
     return size if isinstance(size, int) else 0
 
@@ -143,64 +146,65 @@ def plan_size(entry: dict[str, object]) -> int:
 def _copy_file(source: Path, destination: Path, reading: Reading) -> tuple[dict[str, object], bool]:
     descriptor = reading.open(source)
     try:
-        before = os.fstat(descriptor)
+        start_stat = os.fstat(descriptor)
         destination.parent.mkdir(parents=True, exist_ok=True)
         with destination.open("xb") as target:
             read = partial(reading.read, str(source), descriptor)
-            digest = _copy_data(read, descriptor, target.fileno(), before.st_size)
-            os.fchmod(target.fileno(), stat.S_IMODE(before.st_mode) | stat.S_IWUSR)
-        after = os.fstat(descriptor)
-        os.utime(destination, ns=(before.st_atime_ns, before.st_mtime_ns))
-        moved = (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size)
-        return {"size": before.st_size, "modified": before.st_mtime_ns // 1_000_000, "sha256": digest}, moved
+            digest = _copy_data(read, descriptor, target.fileno(), start_stat.st_size)
+            os.fchmod(target.fileno(), stat.S_IMODE(start_stat.st_mode) | stat.S_IWUSR)
+        end_stat = os.fstat(descriptor)
+        os.utime(destination, ns=(start_stat.st_atime_ns, start_stat.st_mtime_ns))
+        moved = (start_stat.st_mtime_ns, start_stat.st_size) != (end_stat.st_mtime_ns, end_stat.st_size)
+        return {"size": start_stat.st_size, "modified": start_stat.st_mtime_ns // 1_000_000, "sha256": digest}, moved
     finally:
         os.close(descriptor)
 
 
 def _copy_data(read: Callable[[int, int, int], bytes], source: int, target: int, size: int) -> str:
-    """Copy the parts that hold data, leave the holes; the hash runs over all bytes, zeros of holes included."""
+    """Copy the parts that hold data, leave the holes; the hash covers all bytes, including the zeros of holes."""
     digest = hashlib.sha256()
     os.ftruncate(target, size)
     zeros = bytes(_BLOCK)
-    at = 0
+    position = 0
     for start, end in _data(source, size):
-        while at < start:
-            step = min(start - at, _BLOCK)
+        while position < start:
+            step = min(start - position, _BLOCK)
             digest.update(zeros[:step])
-            at += step
-        while at < end:
-            block = read(min(_BLOCK, end - at), at, size)
+            position += step
+        while position < end:
+            block = read(min(_BLOCK, end - position), position, size)
             if not block:
                 break
             digest.update(block)
-            os.pwrite(target, block, at)
-            at += len(block)
-    while at < size:
-        step = min(size - at, _BLOCK)
+            os.pwrite(target, block, position)
+            position += len(block)
+    while position < size:
+        step = min(size - position, _BLOCK)
         digest.update(zeros[:step])
-        at += step
+        position += step
     return digest.hexdigest()
 
 
 def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
     """(start, end) of each part of the file that is no hole."""
-    at = 0
-    while at < size:
+    position = 0
+    while position < size:
         try:
-            start = os.lseek(descriptor, at, os.SEEK_DATA)
+            start = os.lseek(descriptor, position, os.SEEK_DATA)
             end = os.lseek(descriptor, start, os.SEEK_HOLE)
         except OSError as error:
             if error.errno != errno.ENXIO:
-                yield at, size
+                yield position, size
             return
         yield start, min(end, size)
-        at = end
+        position = end
 
 
 def _tree(root: Path, reading: Reading) -> Iterator[tuple[str, os.stat_result]]:
-    """Everything below ``root``: its name, and what stands there or where its link leads. A link that leads back into a
-    folder that it stands in is told as a link. Raises :class:`CannotRead`, also for a link to nothing: what it names
-    may be on a disk that is not mounted.
+    """Everything below ``root``: names with their entries or link targets.
+
+    A link that leads back into a folder that contains it is reported as a link. Raises :class:`CannotRead`, also for a
+    link to nothing: its target may be on a disk that is not mounted.
     """
     top = reading.look(root, listed=True)
     pending = [("", frozenset({_identity(top)} if top is not None else ()))]
@@ -222,17 +226,19 @@ def _identity(info: os.stat_result) -> tuple[int, int]:
 
 
 def _recovery_choice(root: Path, reading: Reading) -> Callable[[str], bool]:
-    """What a start reads: the newest log files, all of queues, index and state, and parts that are not decoded."""
+    """Return a test for the files that a start reads: the newest log files, all of queues, index and state, and
+    undecoded parts.
+    """
     undecoded = tuple(
         f"{part.folder}{os.sep}" for part in undecoded_parts(reading, root) if part.is_in_the_way_of_writing
     )
     logs = [entry.name for entry in reading.entries(root / "commitlog")][-_LOG_FILES_FOR_RECOVERY:]
 
     def chosen(name: str) -> bool:
-        first, _, rest = name.partition(os.sep)
-        if first == "commitlog":
-            return rest in logs
-        return first in _RECOVERY_FOLDERS or name in _RECOVERY_FILES or name.startswith(undecoded)
+        top_folder, _, file_name = name.partition(os.sep)
+        if top_folder == "commitlog":
+            return file_name in logs
+        return top_folder in _RECOVERY_FOLDERS or name in _RECOVERY_FILES or name.startswith(undecoded)
 
     return chosen
 
@@ -250,16 +256,16 @@ def _remove(folder: Path, keep: bool) -> None:
 
 
 def copy_one(store: str, offset: int, *, readable: bool) -> str:
-    """The command that copies one message out: into a new store, or what is left of it as JSON with its body."""
+    """The command that copies one message: into a new store, or its remains as JSON with its body."""
     path = shlex.quote(store)
     if readable:
         return f"storescope copy {path} NEW --where 'physicalOffset == {offset}'"
     return f"storescope message {path} {offset} --json --body"
 
 
-def copy_found(store: StoreSnapshot, found: WhereResult) -> str:
-    """The command for what was found; "" where no byte of it is left, or a log by itself cannot be copied from."""
-    was = any(one.what == "was" for one in found.evidence)  # told of what stood in unreadable bytes
-    if store.kind != "store" or found.physical_offset is None or not (found.life or was):
+def copy_found(store: StoreSnapshot, result: WhereResult) -> str:
+    """The command that copies the message of ``result``; "" if no byte of it exists, or if the store is a bare log."""
+    was = any(evidence.what == "was" for evidence in result.evidence)  # told of what stood in unreadable bytes
+    if store.kind != "store" or result.physical_offset is None or not (result.life or was):
         return ""
-    return copy_one(str(store.path), found.physical_offset, readable=bool(found.life))
+    return copy_one(str(store.path), result.physical_offset, readable=bool(result.life))

@@ -1,6 +1,6 @@
-"""The configuration under which somebody's store is written on: what was given, and sizes worked out from its files.
+"""Derives the configuration for writing to an existing store: configured values, and sizes from its files.
 
-A store does not say how large its files are meant to be; opening it with other sizes misreads the index and keeps a
+A store does not record the intended sizes of its files. Opening it with other sizes misreads the index and keeps a
 broker from starting (docs/formats/files.md#folders, docs/formats/index-file.md#layout, docs/formats/configuration.md).
 """
 
@@ -20,23 +20,23 @@ from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.rules.log_rules import LogFile, likely_length
 
 _LMQ = "%LMQ%"
-LONG_RESERVED = 876_000
+LONG_RESERVED_HOURS = 876_000
 """Hours."""
 Setting = tuple[str, str, Any]  # key as RocketMQ spells it, attribute, value
 
 
 def derived_config(store: StoreSnapshot) -> MessageStoreConfig:
-    """The store's configuration: given keys as they are, sizes and kinds of queues as the files show them, defaults
-    where no file does.
+    """Return the store's configuration: configured keys unchanged, sizes and kinds of queues as the files show them,
+    defaults if no file shows them.
 
     What was worked out counts as given. Raises :class:`StoreError` where index files are there and their slots cannot
     be told: they would be misread; :class:`CannotRead` where not everything could be read: nothing is written then.
     """
     config = store.config or MessageStoreConfig()
-    found = [setting for setting in _settings(store) if setting[0] not in config.given]
+    settings = [setting for setting in _settings(store) if setting[0] not in config.given]
     store.refuse_unread("a store of sizes that are not known is not written")
-    keys = frozenset(key for key, _, _ in found)
-    return replace(config, given=config.given | keys, **{name: value for _, name, value in found})
+    keys = frozenset(key for key, _, _ in settings)
+    return replace(config, given=config.given | keys, **{name: value for _, name, value in settings})
 
 
 def _settings(store: StoreSnapshot) -> Iterator[Setting]:
@@ -79,10 +79,10 @@ def _commonest(sizes: list[int]) -> int:
 
 
 def _given_index(store: StoreSnapshot) -> bool:
-    given = store.config.given if store.config is not None else frozenset()
-    return {"maxHashSlotNum", "maxIndexNum"} <= given
+    given_keys = store.config.given if store.config is not None else frozenset()
+    return {"maxHashSlotNum", "maxIndexNum"} <= given_keys
 
 
 def quiet(config: MessageStoreConfig) -> MessageStoreConfig:
     """A configuration under which nothing expires while a command writes."""
-    return replace(config, file_reserved_time=LONG_RESERVED, clean_file_forcibly_enable=False)
+    return replace(config, file_reserved_time=LONG_RESERVED_HOURS, clean_file_forcibly_enable=False)

@@ -1,4 +1,5 @@
-"""Whether a queue entry and the unit that it points at agree: one verdict an entry, with what was expected and found.
+"""Compares a queue entry with the unit that it points to: one verdict per entry, with the expected and the actual
+values.
 
 The entry's side of the check in both directions (docs/formats/commit-log.md#unit-check,
 docs/formats/consume-queue.md#entry, #bounds, #light-queues). Nothing is written, damage is a value.
@@ -21,9 +22,9 @@ Verdict = Literal["ok", "missing", "wrongTopic", "wrongQueueOffset", "wrongSize"
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """An entry with its verdict; None for slots that hold no entry, and where its unit could not be read.
+    """An entry with its verdict; None for slots without an entry, and if its unit could not be read.
 
-    ``unit`` is what was found at its offset, ``what`` says what does not agree ("" where all does).
+    ``unit`` is the unit at its offset, ``what`` the difference ("" if there is none).
     """
 
     entry: CqEntry
@@ -43,26 +44,26 @@ def resolve(
         return Resolved(entry, None)
     if entry.physical_offset < log.min_offset:
         return Resolved(entry, "belowMinOffset", None, f"the log begins at {log.min_offset:,}")
-    found = log.unit_at(entry.physical_offset, crc)
-    if isinstance(found, Stop) and found.kind == "unread":
-        return Resolved(entry, None, None, found.reason)
-    if not isinstance(found, Unit):
-        what = getattr(found, "reason", "") or "an end-of-file unit lies there"
-        return Resolved(entry, "missing", None, what)
-    verdict, what = compare(topic, queue_id, entry, found, levels)
-    return Resolved(entry, verdict, found, what)
+    item = log.unit_at(entry.physical_offset, crc)
+    if isinstance(item, Stop) and item.kind == "unread":
+        return Resolved(entry, None, None, item.reason)
+    if not isinstance(item, Unit):
+        difference = getattr(item, "reason", "") or "an end-of-file unit lies there"
+        return Resolved(entry, "missing", None, difference)
+    verdict, difference = compare(topic, queue_id, entry, item, levels)
+    return Resolved(entry, verdict, item, difference)
 
 
 def compare(
     topic: str, queue_id: int, entry: CqEntry, unit: Unit, levels: tuple[int, ...] | None = None
 ) -> tuple[Verdict, str]:
-    """The verdict on an entry and the unit found at its offset, and the difference in words."""
-    own = unit.topic == topic and unit.queue_id == queue_id
-    if not own and topic not in unit.properties.get(props.INNER_MULTI_DISPATCH, "").split(","):
+    """Return the verdict on an entry and the unit at its offset, and the difference in words."""
+    is_own_queue = unit.topic == topic and unit.queue_id == queue_id
+    if not is_own_queue and topic not in unit.properties.get(props.INNER_MULTI_DISPATCH, "").split(","):
         return "wrongTopic", f"the unit is of {unit.topic}/{unit.queue_id}"
     # Multi dispatch appends where the queue ends, whatever number the unit lists for it
     # (docs/formats/consume-queue.md#append, #light-queues).
-    if own and unit.queue_offset != entry.queue_offset:
+    if is_own_queue and unit.queue_offset != entry.queue_offset:
         return "wrongQueueOffset", f"the unit has queue offset {unit.queue_offset:,}"
     if unit.size != entry.size:
         return "wrongSize", f"the entry says {entry.size:,} B, the unit has {unit.size:,}"

@@ -1,4 +1,4 @@
-"""One file of the log as a strip: equal stretches of it with the topics that share them, bad bodies, damage, holes."""
+"""A map of one log file: equal stretches of it with the topics that share them, bad bodies, damage and holes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ CELLS = 400
 
 @dataclass(frozen=True, slots=True)
 class MapCell:
-    """The stretch [start, end) of the log, in bytes: ``topics`` are (topic, bytes) of the units that begin or go on in
-    it, largest first; ``bad`` how many bodies there have a wrong CRC; ``damaged``, ``blank`` and ``zero`` bytes that
-    are no unit; ``held`` the bytes that the file system holds data for.
+    """The stretch [start, end) of the log, in bytes.
+
+    ``topics`` are (topic, bytes) of the units in it, largest first; ``bad`` the number of bodies with a wrong CRC;
+    ``damaged``, ``blank`` and ``zero`` bytes that are no unit; ``held`` the bytes for which the file system has data.
     """
 
     start: int
@@ -40,8 +41,10 @@ class MapCell:
 
 @dataclass(frozen=True, slots=True)
 class FileMap:
-    """A file's map; ``bad`` are the offsets of units with a wrong CRC, ``damage`` (offset, size) of what is no unit,
-    both up to a thousand. Not ``complete`` where it was stopped.
+    """A file's map.
+
+    ``bad`` are the offsets of units with a wrong CRC, ``damage`` (offset, size) of invalid bytes, both up to a
+    thousand. Not ``complete`` if it was cancelled.
     """
 
     name: str
@@ -64,29 +67,29 @@ def file_map(
     cancelled: Callable[[], bool] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FileMap:
-    """Walk the file called ``name`` with its CRCs. Raises :class:`StoreError` where the log has no such file."""
-    file = next((one for one in store.log.files if one.name == name), None)
+    """Walk the file called ``name`` with its CRCs. Raises :class:`StoreError` if the log has no such file."""
+    file = next((log_file for log_file in store.log.files if log_file.name == name), None)
     if file is None:
         raise StoreError(f"expected a file of the log, found none called {name}")
-    drawn = _Drawn(file, max(1, min(cells, file.size)))
+    map_builder = _MapBuilder(file, max(1, min(cells, file.size)))
     complete = True
     stop = store.log.sequence.behind(file)
-    for block in scan_log(store.log, file.start_offset, stop, topics=drawn.topics):
+    for block in scan_log(store.log, file.start_offset, stop, topics=map_builder.topics):
         if isinstance(block, Stop):
             break
         if isinstance(block, Damage):
-            drawn.add_damage(block)
+            map_builder.add_damage(block)
         else:
-            drawn.add(block)
+            map_builder.add(block)
         if progress is not None:
-            progress(drawn.at - file.start_offset, file.size)
+            progress(map_builder.at - file.start_offset, file.size)
         if cancelled is not None and cancelled():
             complete = False
             break
-    return drawn.finished(complete)
+    return map_builder.finished(complete)
 
 
-class _Drawn:
+class _MapBuilder:
     """Stretches filled block by block."""
 
     def __init__(self, file: ReadOnlyFile, cells: int) -> None:
@@ -109,17 +112,17 @@ class _Drawn:
         units = block["kind"] != BLANK
         self._units += int(np.count_nonzero(units))
         edges = np.array(self._edges, np.int64)
-        first = np.clip(np.searchsorted(edges, offsets, "right") - 1, 0, len(self._bytes) - 1)
-        last = np.clip(np.searchsorted(edges, offsets + sizes, "left") - 1, 0, len(self._bytes) - 1)
-        inside = units & (first == last)
-        key = first[inside] << 32 | (block["topic_id"][inside].astype(np.int64) + 1)
+        first_cell = np.clip(np.searchsorted(edges, offsets, "right") - 1, 0, len(self._bytes) - 1)
+        last_cell = np.clip(np.searchsorted(edges, offsets + sizes, "left") - 1, 0, len(self._bytes) - 1)
+        inside = units & (first_cell == last_cell)
+        key = first_cell[inside] << 32 | (block["topic_id"][inside].astype(np.int64) + 1)
         for value, size in zip(*_sums(key, sizes[inside]), strict=True):
             self._unit(value >> 32, (value & 0xFFFFFFFF) - 1, size)
-        for row in np.flatnonzero(units & (first != last)).tolist():
+        for row in np.flatnonzero(units & (first_cell != last_cell)).tolist():
             for cell, size in self._spread(int(offsets[row]), int(sizes[row])):
                 self._unit(cell, int(block.topic_id[row]), size)
         for row in np.flatnonzero(block["crc"] == BAD).tolist():
-            self._bad[int(first[row])] += 1
+            self._bad[int(first_cell[row])] += 1
             if len(self._bad_at) < MOST:
                 self._bad_at.append(int(offsets[row]))
         for row in np.flatnonzero(~units).tolist():
@@ -139,28 +142,30 @@ class _Drawn:
         self._bytes[cell][topic] = self._bytes[cell].get(topic, 0) + size
 
     def _spread(self, offset: int, size: int) -> list[tuple[int, int]]:
-        """(cell, bytes) of a span."""
-        end, found = min(offset + size, self._file.end_offset), []
+        """Split a span into (cell, bytes)."""
+        end, parts = min(offset + size, self._file.end_offset), []
         cells = len(self._bytes)
         cell = min(max((offset - self._file.start_offset) * cells // max(self._file.size, 1) - 1, 0), cells - 1)
         while cell < cells and self._edges[cell] < end:
             part = min(end, self._edges[cell + 1]) - max(offset, self._edges[cell])
             if part > 0:
-                found.append((cell, part))
+                parts.append((cell, part))
             cell += 1
-        return found
+        return parts
 
     def finished(self, complete: bool) -> FileMap:
-        """The cells, with what is left of each as zeros, and what the file system holds."""
-        names, held = self.topics.names, self._held()
+        """The cells; bytes of a cell that are not accounted for are zeros. With the bytes that the file system
+        holds.
+        """
+        names, held_bytes = self.topics.names, self._bytes_on_disk()
         cells = []
         for n, topics in enumerate(self._bytes):
             start, end = self._edges[n], self._edges[n + 1]
             listed = sorted(
                 ((names[t] if 0 <= t < len(names) else "", size) for t, size in topics.items()),
-                key=lambda one: (-one[1], one[0]),
+                key=lambda item: (-item[1], item[0]),
             )
-            known = sum(topics.values()) + self._damaged[n] + self._blank[n]
+            accounted = sum(topics.values()) + self._damaged[n] + self._blank[n]
             cells.append(
                 MapCell(
                     start,
@@ -169,8 +174,8 @@ class _Drawn:
                     self._bad[n],
                     self._damaged[n],
                     self._blank[n],
-                    max(end - start - known, 0),
-                    held[n],
+                    max(end - start - accounted, 0),
+                    held_bytes[n],
                 )
             )
         file = self._file
@@ -185,20 +190,20 @@ class _Drawn:
             complete,
         )
 
-    def _held(self) -> list[int]:
-        held = [0] * len(self._bytes)
+    def _bytes_on_disk(self) -> list[int]:
+        held_bytes = [0] * len(self._bytes)
         try:
             extents = self._file.extents(0)
         except CannotRead:
-            return held
+            return held_bytes
         for start, end in extents:
             for cell, size in self._spread(self._file.start_offset + start, end - start):
-                held[cell] += size
-        return held
+                held_bytes[cell] += size
+        return held_bytes
 
 
 def _sums(keys: np.ndarray, sizes: np.ndarray) -> tuple[list[int], list[int]]:
     """Each key and the sum of its sizes."""
-    found, where = np.unique(keys, return_inverse=True)
-    totals = np.bincount(where, sizes, minlength=len(found)) if len(found) else np.zeros(0)
-    return found.tolist(), [int(total) for total in totals]
+    unique_keys, where = np.unique(keys, return_inverse=True)
+    totals = np.bincount(where, sizes, minlength=len(unique_keys)) if len(unique_keys) else np.zeros(0)
+    return unique_keys.tolist(), [int(total) for total in totals]

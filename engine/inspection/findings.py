@@ -1,6 +1,6 @@
-"""The check of a store: all rules in one pass over the log (``check``; product: findings).
+"""Checks a store: all rules in one pass over the log (``check``; product: findings).
 
-Memory does not grow with the store: the log goes by in blocks, queue entries and index entries are read along with it.
+Memory does not grow with the store: the log is walked in blocks, and queue and index entries are read in parallel.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from engine.rules.proofs import Proof, ProofLine
 
 Progress = Callable[[int, int], None]
 OF_THE_LOG = frozenset({"CQ03", "CQ04", "CQ13", "CK02", "CK03", "CK04", "IX06", "IX07"})
-"""Rules that hold something against the units of the log."""
+"""Rules that report faults in the units of the log."""
 TRIES = 3
-"""How often a store is looked at whose files go while it is read."""
+"""How often a store is read whose files disappear meanwhile."""
 
 
 class Cancel(Protocol):
-    """What can be asked whether to stop; ``threading.Event`` is one."""
+    """A flag that asks to stop, such as ``threading.Event``."""
 
     def is_set(self) -> bool:
-        """Whether to stop."""
+        """Return True to stop."""
 
 
 def check(
@@ -57,115 +57,122 @@ def check(
     proofs: Iterable[Proof] = (),
     now: int | None = None,
 ) -> Iterator[Finding | Summary]:
-    """Every finding, gravest first and a cause before what follows from it, last a :class:`Summary`. Of what could not
-    be read nothing is concluded, and the summary is not complete then (:attr:`StoreSnapshot.unread` names it). Nor is
-    it complete where a part that counts is not decoded.
+    """Yield every finding, gravest first and a cause before its consequences, then a :class:`Summary`.
 
-    ``only`` names rules by id; ``progress`` gets bytes of the log done and in all; a check that ``cancel`` stops tells
-    what the part it saw showed, and its summary is not complete. ``proofs`` are stretches of the log in which
-    nothing is wrong, in order: they are passed over where that tells the same. ``now`` (ms) is this machine's time
-    where None.
+    Nothing is concluded from what could not be read, and then the summary is not complete (:attr:`StoreSnapshot.unread`
+    names it). It is also not complete if an undecoded part matters.
+
+    Args:
+        store: the opened store.
+        only: ids of the rules to report; all by default.
+        cancel: stops the check; it then reports on the part it walked, and its summary is not complete.
+        progress: called with bytes of the log done and in all.
+        proofs: stretches of the log without a fault, in order; they are skipped if the result stays the same.
+        now: time in ms; this machine's time by default.
     """
-    for left in reversed(range(TRIES)):
+    for tries_left in reversed(range(TRIES)):
         starts = Starts(store)
         clock = check_clock.Clock(check_clock.latest_credible(store, now))
-        items = list(_all(store, cancel, progress, proofs, starts, clock))
-        if not (left and store.look_again()):
-            others = _of_other_logs(store, items, starts)
-            if others:
+        items = list(_all_findings(store, cancel, progress, proofs, starts, clock))
+        if not (tries_left and store.look_again()):
+            foreign_files = _foreign_files(store, items, starts)
+            if foreign_files:
                 starts = Starts(store)
                 clock = check_clock.Clock(check_clock.latest_credible(store, now))
-                items = list(_all(store, cancel, progress, (), starts, clock, others))
+                items = list(_all_findings(store, cancel, progress, (), starts, clock, foreign_files))
             break
         proofs = ()
-    found = [one for one in items if isinstance(one, Finding)]
-    units = sum(one for one in items if isinstance(one, int))
+    findings = [item for item in items if isinstance(item, Finding)]
+    units = sum(item for item in items if isinstance(item, int))
     complete = None not in items
     if complete:
         with contextlib.suppress(CannotRead):
-            found += losses.findings(store, starts, found)
-            found = list(losses.follow(found))
-        found = list(_without_the_log(agree(starts, found)))
-        found = list(other_logs.follow(found, starts.log.others if starts.log is not None else ()))
-    found = found if only is None else list(_asked(found, only))
+            findings += losses.findings(store, starts, findings)
+            findings = list(losses.follow(findings))
+        findings = list(_without_the_log(agree(starts, findings)))
+        findings = list(other_logs.follow(findings, starts.log.others if starts.log is not None else ()))
+    findings = findings if only is None else list(_only_requested(findings, only))
     release = release_of(store)
-    told = [
-        one.of_store(str(store.path), store.config_words).of_release(release) for one in in_order(_told(store, found))
+    reported = [
+        item.of_store(str(store.path), store.config_words).of_release(release)
+        for item in in_order(_without_unread(store, findings))
     ]
-    yield from told
-    summary = summarise(told, complete and not store.unread, units)
+    yield from reported
+    summary = summarise(reported, complete and not store.unread, units)
     if summary.complete and only is None and starts.log is not None:
         with contextlib.suppress(CannotRead):
-            summary = replace(summary, incident=incident.of(store, starts, told, starts.log))
+            summary = replace(summary, incident=incident.of(store, starts, reported, starts.log))
     if foreign.parts_undecoded(store):
         summary = replace(summary, complete=False)
     yield summary if not store.unread else replace(summary, complete=False, incident=None)
 
 
-def _of_other_logs(store: StoreSnapshot, items: list[Finding | int | None], starts: Starts) -> list[OtherFile]:
-    """Files of the log that are of another: with them the check begins again."""
+def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], starts: Starts) -> list[OtherFile]:
+    """Files that belong to another log; if there are any, the check starts again with them."""
     if starts.log is None or None in items:
         return []
     with contextlib.suppress(CannotRead):
-        return other_logs.find(store, [one for one in items if isinstance(one, Finding)], starts.log)
+        return other_logs.find(store, [item for item in items if isinstance(item, Finding)], starts.log)
     return []
 
 
-def _asked(found: Iterable[Finding], only: Collection[str]) -> Iterator[Finding]:
-    """Findings of the rules ``only``; what follows from one that nobody asked for is as grave as it is by itself."""
-    for one in found:
-        if one.id in only:
-            yield one.alone if one.alone is not None and one.caused_by not in only else one
+def _only_requested(findings: Iterable[Finding], only: Collection[str]) -> Iterator[Finding]:
+    """Findings of the rules ``only``. A consequence whose cause is not among them keeps its own severity."""
+    for finding in findings:
+        if finding.id in only:
+            yield finding.alone if finding.alone is not None and finding.caused_by not in only else finding
 
 
-def _without_the_log(found: list[Finding]) -> Iterator[Finding]:
-    """``found``, in which gaps and what stands at them follow from a folder of the log that holds nothing."""
-    gone = any(one.id == EMPTY_LOG for one in found)
-    for one in found:
-        gap = one.id in ("RP02", "CK02") or (one.id == "CL07" and one.next_step.endswith(catalogue.CL07.next_step))
-        yield one.follows(EMPTY_LOG) if gone and gap and one.caused_by is None else one
+def _without_the_log(findings: list[Finding]) -> Iterator[Finding]:
+    """Yield ``findings``; gaps, and what is found at them, follow from an empty folder of the log."""
+    is_missing = any(finding.id == EMPTY_LOG for finding in findings)
+    for finding in findings:
+        gap = finding.id in ("RP02", "CK02") or (
+            finding.id == "CL07" and finding.next_step.endswith(catalogue.CL07.next_step)
+        )
+        yield finding.follows(EMPTY_LOG) if is_missing and gap and finding.caused_by is None else finding
 
 
-def _told(store: StoreSnapshot, found: Iterable[Finding]) -> Iterator[Finding]:
-    """Those that were not concluded from what could not be read or is not decoded; the files that could not be read are
-    named elsewhere.
-    """
-    files = {one.file for one in store.unread}
+def _without_unread(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings that do not depend on unread or undecoded parts; unread files are reported separately."""
+    unread_files = {finding.file for finding in store.unread}
     folders = [str(folder) for folder in store.log_folders]
-    parts = (part_of(file, str(store.path), folders) for file in files)
+    parts = (part_of(file, str(store.path), folders) for file in unread_files)
     unread: frozenset[Part] = frozenset().union(*parts, foreign.parts_undecoded(store))
-    return (one for one in found if one.file not in files and catalogue.may_speak(one.id, unread))
+    return (
+        finding for finding in findings if finding.file not in unread_files and catalogue.may_speak(finding.id, unread)
+    )
 
 
-def _going_on(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """As far as they come: where the store cannot be read any further here, the check goes on with what follows."""
+def _until_unreadable(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings until the store cannot be read further here; the check continues with the next part."""
     with contextlib.suppress(CannotRead):
         yield from findings
 
 
-def _all(
+def _all_findings(
     store: StoreSnapshot,
     cancel: Cancel | None,
     progress: Progress | None,
     proofs: Iterable[Proof],
     starts: Starts,
     clock: check_clock.Clock,
-    others: Sequence[OtherFile] = (),
+    foreign_files: Sequence[OtherFile] = (),
 ) -> Iterator[Finding | int | None]:
-    """All findings in no order, and how many units there were; None where the walk was stopped before its end."""
+    """All findings in no order, and the number of units; None if the walk was stopped before its end."""
     missed: list[Finding] = []
     with contextlib.suppress(CannotRead):
         missed += check_state.empty_log(store)
     yield from missed
-    yield from _going_on(check_state.abort(store))
-    yield from _going_on(check_state.config(store))
-    yield from _going_on(check_tables.findings(store))
+    yield from _until_unreadable(check_state.abort(store))
+    yield from _until_unreadable(check_state.config(store))
+    yield from _until_unreadable(check_tables.findings(store))
     if store.config is not None:
-        yield from _going_on(config.findings(store, store.config))
+        yield from _until_unreadable(config.findings(store, store.config))
     for note, grave in foreign.judged_notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note}, "note" if grave else None)
     topics = TopicTable()
-    log = LogCheck(store, clock, others)
+    log = LogCheck(store, clock, foreign_files)
     queues = QueueCheck(store, topics)
     index = IndexCheck(store.index_files(), topics, live=store.lock_state == "held")
     stop = _walk(store, topics, _Checks(log, queues, index), cancel, progress, proofs)
@@ -174,7 +181,7 @@ def _all(
     yield log.units
     if stop.kind == "cancelled":
         yield None
-        yield from _going_on(log.findings())
+        yield from _until_unreadable(log.findings())
         return
     queues.finish()
     with contextlib.suppress(CannotRead):
@@ -183,40 +190,44 @@ def _all(
     fold: QueueFold | None = None
     with contextlib.suppress(CannotRead):
         fold = QueueFold(store, log, queues, starts)
-        known = store.paths is not None and not foreign.rocksdb_queues(store)
-        around += _going_on(fold.findings()) if known else []
-        lost = list(_going_on(ext.findings(store))) if known else []
+        is_decoded = store.paths is not None and not foreign.rocksdb_queues(store)
+        around += _until_unreadable(fold.findings()) if is_decoded else []
+        lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
         around = [*ext.follow(around, lost), *lost]
-        around += _going_on(check_release.findings(store)) if known else []
-        around += _going_on(check_timer.findings(store))
-        around += _going_on(standing.findings(store, clock.newest)) if known else []
-        short = fold.undispatched.short
-        around += _going_on(check_groups.findings(store, queues.homeless, clock.newest, short)) if known else []
-        around += _going_on(check_groups.offset_findings(store, short, log.spans.spans))
-        around += _going_on(index_findings.findings(store, log, index, fold.odd_units, starts.indexed_from))
-    around += _going_on(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
-    in_dledger = starts.dledger and not log.units  # its messages are in entries of that library, in commitlog/ too
+        around += _until_unreadable(check_release.findings(store)) if is_decoded else []
+        around += _until_unreadable(check_timer.findings(store))
+        around += _until_unreadable(standing.findings(store, clock.newest)) if is_decoded else []
+        short_queues = fold.undispatched.short
+        around += (
+            _until_unreadable(check_groups.findings(store, queues.homeless, clock.newest, short_queues))
+            if is_decoded
+            else []
+        )
+        around += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
+        around += _until_unreadable(index_findings.findings(store, log, index, fold.odd_units, starts.indexed_from))
+    around += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
+    in_dledger = starts.dledger and not log.units  # its messages are inside DLedger entries, in commitlog/ too
     if in_dledger:
-        around = [one for one in around if one.id not in OF_THE_LOG]
+        around = [finding for finding in around if finding.id not in OF_THE_LOG]
     around = list(tail.of_torn_units(around, log.torn))
     explained = bool(missed) or starts.dledger
-    behind = list(_going_on(tail.fold(around, store, log, fold, explained=explained)))
+    folded = list(_until_unreadable(tail.fold(around, store, log, fold, explained=explained)))
     with contextlib.suppress(CannotRead):
-        behind = behind if missed else check_groups.of_new_log(store, log.units, behind)
-    yield from _going_on(check_clock.producers(store))
-    yield from _going_on(log.findings()) if not in_dledger else ()
-    yield from behind
+        folded = folded if missed else check_groups.of_new_log(store, log.units, folded)
+    yield from _until_unreadable(check_clock.producers(store))
+    yield from _until_unreadable(log.findings()) if not in_dledger else ()
+    yield from folded
 
 
 class _Checks(NamedTuple):
-    """What goes along with the walk over the log."""
+    """The checks that run along with the walk over the log."""
 
     log: LogCheck
     queues: QueueCheck
     keys: IndexCheck
 
     def pass_over(self, proof: Proof) -> bool:
-        """Go on behind a proven stretch; False where it has to be walked."""
+        """Skip a proven stretch; False if it must be walked."""
         if not (self.log.accepts(proof) and self.queues.accepts(proof) and self.keys.pass_over(proof)):
             return False
         self.log.pass_over(proof)
@@ -228,7 +239,7 @@ class _Checks(NamedTuple):
         good = self.log.block(columns)
         if len(good):
             self.queues.block(columns, good)
-            with contextlib.suppress(CannotRead):  # the door has noted it: no rule about the index's whole speaks
+            with contextlib.suppress(CannotRead):  # ``reading`` has noted it: rules about the whole index stay silent
                 self.keys.block(columns, good)
 
 
@@ -241,16 +252,16 @@ def _walk(
     proofs: Iterable[Proof],
 ) -> Stop:
     start = offset = end = max(store.log.min_offset, 0)
-    whole = max(store.log.end_offset - start, 1)
+    total_bytes = max(store.log.end_offset - start, 1)
     if not store.log.files:
         return Stop(start, "end", "the log has no files")
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
     line = ProofLine(proofs)
-    last = Stop(start, "limit", "")
-    while last.kind == "limit":
+    stop = Stop(start, "limit", "")
+    while stop.kind == "limit":
         while (proof := line.at(offset)) is not None and checks.pass_over(proof):
             offset = end = proof.behind
-        # One proven stretch more is walked, so that damage and what comes behind it are seen by one walk.
+        # Walk one more proven stretch, so that one walk sees the damage and what follows it.
         proof = line.behind(offset)
         walked = False
         for item in scan_log(store.log, offset, proof.behind if proof else None, topics=topics, levels=levels):
@@ -259,22 +270,22 @@ def _walk(
                 walked = True
                 offset = _behind(store, item) if item.count else offset
                 if progress is not None and item.count:
-                    progress(int(item.offset[item.count - 1]) - start, whole)
+                    progress(int(item.offset[item.count - 1]) - start, total_bytes)
             elif isinstance(item, Damage):
                 checks.log.damage(item)
                 offset = item.offset + item.size
             else:
                 end = item.offset if walked else end
-                last = Stop(end, item.kind, item.reason)
+                stop = Stop(end, item.kind, item.reason)
             if cancel is not None and cancel.is_set():
                 return Stop(checks.log.end, "cancelled", "stopped by the caller")
     if progress is not None:
-        progress(whole, whole)
-    return last
+        progress(total_bytes, total_bytes)
+    return stop
 
 
 def _behind(store: StoreSnapshot, columns: UnitColumns) -> int:
-    """Where the log goes on behind a block."""
+    """Offset at which the log continues behind a block."""
     row = columns.count - 1
     offset = int(columns.offset[row])
     file = store.log.sequence.find(offset) if columns.kind[row] == BLANK else None

@@ -1,8 +1,7 @@
-"""Parts of a store that are recognised and not decoded, as a store that is looked at has them
-(docs/formats/files.md#folders, docs/formats/consume-queue.md#rocksdb): the folders of :mod:`engine.rules.undecoded`
-seen through the one door for reading.
+"""Undecoded parts of an opened store (docs/formats/files.md#folders, docs/formats/consume-queue.md#rocksdb): finds the
+folders of :mod:`engine.rules.undecoded` through the store's ``reading``.
 
-Which release wrote a store last, by what only one of them leaves behind: a guess, and always said as one.
+Also guesses which release wrote a store last, from traces that only one release leaves; always reported as a guess.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from engine.mapped.reading import Reading
 
 MOST_ENTRIES = 256
-"""Entries of an index file, the newest, that are asked whether they are of tags."""
+"""Number of newest entries of an index file that are searched for tag entries."""
 _DISPATCH_LAG_MS = 60_000
-"""How far a broker that runs or crashed may have been behind with its queues."""
+"""Dispatch lag that a running or crashed broker may have had."""
 
 
 def undecoded_parts(reading: Reading, root: Path) -> tuple[UndecodedPart, ...]:
@@ -54,10 +53,10 @@ def part_answering(store: StoreSnapshot, subject: Subject) -> UndecodedPart | No
 
 
 def file_queues_count(store: StoreSnapshot) -> bool:
-    """Whether a broker reads the file queues that stand beside a RocksDB of queues.
+    """Return True if a broker reads the file queues that exist next to a RocksDB of queues.
 
-    The configuration says so (``storeType``). Without one they count where the last broker wrote them: where they come
-    as far as the log does.
+    The configuration decides (``storeType``). Without one they count if the last broker wrote them, that is, if they
+    reach the end of the log.
     """
     config = store.config
     if config is not None and "storeType" in config.given:
@@ -66,11 +65,11 @@ def file_queues_count(store: StoreSnapshot) -> bool:
     if newest is None:
         return False
     reached = store.log.seen_at(newest[0], crc=False)
-    last = _last_dispatched(store, newest[0] + newest[1])
-    if not isinstance(reached, Unit) or last is None:
-        return last is None
+    last_dispatched = _last_dispatched(store, newest[0] + newest[1])
+    if not isinstance(reached, Unit) or last_dispatched is None:
+        return last_dispatched is None
     may_lag = store.abort or store.lock_state == "held"
-    return may_lag and last.store_timestamp - reached.store_timestamp <= _DISPATCH_LAG_MS
+    return may_lag and last_dispatched.store_timestamp - reached.store_timestamp <= _DISPATCH_LAG_MS
 
 
 def _last_dispatched(store: StoreSnapshot, offset: int) -> Unit | None:
@@ -92,7 +91,9 @@ def has_dledger_log(store: StoreSnapshot) -> bool:
 
 
 def unknown_to_plans(store: StoreSnapshot) -> bool:
-    """Messages or queues are in files that are not read here: what a start keeps and loses of them cannot be told."""
+    """Return True if messages or queues are in files that are not decoded: then a start's effects on them are
+    unknown.
+    """
     return rocksdb_queues(store) or has_dledger_log(store)
 
 
@@ -114,7 +115,7 @@ def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
 
 
 def notes(store: StoreSnapshot) -> list[str]:
-    """What is said of each undecoded part that may hold something, in sentences; last the tables that may be old."""
+    """A sentence for each undecoded part that may hold something; last the tables that may be outdated."""
     return [note for note, _ in judged_notes(store)]
 
 
@@ -152,8 +153,9 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
 
 
 def release_of(store: StoreSnapshot) -> Release:
-    """The release that the user names, else the one that seems to have written the store, the newest where nothing
-    tells. Raises :class:`CannotRead`.
+    """The release that the user names, else the one that probably wrote the store, or the newest without any evidence.
+
+    Raises :class:`CannotRead`.
     """
     if store.release is not None:
         return store.release
@@ -162,7 +164,7 @@ def release_of(store: StoreSnapshot) -> Release:
 
 
 class _Files:
-    """A snapshot's files as :mod:`engine.store.written_release` asks for them."""
+    """A snapshot's files, with the interface of :mod:`engine.store.written_release`."""
 
     def __init__(self, store: StoreSnapshot) -> None:
         self._store = store
@@ -178,7 +180,7 @@ class _Files:
 
 
 def guess(store: StoreSnapshot) -> Written | None:
-    """The release that seems to have written the store, and what speaks for it; None where nothing does.
+    """The release that probably wrote the store, with the evidence; None without evidence.
 
     Raises :class:`CannotRead`.
     """
@@ -188,7 +190,7 @@ def guess(store: StoreSnapshot) -> Written | None:
 
 
 def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
-    """How many of the newest units with tags that are in the index have an entry of their tags; None without index.
+    """Count how many of the newest indexed units with tags have an entry for their tags; None without an index.
 
     Raises :class:`CannotRead`.
     """
@@ -199,19 +201,19 @@ def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
             entries = [entry for number in numbers if (entry := reader.entry(number))]
         except CorruptUnit:
             continue
-        if entries and newest > MOST_ENTRIES:  # the first unit's entries may be there in part
+        if entries and newest > MOST_ENTRIES:  # the first unit may have only some of its entries here
             entries = [entry for entry in entries if entry.phy_offset != entries[0].phy_offset]
         hashes: dict[int, set[int]] = {}
         for entry in entries:
             hashes.setdefault(entry.phy_offset, set()).add(entry.key_hash)
         units = with_entry = 0
-        for offset, found in hashes.items():
+        for offset, key_hashes in hashes.items():
             unit = store.log.unit_at(offset, crc=False)
             if not isinstance(unit, Unit) or not unit.tags:
                 continue
-            if any(index_key_hash(unit.topic, key.text) in found for key in index_keys(unit.properties)):
-                units += 1  # an index of another store has entries that lead here with none of the unit's keys
-                with_entry += index_key_hash(unit.topic, key_text(unit.tags, TAG)) in found
+            if any(index_key_hash(unit.topic, key.text) in key_hashes for key in index_keys(unit.properties)):
+                units += 1  # an index of another store has entries that point here, but with none of the unit's keys
+                with_entry += index_key_hash(unit.topic, key_text(unit.tags, TAG)) in key_hashes
         if units:
             return TagEntries(units, with_entry)
     return None

@@ -1,4 +1,4 @@
-"""What a broker's getMessage would answer from these files (docs/formats/reading.md#get-message), and offsets by time
+"""Answers a broker's getMessage would give from these files (docs/formats/reading.md#get-message), and offsets by time
 (docs/formats/consume-queue.md#by-time).
 
 The broker is one that has opened the store and dispatched nothing: entries behind the end of the log do not count,
@@ -48,14 +48,14 @@ def get_message(
     max_count: int = 32,
     message_filter: MessageFilter | None = None,
 ) -> GetResult:
-    """getMessage for one queue from queue offset ``offset`` on."""
+    """Run getMessage for one queue from queue offset ``offset`` on."""
     queue = store.queue(topic, queue_id)
     if queue is None:
         return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     log = _UnitLog(store)
-    with live.get_message(queue, log, offset, max_count, message_filter, _limits(store)) as found:
-        units = [unit for at in found.offsets if (unit := log.unit(at)) is not None]
-        return GetResult(found.status, found.next_begin_offset, found.min_offset, found.max_offset, units)
+    with live.get_message(queue, log, offset, max_count, message_filter, _limits(store)) as result:
+        units = [unit for unit_offset in result.offsets if (unit := log.unit(unit_offset)) is not None]
+        return GetResult(result.status, result.next_begin_offset, result.min_offset, result.max_offset, units)
 
 
 def _limits(store: StoreSnapshot) -> Limits:
@@ -74,11 +74,11 @@ class _LentUnit:
         self.view = memoryview(data)
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no memory is held."""
 
 
 class _UnitLog:
-    """The log as getMessage reads it; bytes are lent only where a unit stands (a pre-filled slot names too many)."""
+    """The log as getMessage reads it; only bytes of units are lent (a pre-filled slot names too many)."""
 
     def __init__(self, store: StoreSnapshot) -> None:
         self._log = store.log
@@ -100,11 +100,13 @@ class _UnitLog:
         return self._log.sequence.read(offset, size)
 
     def unit(self, offset: int) -> Unit | None:
-        """The unit at ``offset``; None for an entry into the bytes of another's unit, which were lent with it."""
+        """The unit at ``offset``; None for an entry that points into the bytes of another unit, which were returned
+        with it.
+        """
         if offset not in self.units:
-            found = self._log.seen_at(offset, crc=False)
-            if isinstance(found, Unit):
-                self.units[offset] = found
+            item = self._log.seen_at(offset, crc=False)
+            if isinstance(item, Unit):
+                self.units[offset] = item
         return self.units.get(offset)
 
     def lend(self, offset: int, size: int) -> _LentUnit | None:
@@ -119,12 +121,12 @@ class _UnitLog:
 
 
 def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
-    """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it (upper),
-    ms.
+    """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it
+    (upper), ms.
     """
     return by_time.offset_by_time(store.queue(topic, queue_id), store.log, timestamp, boundary)
 
 
 def store_time(store: StoreSnapshot, entry: CqEntry) -> int:
-    """Store time (ms) of the unit that an entry points at, −1 where the log does not hold it (pickupStoreTimestamp)."""
+    """Store time (ms) of the unit that an entry points to, −1 if the log does not hold it (pickupStoreTimestamp)."""
     return by_time.store_time(store.log, entry.physical_offset, entry.size)

@@ -1,8 +1,8 @@
-"""Messages that a group still has to handle though its offset stands at the end of the queue: those that wait in its
-retry topics, and those that were popped and that nobody acknowledged (docs/protocol/pop.md#revive;
-docs/formats/transactions.md#retry, #pop).
+"""Messages that a group must still handle although its offset is at the end of the queue: messages in its retry topics,
+and messages that were popped and not acknowledged (docs/protocol/pop.md#revive; docs/formats/transactions.md#retry,
+#pop).
 
-A popped message is known by its checkpoint in the revive topic. Until a checkpoint is due it stands in the timer topic.
+A popped message has a checkpoint in the revive topic. Until the checkpoint is due, it is in the timer topic.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import offsets
 
 MOST_RECORDS = 20_000
-"""Newest records of each revive queue, and of the timer topic, that are looked at: checkpoints live for minutes."""
+"""Number of newest records of each revive queue, and of the timer topic, that are read: checkpoints live minutes."""
 
 QueueKey = tuple[str, str, int]
 """Group, topic and queue id."""
 PopKey = tuple[str, str, int, int, int]
-"""Topic, group, queue id, first queue offset and time (ms) of a pop: what its acknowledgements name too."""
+"""Topic, group, queue id, first queue offset and time (ms) of a pop: its acknowledgements name the same values."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupWaits:
-    """``retry``: messages by (group, topic); the topic is "" where a retry topic of a group serves all its topics.
-    ``popped``: messages that were handed out by a pop and not acknowledged, by group, topic and queue.
+    """Waiting messages of all groups.
+
+    ``retry``: messages by (group, topic); the topic is "" if a retry topic of a group serves all its topics.
+    ``popped``: messages that were popped and not acknowledged, by group, topic and queue.
     """
 
     retry: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -40,8 +42,8 @@ class GroupWaits:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Messages that a group still has to handle, whatever its offset says: ``retry`` of them wait in retry topics,
-    ``popped`` were handed out and not acknowledged.
+    """Messages that a group must still handle, whatever its offset is: ``retry`` of them are in retry topics,
+    ``popped`` were popped and not acknowledged.
     """
 
     retry: int = 0
@@ -57,10 +59,10 @@ NO_WAITS = Waits()
 
 
 def find_group_waits(store: StoreSnapshot) -> GroupWaits:
-    """Return what waits of each group.
+    """Find the waiting messages of each group.
 
     Raises:
-        CannotRead: offsets or records cannot be read or are not decoded: then nothing is known.
+        CannotRead: offsets or records cannot be read or are not decoded.
     """
     store.require("pop")
     store.whole_topics()
@@ -83,9 +85,9 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
 
 
 def waits_of(waits: GroupWaits, progress: GroupProgress) -> Waits:
-    """Return what waits of the messages of one group and queue; nothing of a broadcast.
+    """Return the waiting messages of one group and queue; none for a broadcast.
 
-    A retry topic has one place for all queues of its topic.
+    A retry topic has a single count for all queues of its topic.
     """
     group = progress.group
     if progress.mode == "broadcast":
@@ -102,7 +104,7 @@ def waits_of(waits: GroupWaits, progress: GroupProgress) -> Waits:
 
 
 def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
-    """The group of a retry topic, and the topic whose messages come again there ("" for those of all)."""
+    """Split a retry topic into its group and the topic whose messages are retried ("" if it serves all topics)."""
     name = topic.removeprefix(pop.RETRY)
     if name in groups:
         return name, ""
@@ -139,7 +141,7 @@ def _count_popped(
 def _take(
     unit: Unit, offset: int, points: dict[PopKey, pop.CheckPoint], acknowledged: dict[PopKey, set[int]]
 ) -> PopKey | None:
-    """Note one record; return the pop that it speaks of, None for what is neither checkpoint nor acknowledgement."""
+    """Note a record; returns the pop that it belongs to, None if it is neither a checkpoint nor an acknowledgement."""
     if unit.tags == pop.CHECK_POINT_TAG:
         point = pop.read_check_point(unit.body, offset)
         if point is not None:
@@ -158,9 +160,9 @@ def _key(record: pop.CheckPoint | pop.Ack) -> PopKey:
 
 
 def _newest_records(store: StoreSnapshot, queue: QueueReader) -> Iterator[tuple[Unit, int]]:
-    """The newest records of a queue with their queue offsets; what is damaged is passed over."""
+    """The newest records of a queue with their queue offsets; damaged ones are skipped."""
     end = queue.max_offset
     for entry in queue.entries(max(queue.first_in_log, end - MOST_RECORDS), end):
-        found = store.log.unit_at(entry.physical_offset, crc=False)
-        if isinstance(found, Unit):
-            yield found, entry.queue_offset
+        item = store.log.unit_at(entry.physical_offset, crc=False)
+        if isinstance(item, Unit):
+            yield item, entry.queue_offset

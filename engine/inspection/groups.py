@@ -1,4 +1,4 @@
-"""How far each consumer group came in each queue: the offset tables held against the queues
+"""Progress of each consumer group in each queue: the offset tables compared with the queues
 (docs/formats/config-tables.md#tables).
 """
 
@@ -27,11 +27,13 @@ Mode = Literal["cluster", "broadcast"]
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """One group in one queue: ``offset`` is the next message it reads, ``behind`` how many it has not read
-    (messages). ``belowMin``: some of these the log has deleted, whatever minimum a start would count from.
-    ``notBegun``: the offset is below zero, as JavaScript clients write it; a broker takes it for no offset, so what the
-    group has not read is all that the queue holds. ``waiting``: messages that wait for the group in retry topics or
-    were popped and not acknowledged (:mod:`engine.inspection.group_waits`); None where nobody has looked.
+    """A group's progress in one queue.
+
+    ``offset`` is the next message it reads, ``behind`` the number of messages it has not read. ``belowMin``: the log
+    has deleted some of these, whatever minimum a start would count from. ``notBegun``: the offset is below zero, as
+    JavaScript clients write it; a broker treats it as no offset, so all that the queue holds is unread. ``waiting``:
+    messages in retry topics, or popped and not acknowledged (:mod:`engine.inspection.group_waits`); None if not
+    counted.
     """
 
     group: str
@@ -49,7 +51,7 @@ class GroupProgress:
 def group_progress(store: StoreSnapshot, client_file: str | Path | None = None) -> Iterator[GroupProgress]:
     """Progress of every group in the store's tables, or of the client whose own ``offsets.json`` is given.
 
-    Of a queue or table that cannot be read nothing is told. Raises :class:`StoreError` where the given file cannot be.
+    Unreadable queues and tables are left out. Raises :class:`StoreError` if the given file cannot be read.
     """
     if client_file is not None:
         yield from _of_client(store, Path(client_file))
@@ -62,7 +64,7 @@ def group_progress(store: StoreSnapshot, client_file: str | Path | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class UnknownProgress:
-    """One group in a queue that is not decoded: how far that goes cannot be told; ``why`` says so."""
+    """A group in a queue that is not decoded, so its lag is unknown; ``why`` gives the reason."""
 
     group: str
     topic: str
@@ -122,24 +124,24 @@ def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offse
     if queue is None:
         state: State = "gone" if offset > 0 else "notBegun" if offset < 0 else "caughtUp"
         return GroupProgress(group, topic, queue_id, offset, 0, 0, None, state, mode)
-    first, high = queue.first_in_log, queue.max_offset
+    first_in_log, max_offset = queue.first_in_log, queue.max_offset
     if offset < 0:
         state = "notBegun"
-    elif offset > high:
+    elif offset > max_offset:
         state = "beyondMax"
-    elif offset == high:
+    elif offset == max_offset:
         state = "caughtUp"
     else:
-        state = "belowMin" if offset < first else "behind"
-    oldest = _oldest_unread(store, queue, max(offset, first))
-    behind = high - (first if offset < 0 else offset)
-    return GroupProgress(group, topic, queue_id, offset, high, max(behind, 0), oldest, state, mode)
+        state = "belowMin" if offset < first_in_log else "behind"
+    oldest = _oldest_unread(store, queue, max(offset, first_in_log))
+    unread_count = max_offset - (first_in_log if offset < 0 else offset)
+    return GroupProgress(group, topic, queue_id, offset, max_offset, max(unread_count, 0), oldest, state, mode)
 
 
-def _oldest_unread(store: StoreSnapshot, queue: QueueReader, first: int) -> int | None:
-    """Store time (ms) of the message at ``first``, which the group reads next of those that the log has."""
-    if first >= queue.max_offset:
+def _oldest_unread(store: StoreSnapshot, queue: QueueReader, next_offset: int) -> int | None:
+    """Store time (ms) of the message at ``next_offset``, the next one in the log that the group reads."""
+    if next_offset >= queue.max_offset:
         return None
-    entry = queue.entry(first)
+    entry = queue.entry(next_offset)
     time = store_time(store, entry) if entry is not None else -1
     return time if time >= 0 else None

@@ -1,13 +1,11 @@
-"""One index file of a store that is only looked at.
+"""Reads one index file of a store, without writing.
 
-RocketMQ does not write the numbers of slots and entries into the file (docs/formats/index-file.md#layout): they come
-from the configuration, or are worked out (:mod:`engine.codec.index`).
+RocketMQ does not store the numbers of slots and entries in the file (docs/formats/index-file.md#layout): they come from
+the configuration, or are derived (:mod:`engine.codec.index`).
 
-How full the hash slots of an index file are: chain lengths counted slot by slot (docs/formats/index-file.md#layout,
-#insert).
-
-Reads the whole entry table once, in pieces, and counts every entry for its slot (keyHash mod number of slots): links
-are not followed, so that a loop cannot hold the count up. numpy is imported when the count begins.
+Also counts how full the hash slots are: chain lengths slot by slot (docs/formats/index-file.md#layout, #insert). The
+count reads the whole entry table once, in pieces, and assigns every entry to its slot (keyHash mod number of slots). It
+follows no links, so a loop cannot stop it. numpy is imported when the count begins.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _I32 = struct.Struct(">i")
 
 
 def list_index(folder: Path, cache: DescriptorCache) -> tuple[list[ReadOnlyFile], CannotRead | None]:
-    """Index files by name, and why there may be others; a name that is no number is left out, as RocketMQ does."""
+    """Index files by name, and why there may be more; names that are not numbers are left out, as RocketMQ does."""
     files: list[ReadOnlyFile] = []
     trouble: CannotRead | None = None
     try:
@@ -50,19 +48,19 @@ def list_index(folder: Path, cache: DescriptorCache) -> tuple[list[ReadOnlyFile]
 
 
 def misnamed(folder: Path, cache: DescriptorCache, size: int) -> list[str]:
-    """Files of an index file's ``size`` (bytes) whose name is no number: RocketMQ passes them over."""
-    found = []
+    """Files of an index file's ``size`` (bytes) whose name is not a number: RocketMQ skips them."""
+    paths = []
     with contextlib.suppress(CannotRead):
         for entry in cache.reading.entries(folder):
             if parse_file_name(entry.name) is None:
                 info = cache.reading.look_at(entry)
                 if stat.S_ISREG(info.st_mode) and info.st_size == size:
-                    found.append(entry.path)
-    return found
+                    paths.append(entry.path)
+    return paths
 
 
 def stored_count(file: ReadOnlyFile) -> int:
-    """Entries by the header; 0 where it cannot be read."""
+    """Number of entries in the header; 0 if it cannot be read."""
     try:
         head = file.read(0, codec.HEADER_SIZE)
     except CannotRead:
@@ -71,8 +69,9 @@ def stored_count(file: ReadOnlyFile) -> int:
 
 
 def index_geometry(file: ReadOnlyFile) -> tuple[codec.Geometry | None, str]:
-    """Slots and entries of a file and how they are known; None and why where it cannot be read: its door has noted it,
-    and the other files can still be told.
+    """Slots and entries of a file and how they are known; None and the reason if it cannot be read.
+
+    ``reading`` has noted the error, and the other files can still be used.
     """
     try:
         return derive_geometry(file)
@@ -81,7 +80,7 @@ def index_geometry(file: ReadOnlyFile) -> tuple[codec.Geometry | None, str]:
 
 
 class IndexReader:
-    """Reading face of one index file; the header is read anew on each ask, as a broker may be writing it."""
+    """Reads one index file; every access reads the header again, because a broker may be writing it."""
 
     def __init__(self, file: ReadOnlyFile, geometry: codec.Geometry | None, how: str) -> None:
         self.file = file
@@ -102,7 +101,7 @@ class IndexReader:
 
     @property
     def header(self) -> codec.IndexHeader:
-        """Raises :class:`CorruptUnit` where the file is shorter than a header."""
+        """The header; raises :class:`CorruptUnit` if the file is shorter than one."""
         data = self.file.read(0, codec.HEADER_SIZE)
         if len(data) < codec.HEADER_SIZE:
             raise CorruptUnit(
@@ -112,12 +111,12 @@ class IndexReader:
 
     @property
     def slots(self) -> int:
-        """Number of hash slots; raises :class:`CorruptUnit` where it could not be worked out."""
+        """Number of hash slots; raises :class:`CorruptUnit` if it could not be determined."""
         return self._known().slots
 
     @property
     def last_entry(self) -> int:
-        """Number of the newest entry: by the header's count, and not beyond what the file can hold."""
+        """Number of the newest entry: the header's count, limited to the capacity of the file."""
         return min(self.header.entries, self._known().entries - 1)
 
     def slot(self, number: int) -> int:
@@ -126,7 +125,7 @@ class IndexReader:
         return int(_I32.unpack(data)[0]) if len(data) == codec.SLOT_SIZE else 0
 
     def entry(self, number: int) -> codec.IndexEntry | None:
-        """An entry by its number (from 1), or None where the file does not hold it."""
+        """An entry by its number (from 1), or None if the file does not hold it."""
         geometry = self._known()
         if not 0 < number < geometry.entries:
             return None
@@ -142,8 +141,8 @@ class IndexReader:
             data = self.file.read(self._known().entry_position(number), count * codec.ENTRY_SIZE)
             if len(data) < codec.ENTRY_SIZE:
                 return
-            for at in range(0, len(data) - codec.ENTRY_SIZE + 1, codec.ENTRY_SIZE):
-                yield number, codec.decode_entry(data, at)
+            for position in range(0, len(data) - codec.ENTRY_SIZE + 1, codec.ENTRY_SIZE):
+                yield number, codec.decode_entry(data, position)
                 number += 1
 
     def _known(self) -> codec.Geometry:
@@ -160,7 +159,7 @@ LONGEST_BAR = 10
 
 @dataclass(frozen=True, slots=True)
 class SlotLoad:
-    """What a count found.
+    """Result of a slot count.
 
     ``cells``: mean chain length of equal stretches of slots; ``histogram``: slots with 0, 1, … entries, the last bar
     counts all longer ones; ``longest``: the longest chain and its slot; ``bad``: entries whose hash is below zero.
@@ -187,9 +186,9 @@ def count_slots(
 ) -> SlotLoad:
     """Count the entries of every slot.
 
-    ``read(position, size)`` gives bytes of the file, fewer where it ends; ``cells`` is how many stretches are wanted
-    (never more than there are slots); ``progress(done, total)`` hears entries. ``cancelled`` ends the count early, and
-    ``complete`` says so.
+    ``read(position, size)`` returns bytes of the file, fewer at its end. ``cells`` is the number of stretches (at most
+    one per slot). ``progress(done, total)`` receives entries. ``cancelled`` ends the count early; ``complete`` is then
+    False.
     """
     import numpy as np
 
@@ -204,8 +203,8 @@ def count_slots(
         if cancelled():
             complete = False
             break
-        wanted = min(PIECE, total - done)
-        raw = read(geometry.entry_position(1 + done), wanted * ENTRY_SIZE)
+        entry_count = min(PIECE, total - done)
+        raw = read(geometry.entry_position(1 + done), entry_count * ENTRY_SIZE)
         got = len(raw) // ENTRY_SIZE
         if got == 0:
             complete = False
@@ -236,5 +235,5 @@ def count_slots(
 
 
 def cell_of(slot: int, slots: int, cells: int) -> int:
-    """Number of the stretch that holds ``slot``, as :func:`count_slots` cut them."""
+    """Number of the stretch that contains ``slot``, as divided by :func:`count_slots`."""
     return min(cells - 1, max(0, ((slot + 1) * cells - 1) // max(1, slots)))

@@ -54,10 +54,10 @@ class QueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Everything that ``info`` tells; sizes in bytes, times in ms, offsets of the log in bytes.
+    """Everything that ``info`` shows; sizes in bytes, times in ms, offsets of the log in bytes.
 
-    What hangs on bytes that could not be read is None; ``unread`` says that there are any. ``undecoded`` are parts that
-    are recognised and not decoded; ``unknown`` says of what they hold why it cannot be told.
+    Values that depend on unreadable bytes are None; ``unread`` is set then. ``undecoded`` are parts that are recognised
+    but not decoded; ``unknown`` gives the reasons for what they hide.
     """
 
     path: str
@@ -82,8 +82,9 @@ class StoreInfo:
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
-    """Gather the account; what cannot be read is a note, never an error, as long as the directory itself can be
-    listed.
+    """Gather the account.
+
+    Unreadable parts become a note, never an error, as long as the directory itself can be listed.
     """
     notes = list(store.notes)
     topics = {
@@ -119,7 +120,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
 
 
 def _known(owner: object, name: str) -> Any:
-    """A fact, None where it hangs on bytes that could not be read."""
+    """A fact, or None if it depends on unreadable bytes."""
     try:
         return getattr(owner, name)
     except CannotRead:
@@ -168,44 +169,44 @@ def _scan(store: StoreSnapshot, folder: Path | str) -> list[os.DirEntry[str]]:
 
 
 def _tree(store: StoreSnapshot, entry: os.DirEntry[str]) -> Iterator[int]:
-    """Lengths of a file, or of every file below a folder; links are counted as what they are, not followed."""
+    """Lengths of a file, or of every file below a folder; links are counted themselves, not followed."""
     pending = [entry]
     while pending:
-        one = pending.pop()
-        if one.is_dir(follow_symlinks=False):
-            pending.extend(_scan(store, one.path))
+        current = pending.pop()
+        if current.is_dir(follow_symlinks=False):
+            pending.extend(_scan(store, current.path))
             continue
-        with contextlib.suppress(CannotRead):  # the door has noted it
-            yield store.reading.look_at(one, follow=False).st_size
+        with contextlib.suppress(CannotRead):  # ``reading`` has noted it
+            yield store.reading.look_at(current, follow=False).st_size
 
 
 def flavour(store: StoreSnapshot) -> list[str]:
-    """The words of ``FLAVOURS`` that are seen: in folders, and in the first unit of each log file and the newest of
-    queues.
+    """The words of ``FLAVOURS`` that apply to the store, judged by its folders, the first unit of each log file and the
+    newest unit of queues.
     """
-    seen: set[str] = set()
+    words_found: set[str] = set()
     for unit in _sample(store):
-        seen.add(BY_VERSION[unit.version].word.lower())
+        words_found.add(BY_VERSION[unit.version].word.lower())
         if unit.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6):
-            seen.add("ipv6")
+            words_found.add("ipv6")
         if unit.properties_raw[-20:].startswith(b"__CRC32#\x01"):
-            seen.add("propCrc")
+            words_found.add("propCrc")
     topics = store.topics()
     if any(queue.kind == "batch" for queues in topics.values() for queue in queues.values()):
-        seen.add("batchCq")
+        words_found.add("batchCq")
     if any(queue.ext is not None for queues in topics.values() for queue in queues.values()):
-        seen.add("extCq")
+        words_found.add("extCq")
     if any(topic.startswith("%LMQ%") for topic in topics):
-        seen.add("lmq")
+        words_found.add("lmq")
     if len(store.log_folders) > 1:
-        seen.add("multiPath")
+        words_found.add("multiPath")
     if store.paths is not None and any(entry.name == "timerlog" for entry in _scan(store, store.paths.root)):
-        seen.add("timer")
+        words_found.add("timer")
     if any("log" in part.subjects for part in store.undecoded):
-        seen.add("dledger")
+        words_found.add("dledger")
     if any("queues" in part.subjects for part in store.undecoded):
-        seen.add("rocksdbCq")
-    return [word for word in FLAVOURS if word in seen]
+        words_found.add("rocksdbCq")
+    return [word for word in FLAVOURS if word in words_found]
 
 
 def _sample(store: StoreSnapshot) -> Iterator[Unit]:
@@ -215,19 +216,19 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
             unit = store.log.unit_at(file.start_offset, crc=False)
             if isinstance(unit, Unit):
                 yield unit
-    taken = 0
+    unit_count = 0
     for topic, queues in store.topics().items():
         for queue in queues.values():
-            if taken >= _SAMPLED_QUEUES and len(topic.encode()) <= LONGEST_V1_TOPIC:
+            if unit_count >= _SAMPLED_QUEUES and len(topic.encode()) <= LONGEST_V1_TOPIC:
                 continue
             try:
                 newest = queue.newest()
             except CannotRead:
                 continue
-            found = store.log.unit_at(newest[0], crc=False) if newest else None
-            if isinstance(found, Unit):
-                taken += 1
-                yield found
+            item = store.log.unit_at(newest[0], crc=False) if newest else None
+            if isinstance(item, Unit):
+                unit_count += 1
+                yield item
 
 
 def _magic(store: StoreSnapshot, offset: int) -> bool:
@@ -240,5 +241,5 @@ def _magic(store: StoreSnapshot, offset: int) -> bool:
 
 def messages_in(info: StoreInfo) -> int:
     """Messages that the queues hold by their bounds, all topics."""
-    known = (q for queues in info.topics.values() for q in queues if q.max_offset is not None)
-    return sum(max((q.max_offset or 0) - max(q.min_offset or 0, 0), 0) for q in known)
+    bounded_queues = (q for queues in info.topics.values() for q in queues if q.max_offset is not None)
+    return sum(max((q.max_offset or 0) - max(q.min_offset or 0, 0), 0) for q in bounded_queues)

@@ -1,8 +1,8 @@
-"""The way of a key through the index: hash, slot, chain over all files, and the units at its end
+"""Traces a key through the index: hash, slot, chain over all files, and the units at its end
 (docs/formats/index-file.md#insert, #query).
 
-RocketMQ answers with every offset whose hash is the key's; here each entry is followed to its unit, so that a collision
-is told from a match, and a chain that loops, leaves the file or leads to bytes that are gone is told as such.
+RocketMQ returns every offset whose hash is the key's. This module follows each entry to its unit, so it can tell a
+collision from a match, and reports chains that loop, leave the file or lead to missing bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEFAULT_MAX = 32
 
 
 class IndexedLog(Protocol):
-    """What a key's way leads through: index files and the log, of a store that is looked at."""
+    """The parts of a store that a key lookup uses: index files and the log."""
 
     @property
     def log(self) -> LogReader: ...
@@ -45,9 +45,9 @@ class IndexedLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
-    """One index file, newest first: whether its time span is looked into, and why.
+    """An index file, newest first: whether its time span matches, and why.
 
-    ``damaged``: it was passed over because it cannot be taken apart, not because of its times.
+    ``damaged``: it was skipped because it cannot be parsed, not because of its times.
     """
 
     file: str
@@ -60,7 +60,7 @@ class TraceFile:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One slot or entry looked at. ``entry`` of a slot step is the newest entry it names; ``verdict`` as in the
+    """A slot or an entry on the way. ``entry`` of a slot step is the newest entry it names; ``verdict`` as in the
     contract.
     """
 
@@ -73,10 +73,8 @@ class TraceStep:
     store_timestamp: int | None
     prev: int | None
     verdict: str
-    key: str | None = (
-        None  # of an entry: topic#key of the unit that it really leads to, where that is not the asked one
-    )
-    why: str | None = None  # of a message that lies in the window and is passed over: what hides it
+    key: str | None = None  # of an entry: topic#key of its unit, if that is not the requested one
+    why: str | None = None  # of a message in the window that the query misses: the reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TraceEnd:
-    """``complete`` is false where the maximum cut the walk or a chain could not be followed to its end."""
+    """End of a trace; ``complete`` is False if the maximum cut the walk or a chain could not be followed to its end."""
 
     matches: int
     steps: int
@@ -107,10 +105,10 @@ def trace(
     max_count: int = DEFAULT_MAX,
     index_type: IndexType | None = None,
 ) -> Iterator[Traced]:
-    """Yield every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, and a
-    :class:`TraceEnd` last.
+    """Yield every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, then a
+    :class:`TraceEnd`.
 
-    Of type T ``key`` is the whole value of a unit's TAGS. Without a type it is the text that the index hashes behind
+    With type T ``key`` is the whole value of a unit's TAGS. Without a type it is the text that the index hashes behind
     ``topic#``: a key, a unique key, or ``T#`` and tags.
     """
     walk = _Walk(store, topic, index_keys.key_text(key, index_type), index_type, begin, end, max_count)
@@ -148,26 +146,30 @@ class _Walk:
         return len(self._found)
 
     def choose(self, reader: IndexReader) -> TraceFile:
-        """RocketMQ's choice of files: newest first, by overlap of times; none before the one the window begins in."""
+        """Choose files as RocketMQ does: newest first, by overlap of times; none before the file in which the window
+        begins.
+        """
         try:
             header = reader.header
         except StoreError as error:
             self.complete = False
             return TraceFile(reader.name, False, f"cannot be read: {error.what}", damaged=True)
-        low, high = header.begin_timestamp, header.end_timestamp
+        file_begin, file_end = header.begin_timestamp, header.end_timestamp
         if len(self._found) >= self._max:
             self.complete = False
-            return TraceFile(reader.name, False, f"{self._max} matches were found before it", low, high)
+            return TraceFile(reader.name, False, f"{self._max} matches were found before it", file_begin, file_end)
         if self._last:
-            return TraceFile(reader.name, False, "the walk ended with the file that the window begins in", low, high)
-        self._last = low < self._begin
+            return TraceFile(
+                reader.name, False, "the walk ended with the file that the window begins in", file_begin, file_end
+            )
+        self._last = file_begin < self._begin
         if not codec.time_matched(header, self._begin, self._end):
-            why = "begins after the window ends" if low > self._end else "ends before the window begins"
-            return TraceFile(reader.name, False, why, low, high)
+            why = "begins after the window ends" if file_begin > self._end else "ends before the window begins"
+            return TraceFile(reader.name, False, why, file_begin, file_end)
         if reader.geometry is None:
             self.complete = False
-            return TraceFile(reader.name, False, reader.geometry_how, low, high, damaged=True)
-        return TraceFile(reader.name, True, _overlap(header, self._begin, self._end), low, high)
+            return TraceFile(reader.name, False, reader.geometry_how, file_begin, file_end, damaged=True)
+        return TraceFile(reader.name, True, _overlap(header, self._begin, self._end), file_begin, file_end)
 
     def chain(self, reader: IndexReader) -> Iterator[TraceStep | Match]:
         header, slots = reader.header, reader.slots
@@ -179,13 +181,13 @@ class _Walk:
         if verdict != "match":
             self.complete &= verdict == "empty"
             return
-        seen: set[int] = set()
+        visited: set[int] = set()
         while True:
-            if number in seen:
+            if number in visited:
                 self.complete = False
                 yield self._step(TraceStep(reader.name, "entry", slot, number, self._hash, None, None, None, "loop"))
                 return
-            seen.add(number)
+            visited.add(number)
             entry = reader.entry(number)
             if entry is None:
                 self.complete = False
@@ -194,7 +196,7 @@ class _Walk:
                 )
                 return
             time = codec.entry_time(header, entry)
-            verdict, unit, other = self._judge(entry, time)
+            verdict, unit, other_key = self._judge(entry, time)
             why = self._why_hidden(entry, time) if verdict == "outOfTime" else None
             yield self._step(
                 TraceStep(
@@ -207,7 +209,7 @@ class _Walk:
                     time,
                     entry.prev,
                     verdict,
-                    other,
+                    other_key,
                     why,
                 )
             )
@@ -218,20 +220,21 @@ class _Walk:
                     self.complete = False
                     return
             if entry.time_diff < 0 or time < self._begin:
-                yield from self._passed_over(reader, slot, entry.prev, seen)
+                yield from self._passed_over(reader, slot, entry.prev, visited)
                 return
             if not codec.chain_continues(entry.prev, number, count):
                 yield from self._bad_link(reader.name, slot, number, entry.prev)
                 return
             number = entry.prev
 
-    def _passed_over(self, reader: IndexReader, slot: int, number: int, seen: set[int]) -> Iterator[TraceStep]:
-        """Entries behind the one where a broker stops that lead to messages of the window: it misses these, because an
-        entry's time is that of the file's first unit and whole seconds.
+    def _passed_over(self, reader: IndexReader, slot: int, number: int, visited: set[int]) -> Iterator[TraceStep]:
+        """Entries behind the one where a broker stops that point to messages of the window.
+
+        The broker misses them, because an entry's time counts from the file's first unit in whole seconds.
         """
         header = reader.header
-        while number > 0 and number not in seen and len(seen) < MOST_LOOKED_BEHIND:
-            seen.add(number)
+        while number > 0 and number not in visited and len(visited) < MOST_LOOKED_BEHIND:
+            visited.add(number)
             entry = reader.entry(number)
             if entry is None:
                 return
@@ -258,7 +261,9 @@ class _Walk:
             number = entry.prev
 
     def _why_hidden(self, entry: codec.IndexEntry, time: int) -> str | None:
-        """Why a query misses the unit that ``entry`` leads to; None where it is not of the window or not the asked."""
+        """Reason why a query misses the unit of ``entry``; None if it is outside the window or not the requested
+        one.
+        """
         unit = self._store.log.seen_at(entry.phy_offset, crc=False)
         if not isinstance(unit, Unit) or not self._begin <= unit.store_timestamp <= self._end:
             return None
@@ -311,9 +316,9 @@ def _key_of(unit: Unit, key_hash: int) -> str | None:
 
 
 def _overlap(header: codec.IndexHeader, begin: int, end: int) -> str:
-    low, high = header.begin_timestamp, header.end_timestamp
-    if begin < low and end > high:
+    file_begin, file_end = header.begin_timestamp, header.end_timestamp
+    if begin < file_begin and end > file_end:
         return "the file lies inside the window"
-    if low <= begin <= high and low <= end <= high:
+    if file_begin <= begin <= file_end and file_begin <= end <= file_end:
         return "the window lies inside the file"
-    return "the window begins inside the file" if low <= begin <= high else "the window ends inside the file"
+    return "the window begins inside the file" if file_begin <= begin <= file_end else "the window ends inside the file"

@@ -1,7 +1,7 @@
-"""Messages that a start loses while their bytes are still there, by topic and queue.
+"""Finds messages that a start loses although their bytes exist, by topic and queue.
 
-Two kinds: units that stay in the log and are in no queue, because they lie before what the start dispatches, and units
-that can be read behind the place where it ends the log. Both from a plan that has been made.
+Two kinds: units that stay in the log and are in no queue, because they are before the range that the start dispatches,
+and readable units behind the end that it gives the log. Both follow from a finished plan.
 """
 
 from __future__ import annotations
@@ -42,15 +42,17 @@ Progress = Callable[[int, int], None]
 
 
 class Cancel(Protocol):
-    """What can be asked whether to stop; ``threading.Event`` is one."""
+    """A flag that asks to stop, such as ``threading.Event``."""
 
     def is_set(self) -> bool:
-        """Whether to stop."""
+        """Return True to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a log is looked through: ``progress`` gets bytes done and in all, ``cancel`` is asked on the way."""
+    """Options of a walk through a log: ``progress`` receives bytes done and in all, ``cancel`` is checked on the
+    way.
+    """
 
     progress: Progress | None = None
     cancel: Cancel | None = None
@@ -63,53 +65,54 @@ class Look:
 def undispatched(
     store: StoreSnapshot, plans: Sequence[RecoveryPlan], look: Look | None = None, since: int | None = None
 ) -> list[Loss]:
-    """For each plan the units that stay in the log and that neither its start nor a later one brings into their queues.
+    """For each plan, the units that stay in the log and that neither its start nor a later one brings into their
+    queues.
 
-    One walk for all, of the whole log from its newest file back: one that is stopped says from where on it has seen
-    everything. ``since`` is an offset before which there are no such units, as somebody knows who has read it.
+    One walk for all plans, over the log from its newest file back. If it is stopped, the loss says from which offset on
+    it is complete. ``since``: there are no such units before this offset (None if unknown).
     """
-    tallies = [_OfPlan(store, plan) for plan in plans]
-    first = max(min((plan.log_min for plan in plans), default=0), 0)
-    begin, stop = max(first, since or 0), max((one.stop for one in tallies), default=0)
-    seen = _look_back(store, tallies, begin, stop, look or Look())
-    return [one.tally.loss(first if seen <= begin else seen) for one in tallies]
+    tallies = [_PlanLosses(store, plan) for plan in plans]
+    log_min = max(min((plan.log_min for plan in plans), default=0), 0)
+    begin, stop = max(log_min, since or 0), max((tally.stop for tally in tallies), default=0)
+    reached = _look_back(store, tallies, begin, stop, look or Look())
+    return [tally.tally.loss(log_min if reached <= begin else reached) for tally in tallies]
 
 
-def _look_back(store: StoreSnapshot, tallies: Sequence[_OfPlan], begin: int, stop: int, look: Look) -> int:
-    """Feed the tallies with [begin, stop), the newest file first; gives the offset from which on all was seen."""
+def _look_back(store: StoreSnapshot, tallies: Sequence[_PlanLosses], begin: int, stop: int, look: Look) -> int:
+    """Feed the tallies with [begin, stop), newest file first; returns the offset from which on everything was read."""
     sequence = store.log.sequence
     files = [file for file in sequence.files if file.start_offset < stop and sequence.behind(file) > begin]
-    done, seen = 0, stop
+    done, reached = 0, stop
     topics = TopicTable()
     for file in reversed(files):
         start, end = max(begin, file.start_offset), min(stop, sequence.behind(file))
         for columns in _blocks(store, start, end, topics):
-            for one in tallies:
-                one.take(columns, topics)
+            for tally in tallies:
+                tally.take(columns, topics)
             if look.progress is not None:
                 look.progress(done + int(columns.offset[columns.count - 1]) - start, stop - begin)
             if look.stopped:
-                return seen
+                return reached
         done += end - start
-        seen = start
+        reached = start
     return begin
 
 
 def of_plan(store: StoreSnapshot, plan: RecoveryPlan, look: Look | None = None) -> RecoveryPlan:
-    """``plan`` with both, where they can be told (:func:`can_tell`)."""
+    """Return ``plan`` with both losses, if they can be determined (:func:`can_tell`)."""
     if not can_tell(store, plan):
         return plan
-    (left,) = undispatched(store, [plan], look)
-    return replace(plan, undispatched=left, dropped=dropped(store, plan))
+    (loss,) = undispatched(store, [plan], look)
+    return replace(plan, undispatched=loss, dropped=dropped(store, plan))
 
 
 def can_tell(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
-    """Whether losses can be told: a DLedger log and RocksDB queues are not read here."""
+    """Return True if losses can be determined: a DLedger log and RocksDB queues are not read here."""
     return plan.start_file is not None and not foreign.unknown_to_plans(store)
 
 
 def dropped(store: StoreSnapshot, plan: RecoveryPlan) -> Loss:
-    """Units that can be read behind the end that the start gives the log; those of deleted topics are nobody's loss."""
+    """Readable units behind the end that the start gives the log; units of deleted topics do not count as a loss."""
     meant = meant_topics(store)
     tally = _Tally()
     topics = TopicTable()
@@ -122,10 +125,10 @@ def dropped(store: StoreSnapshot, plan: RecoveryPlan) -> Loss:
 
 
 def meant_topics(store: StoreSnapshot) -> Callable[[str], bool]:
-    """Says of a topic whether it was not deleted."""
-    known = topics_known(store)
-    names = known.listed | known.folders
-    return lambda topic: not known.told or topic in names or is_system_topic(topic) or topic.startswith(LMQ)
+    """Return a test that is True for topics that were not deleted."""
+    topics = topics_known(store)
+    names = topics.listed | topics.folders
+    return lambda topic: not topics.told or topic in names or is_system_topic(topic) or topic.startswith(LMQ)
 
 
 def _blocks(store: StoreSnapshot, begin: int, stop: int, topics: TopicTable) -> Iterable[UnitColumns]:
@@ -151,50 +154,50 @@ class _LightEntry(NamedTuple):
 
 
 def _has_light_queues(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
-    """Whether units have entries in further queues: their folders stand there, or groups that read them."""
+    """Return True if units have entries in further queues: such folders exist, or groups that read them."""
     return any(queue.topic.startswith(LMQ) for queue in plan.queues) or light_offsets(store) > 0
 
 
 def _light_entries(columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> Iterator[_LightEntry]:
-    """What units of these rows ask for in further queues."""
+    """Entries in further queues that the units of these rows request."""
     if not len(rows) or not names_light_queues(columns, rows):
         return
     for row in rows.tolist():
         if _NAMES_LIGHT not in columns.raw_properties(row):
             continue
-        found = properties.decode(columns.raw_properties(row))
+        unit_properties = properties.decode(columns.raw_properties(row))
         topic, number = topics.names[int(columns.topic_id[row])], int(columns.queue_id[row])
-        for name, queue_id, offset in light_entries(found, topic, number):
+        for name, queue_id, offset in light_entries(unit_properties, topic, number):
             if is_folder_name(name):
                 yield _LightEntry(row, name, queue_id, offset)
 
 
-class _OfPlan:
-    """What one plan leaves out, as the blocks go by."""
+class _PlanLosses:
+    """Losses of one plan, counted block by block."""
 
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
         self._spans = [span for span in (plan.first_pass, plan.second_pass) if span is not None]
         ends = (s.start for s in self._spans if s.end >= plan.end_offset and s.after < s.start)
         self.stop = min(ends, default=plan.end_offset)
-        """Where the last span begins in which everything is dispatched."""
-        self._known = _Known(store, plan)
+        """Start of the last span in which everything is dispatched."""
+        self._known = _QueueStates(store, plan)
         self._light = _has_light_queues(store, plan)
         self.tally = _Tally()
 
     def take(self, columns: UnitColumns, topics: TopicTable) -> None:
-        """The units of a block, those before :attr:`stop`."""
+        """Count the units of a block that are before :attr:`stop`."""
         rows = _rows(columns)
         rows = rows[columns.offset[rows] < self.stop]
         doubtful = rows[self._known.doubtful(columns, topics, rows)]
         self.tally.add(columns, topics, doubtful, partial(self._known.lost, columns, self._spans))
         for entry in _light_entries(columns, topics, rows) if self._light else ():
-            one = np.array([entry.row], np.intp)
-            if len(self._known.lost(columns, self._spans, entry.name, entry.queue_id, one, entry.offset)):
+            single_row = np.array([entry.row], np.intp)
+            if len(self._known.lost(columns, self._spans, entry.name, entry.queue_id, single_row, entry.offset)):
                 self.tally.add_light(columns, entry)
 
 
-class _Known:
-    """What each queue knows before the start dispatches anything, and which topics are meant to have queues."""
+class _QueueStates:
+    """The state of each queue before the start dispatches anything, and the topics that should have queues."""
 
     def __init__(self, store: StoreSnapshot, plan: RecoveryPlan) -> None:
         self._plans: dict[tuple[str, int], QueuePlan] = {(q.topic, q.queue_id): q for q in plan.queues}
@@ -224,20 +227,22 @@ class _Known:
         self._ends, self._begins = np.zeros((2, 0, self._width), np.int64)
 
     def doubtful(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Those of the rows that :meth:`lost` has to be asked about, by columns: the others lie before the end that
-        their queue knows, and behind its beginning, or are of a topic that was deleted. ``topics`` is always the same.
+        """Mark the rows that :meth:`lost` must check.
+
+        All others are inside the range that their queue knows, or belong to a deleted topic. ``topics`` must be the
+        same table in every call.
         """
         self._list(topics.names[len(self._listed) :])
         topic, number = columns.topic_id[rows], columns.queue_id[rows]
         inside = (number >= 0) & (number < self._width)
         number = np.where(inside, number, 0)
         ends = columns.physical_offset[rows] + columns.size[rows]
-        before = columns.queue_offset[rows] < self._begins[topic, number]
-        known = inside & (ends <= self._ends[topic, number]) & ~before
-        return self._listed[topic] & ~known
+        precedes_queue = columns.queue_offset[rows] < self._begins[topic, number]
+        is_known = inside & (ends <= self._ends[topic, number]) & ~precedes_queue
+        return self._listed[topic] & ~is_known
 
     def _list(self, names: Sequence[str]) -> None:
-        """Rows of the tables for further topics; what is not known ends at −1."""
+        """Add rows for further topics to the tables; unknown queues end at −1."""
         ends, begins = np.full((len(names), self._width), -1, np.int64), np.zeros((len(names), self._width), np.int64)
         for row, topic in enumerate(names):
             for number in self._queues.get(topic, ()):
@@ -258,59 +263,67 @@ class _Known:
         rows: NDArray[np.intp],
         offset: int | None = None,
     ) -> NDArray[np.intp]:
-        """Those of the rows, all of one queue, that no queue will know. In a light queue the unit has the ``offset``
-        there.
+        """The rows, all of one queue, that the queue will not know.
+
+        In a light queue the unit has the queue offset ``offset``.
         """
-        found = self._plans.get((topic, queue_id))
+        queue_plan = self._plans.get((topic, queue_id))
         if not of(self._like).batch_queues and topic in self._batch:
             return rows[:0]  # 4.9 does not know such queues
         physical = columns.physical_offset[rows]
-        batch = found is not None and found.kind == "batch"
+        batch = queue_plan is not None and queue_plan.kind == "batch"
         ends = physical if batch else physical + columns.size[rows]
-        taken = np.zeros(len(rows), bool)
+        is_dispatched = np.zeros(len(rows), bool)
         for number, span in enumerate(spans):
             inside = (columns.offset[rows] >= span.start) & (columns.offset[rows] < span.end)
             inside &= physical > span.after
-            if number == 0 and found is not None and _is_cut_by_the_log(found) and found.found is not None:
-                inside &= ends > found.found.max_physic  # the queue takes none before what its wrong entry points at
-            taken |= inside
-        end = None if found is None else _end_known(found)
+            if (
+                number == 0
+                and queue_plan is not None
+                and _is_cut_by_the_log(queue_plan)
+                and queue_plan.found is not None
+            ):
+                inside &= (
+                    ends > queue_plan.found.max_physic
+                )  # the queue accepts no unit before the target of its wrong entry
+            is_dispatched |= inside
+        end = None if queue_plan is None else _end_known(queue_plan)
         if end is None:
-            return rows[~taken]
+            return rows[~is_dispatched]
         missing = ends > end
         if not batch:
             numbers = columns.queue_offset[rows] if offset is None else np.array([offset], np.int64)
             missing |= numbers < self._firsts.get((topic, queue_id), 0)
-        for before, behind in self._gaps.get((topic, queue_id), ()):
-            missing |= (physical > before) & (physical < behind)
-        return rows[missing & ~taken]
+        for gap_start, gap_end in self._gaps.get((topic, queue_id), ()):
+            missing |= (physical > gap_start) & (physical < gap_end)
+        return rows[missing & ~is_dispatched]
 
 
 def _is_cut_by_the_log(queue: QueuePlan) -> bool:
-    """Whether the cut by the end of the log takes entries of a simple queue: one of them points behind that end."""
-    found, cut = queue.found, queue.cut
-    if found is None or cut is None or queue.kind != "simple" or cut.last_file is None:
+    """Return True if the end of the log cuts entries off a simple queue: one of them points behind that end."""
+    bounds, cut = queue.found, queue.cut
+    if bounds is None or cut is None or queue.kind != "simple" or cut.last_file is None:
         return False
-    return cut.end_bytes < found.end_bytes
+    return cut.end_bytes < bounds.end_bytes
 
 
 def _end_known(queue: QueuePlan) -> int | None:
-    """Offset in the log behind the last unit that the queue knows and keeps; None where it is made by dispatch."""
+    """Offset in the log behind the last unit that the queue knows and keeps; None if dispatch creates the queue."""
     state = queue.cut if _is_cut_by_the_log(queue) else queue.found
     return state.max_physic if state is not None else None
 
 
 def _gaps(reader: QueueReader) -> list[tuple[int, int]]:
-    """Where files of a queue are missing between others: the offsets in the log of the entries around each gap."""
+    """Gaps between the files of a queue, as the log offsets of the entries around each gap."""
     kind = CQ_UNIT if reader.kind == "simple" else BATCH_CQ_UNIT
-    found = []
-    for one, after in pairwise(reader.files):
-        if one.end_offset < after.start_offset:
-            ends = one.read(one.size - kind.itemsize, kind.itemsize), after.read(0, kind.itemsize)
+    gaps = []
+    for current, following in pairwise(reader.files):
+        if current.end_offset < following.start_offset:
+            ends = current.read(current.size - kind.itemsize, kind.itemsize), following.read(0, kind.itemsize)
             if all(len(data) == kind.itemsize for data in ends):
-                before, behind = (int(np.frombuffer(data, kind)["physical_offset"][0]) for data in ends)
-                found.append((before, behind))
-    return found
+                last_physical, next_physical = (int(np.frombuffer(data, kind)["physical_offset"][0]) for data in ends)
+                gaps.append((last_physical, next_physical))
+    return gaps
 
 
 class _Tally:
@@ -322,14 +335,14 @@ class _Tally:
         self._first = self._last = -1
 
     def add(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp], chosen: Chosen) -> None:
-        """Those of the rows of a block that ``chosen`` picks from those of each queue."""
+        """Count the rows of a block that ``chosen`` picks for each queue."""
         keys = columns.topic_id[rows].astype(np.int64) << 32 | (columns.queue_id[rows].astype(np.int64) & 0xFFFFFFFF)
         for key in np.unique(keys).tolist():
             topic, queue_id = topics.names[key >> 32], i32(key & 0xFFFFFFFF)
             if is_folder_name(topic):
-                found = chosen(topic, queue_id, rows[keys == key])
-                if len(found):
-                    self._count(topic, queue_id, columns, found)
+                lost_rows = chosen(topic, queue_id, rows[keys == key])
+                if len(lost_rows):
+                    self._count(topic, queue_id, columns, lost_rows)
 
     def add_light(self, columns: UnitColumns, entry: _LightEntry) -> None:
         """A unit that a light queue lacks."""
@@ -347,34 +360,41 @@ class _Tally:
         sizes = _batch_sizes(columns, rows)
         offsets = columns.queue_offset[rows] if offsets is None else offsets
         times = columns.store_timestamp[rows]
-        first, last = int(columns.offset[rows[0]]), int(columns.offset[rows[-1]])
-        low, high = int(offsets.min()), int((offsets + sizes - 1).max())
+        first_unit, last_unit = int(columns.offset[rows[0]]), int(columns.offset[rows[-1]])
+        min_number, max_number = int(offsets.min()), int((offsets + sizes - 1).max())
         begin, end = int(times[0]), int(times[-1])
-        seen = self._queues.get((topic, queue_id))
-        if seen is None:
-            seen = self._queues[topic, queue_id] = QueueLoss(topic, queue_id, 0, low, high, first, begin, end)
-            self._newest[topic, queue_id] = last
-        seen.messages += int(sizes.sum())
-        seen.units += len(rows)
-        seen.first, seen.last = min(seen.first, low), max(seen.last, high)
-        if first < seen.unit:
-            seen.unit, seen.first_time = first, begin
-        if last > self._newest[topic, queue_id]:
-            self._newest[topic, queue_id], seen.last_time = last, end
-        self._first = first if self._first < 0 else min(self._first, first)
-        self._last = max(self._last, last)
+        loss = self._queues.get((topic, queue_id))
+        if loss is None:
+            loss = self._queues[topic, queue_id] = QueueLoss(
+                topic, queue_id, 0, min_number, max_number, first_unit, begin, end
+            )
+            self._newest[topic, queue_id] = last_unit
+        loss.messages += int(sizes.sum())
+        loss.units += len(rows)
+        loss.first, loss.last = min(loss.first, min_number), max(loss.last, max_number)
+        if first_unit < loss.unit:
+            loss.unit, loss.first_time = first_unit, begin
+        if last_unit > self._newest[topic, queue_id]:
+            self._newest[topic, queue_id], loss.last_time = last_unit, end
+        self._first = first_unit if self._first < 0 else min(self._first, first_unit)
+        self._last = max(self._last, last_unit)
 
     def loss(self, looked_from: int) -> Loss:
-        queues = tuple(found for _, found in sorted(self._queues.items()))
+        queues = tuple(queue_loss for _, queue_loss in sorted(self._queues.items()))
         return Loss(queues, looked_from, self._first, self._last)
 
 
 def _batch_sizes(columns: UnitColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-    """How many messages each unit holds: one, or as many as a batch unit says."""
+    """Number of messages in each unit: 1, or the number that a batch unit states."""
     sizes = np.ones(len(rows), np.int64)
-    for at in np.flatnonzero(columns.sys_flag[rows] & INNER_BATCH).tolist():
-        found = properties.decode(columns.raw_properties(int(rows[at])))
-        told = found.get(properties.INNER_NUM, "")
-        if properties.INNER_BASE in found and told.isascii() and told.isdigit() and len(told) < _MOST_DIGITS:
-            sizes[at] = max(int(told), 1)
+    for index in np.flatnonzero(columns.sys_flag[rows] & INNER_BATCH).tolist():
+        unit_properties = properties.decode(columns.raw_properties(int(rows[index])))
+        count_text = unit_properties.get(properties.INNER_NUM, "")
+        if (
+            properties.INNER_BASE in unit_properties
+            and count_text.isascii()
+            and count_text.isdigit()
+            and len(count_text) < _MOST_DIGITS
+        ):
+            sizes[index] = max(int(count_text), 1)
     return sizes

@@ -18,14 +18,14 @@ from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 
 BULK = 16 << 20
-"""Bytes from which on a long walk goes by columns: below it, loading them takes longer than walking."""
-FIRST_LOOK = 4096
-BACK_STEP = 1 << 16
+"""Bytes from which on a walk uses columns: below, loading that code takes longer than walking."""
+FIRST_LOOK_BYTES = 4096
+BACK_STEP_BYTES = 1 << 16
 LEG = 512
-"""Units that are walked towards the end of the log before the zero tail is asked again."""
+"""Units walked towards the end of the log before the zero tail is searched again."""
 
 Hints = Callable[[], Iterable[tuple[int, int]]]
-"""Gives (physical offset, size) of the newest entries of the queues, in any order."""
+"""Returns (physical offset, size) of the newest entries of the queues, in any order."""
 
 
 class LogReader:
@@ -36,7 +36,7 @@ class LogReader:
         self._hints = hints
         self._max_offset: int | None = None
         self._settling: Future[int] | None = None
-        """The end that a thread beside is looking for; whoever asks for the end waits for it."""
+        """The end that another thread is searching for; readers of the end wait for it."""
         self._finding = threading.Lock()
         self._whole: tuple[int, int] | None = None
 
@@ -46,7 +46,7 @@ class LogReader:
 
     @property
     def min_offset(self) -> int:
-        """Start of the first file, −1 where there is none."""
+        """Start of the first file, −1 if there is none."""
         return self.sequence.min_offset
 
     @property
@@ -56,40 +56,40 @@ class LogReader:
 
     @property
     def max_offset(self) -> int:
-        """End of the last valid unit: reached from the newest queue entries or the zero tail, then walked.
+        """End of the last valid unit: found from the newest queue entries or the zero tail, then walked.
 
-        Raises :class:`CannotRead` where what stands there could not be read.
+        Raises :class:`CannotRead` if the bytes there could not be read.
         """
-        found = self._max_offset
-        if found is None:
+        offset = self._max_offset
+        if offset is None:
             with self._finding:
-                found = self._max_offset
-                if found is None:
+                offset = self._max_offset
+                if offset is None:
                     settling = self._settling
-                    found = settling.result() if settling is not None else self._find_max_offset()
-                    self._max_offset = found
-        return found
+                    offset = settling.result() if settling is not None else self._find_max_offset()
+                    self._max_offset = offset
+        return offset
 
     @property
     def known_end(self) -> int | None:
-        """:attr:`max_offset` where it was found already, else None; reads nothing."""
+        """:attr:`max_offset` if it is known already, else None; reads nothing."""
         return self._max_offset
 
     @property
     def whole_stretch(self) -> tuple[int, int]:
-        """[start, end) of a stretch in which there is nothing but whole units and blanks, as far as a search for the
-        log's end has gone through it; empty where none has. Waits for one that is under way.
+        """[start, end) of a range that is known to hold only complete units and blanks, from the search for the log's
+        end; empty if there was no search. Waits for a running search.
         """
         if self._settling is not None:
             wait([self._settling])
         return self._whole or (0, 0)
 
     def know_end(self, end: int) -> None:
-        """Somebody who watches the log has found its end."""
+        """Set the end of the log, found by a watcher of the log."""
         self._max_offset, self._settling = end, None
 
     def forget_end(self) -> None:
-        """Search for the end anew at the next ask."""
+        """Search for the end again at the next request."""
         self._max_offset = self._settling = self._whole = None
 
     def close(self) -> None:
@@ -98,17 +98,19 @@ class LogReader:
             wait([self._settling])
 
     def file_name(self, offset: int) -> str | None:
-        """Name of the file that holds ``offset``."""
+        """Name of the file that contains ``offset``."""
         file = self.sequence.find(offset)
         return file.name if file is not None else None
 
-    def unit_between(self, file: ReadOnlyFile, low: int, high: int) -> int:
-        """Offset of the first real unit or blank at positions [low, high) of ``file``, −1 where there is none."""
-        return self._first_unit(file, file.start_offset + low, file.start_offset + high)
+    def unit_between(self, file: ReadOnlyFile, start: int, stop: int) -> int:
+        """Offset of the first real unit or blank at positions [start, stop) of ``file``; −1 if there is none."""
+        return self._first_unit(file, file.start_offset + start, file.start_offset + stop)
 
     def settle(self, start: int) -> None:
-        """Take as the log's end the place where a broker's recovery from ``start`` on would end: at the first unit that
-        fails its check. A long way is gone by a thread beside: who asks for the end waits for it.
+        """Set the log's end to the place where a broker's recovery from ``start`` would end: at the first unit that
+        fails its check.
+
+        A long search runs in another thread: readers of the end wait for it.
         """
         if self.end_offset - start > BULK:
             self._max_offset = None
@@ -142,13 +144,13 @@ class LogReader:
         return start
 
     def refresh(self) -> bool:
-        """List the files again and forget where the log ended; True where files changed."""
+        """List the files again and forget the end of the log; True if files changed."""
         changed = self.sequence.refresh()
         self._max_offset = self._settling = self._whole = None
         return changed
 
     def read(self, offset: int, size: int) -> bytes:
-        """Raw bytes from ``offset`` on, over the ends of files, short where there are none."""
+        """Raw bytes from ``offset`` on, across file boundaries; short if the files end."""
         pieces = []
         while size > 0:
             piece = self.sequence.read(offset, size)
@@ -160,30 +162,30 @@ class LogReader:
         return b"".join(pieces)
 
     def unit_at(self, offset: int, crc: bool = True) -> Item | Stop:
-        """What begins at ``offset``: a unit, a blank, or a stop that says why there is neither."""
+        """The item at ``offset``: a unit, a blank, or a stop with the reason why there is neither."""
         file = self.sequence.find(offset)
         if file is None:
             return Stop(offset, "end", "no file of the log holds this offset")
         try:
-            return self._look(file, offset - file.start_offset, crc, FIRST_LOOK)
+            return self._look(file, offset - file.start_offset, crc, FIRST_LOOK_BYTES)
         except CannotRead as error:
             return Stop(offset, "unread", str(error))
 
     def seen_at(self, offset: int, crc: bool = True) -> Item | Stop:
-        """As :meth:`unit_at`; raises :class:`CannotRead` where nobody knows what begins there."""
-        found = self.unit_at(offset, crc)
-        if isinstance(found, Stop):
-            _end_of(found)
-        return found
+        """Like :meth:`unit_at`, but raises :class:`CannotRead` if the bytes there cannot be read."""
+        item = self.unit_at(offset, crc)
+        if isinstance(item, Stop):
+            _end_of(item)
+        return item
 
     def walk(
         self, start: int | None = None, stop: int | None = None, crc: bool = True, resync: bool = True
     ) -> Iterator[Item | Stop]:
-        """Every item from ``start`` (a unit's offset; default: the first file) to ``stop`` (exclusive), last a
+        """Every item from ``start`` (a unit's offset; default: the first file) to ``stop`` (exclusive), then a
         :class:`Stop`.
 
-        After damage the walk goes on at the next real unit and yields what lies between as :class:`Damage`; without
-        ``resync`` it ends there. ``Stop.offset`` is the end of the last thing that could be read.
+        After damage the walk continues at the next real unit and yields the bytes in between as :class:`Damage`;
+        without ``resync`` it ends there. ``Stop.offset`` is the end of the last readable item.
         """
         offset = self.min_offset if start is None else start
         end = offset
@@ -199,21 +201,21 @@ class LogReader:
                     yield Damage(offset, following.start_offset - offset, "no file holds these bytes")
                 offset = following.start_offset
                 continue
-            last: Item | Stop | None = None
-            for last in walk_file(self._bytes_of(file), offset, stop, crc, resync):
-                if isinstance(last, Stop):
+            item: Item | Stop | None = None
+            for item in walk_file(self._bytes_of(file), offset, stop, crc, resync):
+                if isinstance(item, Stop):
                     break
-                yield last
-                if not isinstance(last, Damage):
-                    end = last.offset + last.size if isinstance(last, Unit) else self._behind_blank(file, last)
-            if isinstance(last, Stop):
-                yield Stop(end, last.kind, last.reason)
+                yield item
+                if not isinstance(item, Damage):
+                    end = item.offset + item.size if isinstance(item, Unit) else self._behind_blank(file, item)
+            if isinstance(item, Stop):
+                yield Stop(end, item.kind, item.reason)
                 return
             offset = self.sequence.behind(file)
         yield Stop(end, "limit", "end of the range")
 
     def align(self, offset: int) -> int:
-        """Offset of the item that holds the byte at ``offset``, or of the next one where it lies in damage or in no
+        """Offset of the item that contains the byte at ``offset``, or of the next one if that is in damage or in no
         file.
         """
         number = self.sequence.position_of(offset)
@@ -230,11 +232,11 @@ class LogReader:
         return offset
 
     def walk_start(self, offset: int, floor: int) -> int:
-        """Where a walk may begin that is to reach the item at ``offset``: a real unit near by in its file, else
-        ``floor``, the start of that file or of an item in it.
+        """A start for a walk that must reach the item at ``offset``: a real unit nearby in its file, else ``floor``,
+        the start of that file or of an item in it.
         """
         file = self.files[self.sequence.position_of(offset)]
-        back = BACK_STEP
+        back = BACK_STEP_BYTES
         while True:
             start = self._first_unit(file, max(floor, offset - back), offset)
             if start >= 0 or offset - back <= floor:
@@ -242,56 +244,56 @@ class LogReader:
             back *= 4
 
     def next_unit(self, offset: int) -> int:
-        """Offset of the first real unit at or behind ``offset`` in its file, −1 where there is none."""
+        """Offset of the first real unit at or behind ``offset`` in its file; −1 if there is none."""
         file = self.files[self.sequence.position_of(offset)]
         return self._first_unit(file, offset, file.end_offset)
 
     def items(self, offset: int, count: int, crc: bool = True) -> list[Item | Stop]:
-        """Up to ``count`` items from ``offset`` on; the list ends with a :class:`Stop` where the log ends before."""
-        found: list[Item | Stop] = []
+        """Up to ``count`` items from ``offset`` on; the list ends with a :class:`Stop` if the log ends earlier."""
+        items: list[Item | Stop] = []
         for item in self.walk(offset, crc=crc):
-            found.append(item)
-            if len(found) >= count:
+            items.append(item)
+            if len(items) >= count:
                 break
-        return found
+        return items
 
     def items_before(self, offset: int, count: int, crc: bool = True) -> list[Item]:
         """Up to ``count`` items that end at or before ``offset``, in the order of the log."""
-        found: list[Item] = []
-        while len(found) < count and offset > self.min_offset:
+        items: list[Item] = []
+        while len(items) < count and offset > self.min_offset:
             number = self.sequence.position_of(offset - 1)
             if number < 0:
                 break
             file = self.files[number]
-            piece = self._items_of_file_before(file, min(offset, file.end_offset), count - len(found), crc)
+            piece = self._items_of_file_before(file, min(offset, file.end_offset), count - len(items), crc)
             if file.end_offset < offset:
                 piece.append(Damage(file.end_offset, offset - file.end_offset, "no file holds these bytes"))
-            found = piece + found
+            items = piece + items
             offset = file.start_offset
-        return found[-count:]
+        return items[-count:]
 
     def _items_of_file_before(self, file: ReadOnlyFile, offset: int, count: int, crc: bool) -> list[Item]:
-        back = min(BACK_STEP, 1024 * count)
+        back = min(BACK_STEP_BYTES, 1024 * count)
         while True:
-            low = max(file.start_offset, offset - back)
-            start = low if low == file.start_offset else self._first_unit(file, low, offset)
+            search_start = max(file.start_offset, offset - back)
+            start = search_start if search_start == file.start_offset else self._first_unit(file, search_start, offset)
             if start >= 0:
                 piece = [
                     item
                     for item in self.walk(start, offset, crc)
                     if not isinstance(item, Stop) and item.offset < offset
                 ]
-                if len(piece) >= count or low == file.start_offset:
+                if len(piece) >= count or search_start == file.start_offset:
                     return piece[-count:]
             back *= 4
 
-    def _first_unit(self, file: ReadOnlyFile, low: int, high: int) -> int:
-        """Offset of the first real unit in [low, high) of ``file``, −1 where there is none."""
-        at = find_in_file(self._bytes_of(file), low - file.start_offset, high - file.start_offset)
-        return -1 if at < 0 else file.start_offset + at
+    def _first_unit(self, file: ReadOnlyFile, start: int, stop: int) -> int:
+        """Offset of the first real unit in [start, stop) of ``file``; −1 if there is none."""
+        position = find_in_file(self._bytes_of(file), start - file.start_offset, stop - file.start_offset)
+        return -1 if position < 0 else file.start_offset + position
 
     def _behind_blank(self, file: ReadOnlyFile, blank: Blank) -> int:
-        """Where the log goes on after a blank: the next file, or the blank itself where there is none
+        """Offset at which the log continues after a blank: the next file, or the blank itself if there is none
         (docs/formats/recovery.md#log).
         """
         number = self.sequence.position_of(file.start_offset)
@@ -299,16 +301,16 @@ class LogReader:
             return self.files[number + 1].start_offset
         return blank.offset
 
-    def _look(self, file: ReadOnlyFile, position: int, crc: bool, first: int) -> Item | Stop:
-        data = file.read(position, first)
+    def _look(self, file: ReadOnlyFile, position: int, crc: bool, first_size: int) -> Item | Stop:
+        data = file.read(position, first_size)
         base = file.start_offset + position
-        seen = decode_item(data, 0, len(data), base, crc)
-        if isinstance(seen, Stop) and seen.kind == "cut" and len(data) == first:
+        item = decode_item(data, 0, len(data), base, crc)
+        if isinstance(item, Stop) and item.kind == "cut" and len(data) == first_size:
             size = int.from_bytes(data[:4], "big", signed=True)
-            if first < size <= MAX_UNIT_BYTES:
+            if first_size < size <= MAX_UNIT_BYTES:
                 data = file.read(position, size)
                 return decode_item(data, 0, len(data), base, crc)
-        return seen
+        return item
 
     def _bytes_of(self, file: ReadOnlyFile) -> _FileBytes:
         return _FileBytes(file, self.sequence)
@@ -326,56 +328,56 @@ class LogReader:
         for offset, size in hints:
             if not file.start_offset <= offset < file.end_offset:
                 continue
-            unit = self._look(file, offset - file.start_offset, False, FIRST_LOOK)
+            unit = self._look(file, offset - file.start_offset, False, FIRST_LOOK_BYTES)
             if isinstance(unit, Unit) and unit.size == size and not unit.stale:
                 start = offset
                 break
         else:
             if file.size > 8 * BLOCK_BYTES:
                 start = self._unit_near_zero_tail(file)
-        end, more = self._walked(start, LEG)
-        while more:
-            # A writer is faster than this walk: where the queues are far behind it, the zero tail is nearer.
+        end, log_continues = self._walked(start, LEG)
+        while log_continues:
+            # A writer is faster than this walk: if the queues lag far behind it, the zero tail is nearer.
             near = self._unit_near_zero_tail(file) if file.size > 8 * BLOCK_BYTES else end
-            end, more = self._walked(near, LEG) if near > end else self._walked(end)
+            end, log_continues = self._walked(near, LEG) if near > end else self._walked(end)
         return end
 
-    def _walked(self, start: int, most: int | None = None) -> tuple[int, bool]:
-        """Where a walk from ``start`` stands after ``most`` items, and whether the log goes on there."""
+    def _walked(self, start: int, max_items: int | None = None) -> tuple[int, bool]:
+        """Offset that a walk from ``start`` reaches after ``max_items`` items, and whether the log continues there."""
         end = start
         for number, item in enumerate(self.walk(start, crc=False, resync=False)):
-            if number == most and not isinstance(item, Stop):
+            if number == max_items and not isinstance(item, Stop):
                 return item.offset, True
             end = _end_of(item) if isinstance(item, Stop) else end
         return end, False
 
     def _unit_near_zero_tail(self, file: ReadOnlyFile) -> int:
-        """Offset of a unit not far before the zero tail, found by bisection over blocks of 64 KiB."""
-        low, high = 0, file.size // BACK_STEP
-        while low < high:
-            middle = (low + high) // 2
-            if any(file.read(middle * BACK_STEP, BACK_STEP)):
-                low = middle + 1
+        """Offset of a unit shortly before the zero tail, found by bisection over blocks of 64 KiB."""
+        lower, upper = 0, file.size // BACK_STEP_BYTES
+        while lower < upper:
+            middle = (lower + upper) // 2
+            if any(file.read(middle * BACK_STEP_BYTES, BACK_STEP_BYTES)):
+                lower = middle + 1
             else:
-                high = middle
-        edge, back = low * BACK_STEP, 2 * BACK_STEP
+                upper = middle
+        edge, back = lower * BACK_STEP_BYTES, 2 * BACK_STEP_BYTES
         while back < 64 * BLOCK_BYTES and edge - back > 0:
-            found = find_in_file(self._bytes_of(file), edge - back, edge)
-            if found >= 0:
-                return file.start_offset + found
+            unit_position = find_in_file(self._bytes_of(file), edge - back, edge)
+            if unit_position >= 0:
+                return file.start_offset + unit_position
             back *= 4
         return file.start_offset
 
 
-def _end_of(found: Damage | Stop) -> int:
-    """Where the log ends by what was found there; raises :class:`CannotRead` where nobody knows what follows."""
-    if found.kind == "unread" if isinstance(found, Stop) else found.unread:
-        raise CannotRead(found.reason)
-    return found.offset
+def _end_of(item: Damage | Stop) -> int:
+    """The end of the log at this item; raises :class:`CannotRead` if the bytes behind it cannot be read."""
+    if item.kind == "unread" if isinstance(item, Stop) else item.unread:
+        raise CannotRead(item.reason)
+    return item.offset
 
 
 class _FileBytes:
-    """One file of the log as the walk wants it."""
+    """A file of the log with the interface that the walk needs."""
 
     __slots__ = ("_file", "_sequence", "read")
 
@@ -393,7 +395,7 @@ class _FileBytes:
         return self._file.size
 
     def next_data(self, position: int) -> int:
-        """As the file system knows it: holes read as zero bytes."""
+        """Position of the next data, as the file system knows it: holes read as zero bytes."""
         descriptor = self._file.descriptor()
         try:
             return os.lseek(descriptor, position, os.SEEK_DATA)
@@ -403,6 +405,6 @@ class _FileBytes:
             os.close(descriptor)
 
     def is_followed(self) -> bool:
-        """Whether a later file begins with something other than zero bytes."""
+        """Return True if a later file begins with anything but zero bytes."""
         number = self._sequence.position_of(self._file.start_offset)
         return any(any(later.read(0, 8)) for later in self._sequence.files[number + 1 :])

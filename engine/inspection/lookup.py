@@ -1,4 +1,4 @@
-"""One message by its identifier: offset message id, unique key or physical offset (``message``, queryMsgById …)."""
+"""Finds a message by its identifier: offset message id, unique key or physical offset (``message``, queryMsgById …)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def parse_number(text: str) -> int | None:
-    """An offset as people write it: decimal, ``0x…``, ``1_000`` or ``1,000``; None where it is no number."""
+    """Parse an offset: decimal, ``0x…``, ``1_000`` or ``1,000``; None if it is no number."""
     plain = text.strip().replace(",", "")
     try:
         value = int(plain, 0)
@@ -31,7 +31,7 @@ def parse_number(text: str) -> int | None:
 
 
 def find_message(store: StoreSnapshot, text: str, topic: str | None = None) -> Unit | None:
-    """The unit that ``text`` names, newest first where a unique key names several; None where there is none.
+    """The unit that ``text`` names, the newest if a unique key names several; None if there is none.
 
     An offset id and an IPv4 unique key both have 32 hex digits: it is the id if the unit at its offset has that id.
     """
@@ -41,8 +41,8 @@ def find_message(store: StoreSnapshot, text: str, topic: str | None = None) -> U
     if topic is None and len(text) not in (32, 56):
         offset = parse_number(text)
         if offset is not None:
-            found = store.log.seen_at(offset)
-            return found if isinstance(found, Unit) else None
+            item = store.log.seen_at(offset)
+            return item if isinstance(item, Unit) else None
     return next(by_key(store, text, topic), None)
 
 
@@ -51,13 +51,15 @@ def by_offset_id(store: StoreSnapshot, text: str) -> Unit | None:
     parsed = parse_offset_message_id(text)
     if parsed is None:
         return None
-    found = store.log.seen_at(parsed[1])
-    return found if isinstance(found, Unit) and found.offset_msg_id == text.upper() else None
+    item = store.log.seen_at(parsed[1])
+    return item if isinstance(item, Unit) and item.offset_msg_id == text.upper() else None
 
 
 def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator[Unit]:
-    """Yield units that carry ``key`` as unique key or among KEYS, or as ``T#`` and their tags, by the index, newest
-    first; any topic where none is given.
+    """Yield units that carry ``key`` as unique key, among KEYS, or as ``T#`` and their tags; found by the index, newest
+    first.
+
+    Without ``topic``, units of every topic.
     """
     topics = [topic] if topic is not None else list(known_topics(store))
     if len(topics) == 1:
@@ -65,38 +67,40 @@ def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator
             if isinstance(step, Match):
                 yield step.unit
         return
-    found: dict[int, Unit] = {}
-    wanted = {index_key_hash(name, key): name for name in topics}
+    units: dict[int, Unit] = {}
+    topic_of_hash = {index_key_hash(name, key): name for name in topics}
     for reader in store.index_files():
-        for offset in chained_offsets(reader, wanted):
+        for offset in chained_offsets(reader, topic_of_hash):
             unit = store.log.seen_at(offset)
             if isinstance(unit, Unit) and has_key(unit.properties, key):
-                found[unit.offset] = unit
-    for offset in sorted(found, reverse=True):
-        yield found[offset]
+                units[unit.offset] = unit
+    for offset in sorted(units, reverse=True):
+        yield units[offset]
 
 
 def known_topics(store: StoreSnapshot) -> Iterator[str]:
-    """Every topic that a unit may stand under: those with a queue folder, and those of the topics table, as far as
-    either is decoded. Whoever concludes that a key is not there looks through the log as well.
+    """Every topic that a unit may belong to: those with a queue folder and those of the topics table, as far as either
+    is decoded.
+
+    To conclude that a key does not exist, search the log as well.
     """
-    seen = set(store.listed_topics())
-    yield from seen
+    folder_topics = set(store.listed_topics())
+    yield from folder_topics
     if store.undecoded_part("topics") is None:
-        yield from (name for name in table_topics(store) if name not in seen)
+        yield from (name for name in table_topics(store) if name not in folder_topics)
 
 
 def chained_offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int]:
-    """Offsets of the entries of one file with one of ``hashes``, chain by chain, each chain walked at most once
-    through.
+    """Offsets of the entries of one file whose hash is in ``hashes``, chain by chain; each chain is walked at most
+    once.
     """
     try:
         slots = reader.slots
         for key_hash in hashes:
             number = reader.slot(key_hash % slots)
-            seen: set[int] = set()
-            while number > 0 and number not in seen:
-                seen.add(number)
+            visited: set[int] = set()
+            while number > 0 and number not in visited:
+                visited.add(number)
                 entry = reader.entry(number)
                 if entry is None:
                     break

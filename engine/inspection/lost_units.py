@@ -1,7 +1,7 @@
-"""Which messages stood in bytes that cannot be read: told by the bytes themselves and by the queues that point there.
+"""Identifies messages in unreadable bytes, from the bytes themselves and from queue entries that point there.
 
-A stretch of damage is taken apart from its start and from every place that a queue entry names; lengths come from the
-entries and from the next thing that can be read (:mod:`engine.codec.salvage`).
+A stretch of damage is parsed from its start and from every place that a queue entry names; lengths come from the
+entries and from the next readable item (:mod:`engine.codec.salvage`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 MOST_READ = 8 << 20
-"""Bytes of one stretch that are taken apart."""
+"""Bytes of one stretch that are parsed."""
 MOST_UNITS = 64
-"""Units of one stretch that are told."""
+"""Number of units of one stretch that are reported."""
 MOST_QUEUES = 4000
-"""Queues that are asked for entries; in a store with more only the bytes speak."""
+"""Number of queues that are searched for entries; with more queues only the bytes are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostUnit:
-    """A unit that cannot be read as it stands. ``salvage`` is None where only its queue entry tells of it."""
+    """A unit that cannot be read normally. ``salvage`` is None if only its queue entry is known."""
 
     offset: int
     size: int
@@ -40,7 +40,7 @@ class LostUnit:
 
     @property
     def keys(self) -> list[str]:
-        """Its keys, as far as they can be read."""
+        """Its keys, as far as they are readable."""
         return self.salvage.unit.keys if self.salvage is not None else []
 
     @property
@@ -64,57 +64,59 @@ class _Entry:
 
 
 def lost_units(store: StoreSnapshot, offset: int, size: int) -> list[LostUnit]:
-    """The units that stood in the ``size`` unreadable bytes from absolute ``offset`` on, in the order of the log."""
+    """The units that were in the ``size`` unreadable bytes from absolute ``offset`` on, in the order of the log."""
     end = offset + size
-    entries = {one.offset: one for one in _entries_into(store, offset, end)}
+    entries = {queue_entry.offset: queue_entry for queue_entry in _entries_into(store, offset, end)}
     try:
-        data = memoryview(store.log.read(offset, min(size, MOST_READ)))  # what is cut off it is no copy
+        data = memoryview(store.log.read(offset, min(size, MOST_READ)))  # slices of it make no copies
     except CannotRead:
         data = memoryview(b"")
     starts = sorted({offset, *entries})
-    found: list[LostUnit] = []
-    while starts and len(found) < MOST_UNITS:
-        at = starts.pop(0)
-        entry, behind = entries.get(at), starts[0] if starts else end
-        sizes = [*([entry.size] if entry else []), behind - at]
-        told = salvage(data[at - offset :], at, sizes)
-        if told is not None and told.unit.size > behind - at:
-            told = salvage(data[at - offset : behind - offset], at, sizes)
-        if told is None and entry is not None:
-            told = salvage_overwritten(
-                data[at - offset :], at, Entry(entry.size, entry.topic, entry.queue_id, entry.number)
+    units: list[LostUnit] = []
+    while starts and len(units) < MOST_UNITS:
+        unit_offset = starts.pop(0)
+        entry, next_start = entries.get(unit_offset), starts[0] if starts else end
+        sizes = [*([entry.size] if entry else []), next_start - unit_offset]
+        salvaged = salvage(data[unit_offset - offset :], unit_offset, sizes)
+        if salvaged is not None and salvaged.unit.size > next_start - unit_offset:
+            salvaged = salvage(data[unit_offset - offset : next_start - offset], unit_offset, sizes)
+        if salvaged is None and entry is not None:
+            salvaged = salvage_overwritten(
+                data[unit_offset - offset :], unit_offset, Entry(entry.size, entry.topic, entry.queue_id, entry.number)
             )
-        unit = _lost(at, entry, told)
+        unit = _lost_unit(unit_offset, entry, salvaged)
         if unit is None:
             continue
-        found.append(unit)
-        if at + unit.size < behind:
-            starts.insert(0, at + unit.size)
-    return found
+        units.append(unit)
+        if unit_offset + unit.size < next_start:
+            starts.insert(0, unit_offset + unit.size)
+    return units
 
 
 def lost_at(store: StoreSnapshot, place: int) -> tuple[Damage, list[LostUnit]] | None:
-    """The unreadable stretch at the absolute offset ``place``, and the units that stood there; None where nothing can
-    be told.
+    """The unreadable stretch at the absolute offset ``place``, and the units that were there; None if that cannot be
+    determined.
     """
     log = store.log
     item = next(log.walk(log.align(place), crc=False), None) if log.sequence.find(place) is not None else None
     if not isinstance(item, Damage) or item.unread or not item.offset <= place < item.offset + item.size:
         return None
-    found = [one for one in lost_units(store, item.offset, item.size) if one.offset <= place < one.offset + one.size]
-    return (item, found) if found else None
+    units = [
+        unit for unit in lost_units(store, item.offset, item.size) if unit.offset <= place < unit.offset + unit.size
+    ]
+    return (item, units) if units else None
 
 
-def _lost(at: int, entry: _Entry | None, told: Salvage | None) -> LostUnit | None:
-    if told is not None:
-        unit = told.unit
+def _lost_unit(unit_offset: int, entry: _Entry | None, salvaged: Salvage | None) -> LostUnit | None:
+    if salvaged is not None:
+        unit = salvaged.unit
         if entry is not None and entry.topic == unit.topic:
-            told = replace(told, wrong=told.wrong + tuple(_other_places(unit, entry)))
-            return LostUnit(at, unit.size, entry.topic, entry.queue_id, entry.number, told)
-        return LostUnit(at, unit.size, unit.topic, unit.queue_id, unit.queue_offset, told)
+            salvaged = replace(salvaged, wrong=salvaged.wrong + tuple(_other_places(unit, entry)))
+            return LostUnit(unit_offset, unit.size, entry.topic, entry.queue_id, entry.number, salvaged)
+        return LostUnit(unit_offset, unit.size, unit.topic, unit.queue_id, unit.queue_offset, salvaged)
     if entry is None:
         return None
-    return LostUnit(at, entry.size, entry.topic, entry.queue_id, entry.number, None)
+    return LostUnit(unit_offset, entry.size, entry.topic, entry.queue_id, entry.number, None)
 
 
 def _other_places(unit: Unit, entry: _Entry) -> Iterator[FieldFault]:
@@ -136,16 +138,16 @@ def _entries_into(store: StoreSnapshot, start: int, stop: int) -> Iterator[_Entr
 
 
 def _of_queue(queue: QueueReader, start: int, stop: int) -> Iterator[_Entry]:
-    low = max(queue.sequence.min_offset, 0) // queue.unit_size
-    high = end = queue.raw_end // queue.unit_size
-    while low < high:
-        middle = (low + high) // 2
+    lower = max(queue.sequence.min_offset, 0) // queue.unit_size
+    upper = end = queue.raw_end // queue.unit_size
+    while lower < upper:
+        middle = (lower + upper) // 2
         entry = queue.entry(middle)
         if entry is not None and entry.physical_offset < start:
-            low = middle + 1
+            lower = middle + 1
         else:
-            high = middle
-    for entry in queue.entries(low, min(end, low + MOST_UNITS)):
+            upper = middle
+    for entry in queue.entries(lower, min(end, lower + MOST_UNITS)):
         if entry.state != "entry" or entry.physical_offset >= stop:
             return
         if entry.physical_offset >= start and entry.size > 0:

@@ -1,5 +1,5 @@
-"""The units of a log, or those that a filter takes: near the beginning one by one, so that the first are there at
-once, then by whole blocks, whose columns and bytes decide (:mod:`engine.query.vector`).
+"""The units of a log, or those that a filter selects: near the beginning one by one, so that the first appear at once,
+then in blocks, whose columns and bytes decide (:mod:`engine.query.vector`).
 """
 
 from __future__ import annotations
@@ -19,96 +19,105 @@ if TYPE_CHECKING:
 
 def matching_units(
     log: LogReader,
-    wanted: Filter,
+    unit_filter: Filter,
     start: int | None = None,
     stop: int | None = None,
     *,
     crc: bool = True,
-    seen: Callable[[int], None] = lambda _: None,
+    on_progress: Callable[[int], None] = lambda _: None,
     near: int = BULK,
 ) -> Iterator[Unit | Stop]:
-    """The units from ``start`` to ``stop`` (exclusive) that ``wanted`` takes, in order, last a :class:`Stop`.
+    """Yield the units from ``start`` to ``stop`` (exclusive) that match ``unit_filter``, in order, then a
+    :class:`Stop`.
 
-    ``seen`` is told from time to time how far the log has been looked at. The first ``near`` bytes are walked unit by
-    unit, without numba; ``crc`` is whether bodies are held against their CRC.
+    ``on_progress`` receives the log offset from time to time. The first ``near`` bytes are walked unit by unit, without
+    numba; ``crc``: compare bodies with their CRC.
     """
-    test = wanted.compile(log.file_name)
+    test = unit_filter.compile(log.file_name)
     place = Place(start)
     for item in near_items(log, place, stop, near, crc=crc):
         if isinstance(item, Stop):
             yield item
             return
-        seen(item.offset)
+        on_progress(item.offset)
         if isinstance(item, Unit) and test(item):
             yield item
-    yield from _by_blocks(log, wanted, place.offset, stop, crc, seen)
+    yield from _by_blocks(log, unit_filter, place.offset, stop, crc, on_progress)
 
 
 def listed(
     log: LogReader,
-    wanted: Filter | None,
+    unit_filter: Filter | None,
     start: int | None = None,
     stop: int | None = None,
     *,
     crc: bool = True,
     body: bool = False,
-    seen: Callable[[int], None] = lambda _: None,
+    on_progress: Callable[[int], None] = lambda _: None,
     near: int = BULK,
 ) -> Iterator[Item | Lines | Stop]:
-    """The log from ``start`` to ``stop`` (exclusive), units as :class:`Lines` but for those in the first ``near``
-    bytes, last a :class:`Stop`. With ``wanted`` only the units that it takes, else also blanks and damage.
+    """Yield the log from ``start`` to ``stop`` (exclusive), then a :class:`Stop`; units come as :class:`Lines`, except
+    in the first ``near`` bytes.
+
+    With ``unit_filter`` only the matching units, else also blanks and damage.
     """
-    test = wanted.compile(log.file_name) if wanted is not None else None
+    test = unit_filter.compile(log.file_name) if unit_filter is not None else None
     place = Place(start)
     for item in near_items(log, place, stop, near, crc=crc):
         if isinstance(item, Stop):
             yield item
             return
-        seen(item.offset)
+        on_progress(item.offset)
         if test is None or (isinstance(item, Unit) and test(item)):
             yield item
     from engine.inspection.unit_lines import block_lines
 
-    yield from block_lines(log, wanted, place.offset, stop, crc=crc, body=body, seen=seen)
+    yield from block_lines(log, unit_filter, place.offset, stop, crc=crc, body=body, on_progress=on_progress)
 
 
 @dataclass(slots=True)
 class Place:
-    """Where in a log a walk goes on; None: at its beginning."""
+    """Position in a log at which a walk continues; None: the beginning of the log."""
 
     offset: int | None
 
 
 def near_items(log: LogReader, place: Place, stop: int | None, near: int, *, crc: bool) -> Iterator[Item | Stop]:
-    """What stands in the ``near`` bytes from ``place`` on, which is moved behind them; a :class:`Stop` comes only where
-    that is all there is.
+    """Yield the items in the ``near`` bytes from ``place`` on, and move ``place`` behind them.
+
+    A :class:`Stop` comes only if the log ends there.
     """
     far = (log.min_offset if place.offset is None else place.offset) + near
-    behind = 0
+    item_end = 0
     for item in log.walk(place.offset, far if stop is None else min(far, stop), crc):
         if not isinstance(item, Stop):
-            behind = item.offset + item.size
+            item_end = item.offset + item.size
             yield item
-        elif item.kind == "limit" and (stop is None or max(far, behind) < stop):
-            place.offset = max(item.offset, behind)
+        elif item.kind == "limit" and (stop is None or max(far, item_end) < stop):
+            place.offset = max(item.offset, item_end)
         else:
             yield item
 
 
 def _by_blocks(
-    log: LogReader, wanted: Filter, start: int | None, stop: int | None, crc: bool, seen: Callable[[int], None]
+    log: LogReader,
+    unit_filter: Filter,
+    start: int | None,
+    stop: int | None,
+    crc: bool,
+    on_progress: Callable[[int], None],
 ) -> Iterator[Unit | Stop]:
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
     from engine.inspection.block_scan import scan_log
 
     topics = TopicTable()
-    asked = crc and "crc" in wanted.fields  # no other body is held against its CRC but of units that are taken
-    taken = wanted.on_blocks(topics, log.file_name, crc=crc)
-    for block in scan_log(log, start, stop, crc=asked, topics=topics):
+    check_crc = crc and "crc" in unit_filter.fields  # only bodies of selected units are compared with their CRC
+    block_filter = unit_filter.on_blocks(topics, log.file_name, crc=crc)
+    for block in scan_log(log, start, stop, crc=check_crc, topics=topics):
         if isinstance(block, Stop):
             yield block
             return
-        seen(block.offset if not isinstance(block, UnitColumns) else int(block.offset[0]))
+        on_progress(block.offset if not isinstance(block, UnitColumns) else int(block.offset[0]))
         if isinstance(block, UnitColumns):
-            yield from taken.units(block)
+            yield from block_filter.units(block)

@@ -1,9 +1,10 @@
-"""What a path is: a store, a directory above one, a bare commitlog folder, one file of a log, a copied tail (product:
-open a part).
+"""Recognises a path: a store, a directory above one, a bare commitlog folder, one file of a log, a copied tail
+(product: open a part).
 
-Nothing is created and nothing is written; what cannot be opened is named with what was found instead.
+Creates and writes nothing. The error for a path that cannot be opened names what was found instead.
 
-Whether a process holds a store's lock; asked of the kernel, never taken (docs/formats/checkpoint.md).
+Also tells whether a process holds a store's lock, by asking the kernel without taking the lock
+(docs/formats/checkpoint.md).
 """
 
 from __future__ import annotations
@@ -33,9 +34,7 @@ _NEITHER = "expected a store directory or a file of a commit log, found neither"
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """``path`` is what is to be opened as ``kind``; ``start_offset`` is set for a file; ``notes`` say it in
-    sentences.
-    """
+    """``path`` opened as ``kind``; ``start_offset`` is set for a file; ``notes`` explain the choice in sentences."""
 
     kind: Kind
     path: Path
@@ -44,27 +43,28 @@ class Opening:
 
 
 def recognise(path: str | Path, reading: Reading | None = None) -> Opening:
-    """What ``path`` is, or :class:`NotAStore` with what was found there instead; :class:`CannotRead` where that could
-    not be found out.
+    """Recognise ``path``.
+
+    Raises :class:`NotAStore` with what was found there instead, :class:`CannotRead` if it could not be examined.
     """
-    given = Path(path)
+    target = Path(path)
     reading = reading or Reading()
-    info = _look(given, reading)
+    info = _look(target, reading)
     if info is not None and stat.S_ISDIR(info.st_mode):
-        return _recognise_folder(given, reading)
+        return _recognise_folder(target, reading)
     if info is not None and stat.S_ISREG(info.st_mode):
-        return _recognise_file(given, reading)
+        return _recognise_file(target, reading)
     if info is not None:
-        raise NotAStore(_NEITHER, file=str(given))
-    raise NotAStore("expected a store directory, found nothing of this name", file=str(given))
+        raise NotAStore(_NEITHER, file=str(target))
+    raise NotAStore("expected a store directory, found nothing of this name", file=str(target))
 
 
-def _look(given: Path, reading: Reading) -> os.stat_result | None:
+def _look(target: Path, reading: Reading) -> os.stat_result | None:
     try:
-        return reading.look(given)
+        return reading.look(target)
     except CannotRead as error:
         if isinstance(error.__cause__, FileNotFoundError):  # a link to nothing
-            raise NotAStore(_NEITHER, file=str(given)) from error
+            raise NotAStore(_NEITHER, file=str(target)) from error
         raise
 
 
@@ -74,17 +74,18 @@ def _recognise_folder(folder: Path, reading: Reading) -> Opening:
         return Opening("store", folder)
     if _is_log_folder(names):
         return _recognise_log_folder(folder, names, reading)
-    search = Reading(alone=True)  # what is no store is none of its bytes
+    search = Reading(alone=True)  # errors outside the store do not count as unread bytes of the store
     below = _stores_below(folder, search)
-    closed = tuple(f"{one.file} could not be looked into: {one.error}" for one in search.unread)
+    closed = tuple(f"{unread.file} could not be looked into: {unread.error}" for unread in search.unread)
     if len(below) == 1:
         note = f"The store was found below the directory that was given: {below[0]}"
         return Opening("store", below[0], notes=(note, *closed))
     if below:
-        found = ", ".join(str(store.relative_to(folder)) for store in below[:8])
-        more = f" and {len(below) - 8} more" if len(below) > 8 else ""
+        store_names = ", ".join(str(store.relative_to(folder)) for store in below[:8])
+        more_words = f" and {len(below) - 8} more" if len(below) > 8 else ""
         raise NotAStore(
-            f"expected one store, found {len(below)} below it: {found}{more}. Name one of them", file=str(folder)
+            f"expected one store, found {len(below)} below it: {store_names}{more_words}. Name one of them",
+            file=str(folder),
         )
     search.refuse("a store may be there")
     raise NotAStore(
@@ -121,21 +122,21 @@ def _recognise_file(file: Path, reading: Reading) -> Opening:
 
 
 def guess_base(file: Path, reading: Reading) -> int | None:
-    """The absolute offset of the file's first byte by the PHYSICALOFFSET of its first whole unit, or None without
-    one.
+    """The absolute offset of the file's first byte, from the PHYSICALOFFSET of its first whole unit; None
+    without one.
     """
     data = _head(file, _TAIL_SEARCH, reading)
-    at = 0
+    position = 0
     while True:
-        hits = [hit for hit in (data.find(magic, at + 4) for magic in MAGIC_BYTES) if hit >= 0]
+        hits = [hit for hit in (data.find(magic, position + 4) for magic in MAGIC_BYTES) if hit >= 0]
         if not hits:
             return None
-        at = min(hits) - 4
-        if not isinstance(check_frame(data, at, len(data)), str):
-            base = int.from_bytes(data[at + 28 : at + 36], "big", signed=True) - at
+        position = min(hits) - 4
+        if not isinstance(check_frame(data, position, len(data)), str):
+            base = int.from_bytes(data[position + 28 : position + 36], "big", signed=True) - position
             if base >= 0:
                 return base
-        at += 1
+        position += 1
 
 
 def _head(file: Path, size: int, reading: Reading) -> bytes:
@@ -169,24 +170,22 @@ def _looks_like_units(folder: Path, names: list[str], reading: Reading) -> bool:
 
 
 def _stores_below(folder: Path, reading: Reading) -> list[Path]:
-    """Stores in the folders below, breadth first; at most a bounded number of folders is looked at, links are not
-    followed.
-    """
-    found: list[Path] = []
-    level, seen = [folder], 0
+    """Stores in the folders below, breadth first. Visits a bounded number of folders and follows no links."""
+    stores: list[Path] = []
+    level, folder_count = [folder], 0
     for _ in range(SEARCH_DEPTH):
         following: list[Path] = []
         for parent in level:
             for child in _folders(parent, reading):
-                seen += 1
-                if seen > SEARCH_FOLDERS:
-                    return found
+                folder_count += 1
+                if folder_count > SEARCH_FOLDERS:
+                    return stores
                 if _holds_a_log(child, reading):
-                    found.append(child)
+                    stores.append(child)
                 else:
                     following.append(child)
         level = following
-    return found
+    return stores
 
 
 def _holds_a_log(folder: Path, reading: Reading) -> bool:
@@ -212,7 +211,7 @@ def _what_is_there(names: list[str]) -> str:
 
 
 LockState = Literal["free", "held", "absent", "unknown"]
-"""``unknown``: the file is there and could not be opened or asked about."""
+"""``unknown``: the file exists but could not be opened, or the kernel could not be asked."""
 
 
 def lock_state(reading: Reading, path: Path) -> LockState:
@@ -224,8 +223,8 @@ def lock_state(reading: Reading, path: Path) -> LockState:
     if descriptor < 0:
         return "absent"
     try:
-        asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, asked)
+        request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, request)
         return "free" if struct.unpack("hhqqi4x", answer)[0] == fcntl.F_UNLCK else "held"
     except OSError as error:
         reading.note(path, error, "ask")

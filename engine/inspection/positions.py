@@ -1,4 +1,4 @@
-"""Every position that files tell, and for each that they cannot tell, why (docs/formats/checkpoint.md,
+"""Every position that files reveal, and for each unknown one the reason (docs/formats/checkpoint.md,
 docs/formats/files.md#mapped-files, docs/formats/writing.md#flush, #dispatch). Offsets in bytes.
 """
 
@@ -27,7 +27,7 @@ _NO_ENTRY = "no consume queue holds an entry, so how far dispatch came is not wr
 
 
 class StoreFiles(Protocol):
-    """The files that tell positions, of a store that is looked at."""
+    """The files of a store from which positions are read."""
 
     @property
     def paths(self) -> StorePaths | None: ...
@@ -48,7 +48,7 @@ class StoreFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """An offset and how it is known, or None and why it is not. ``timestamp`` (ms) where the source is a time."""
+    """An offset and how it is known, or None and why not. ``timestamp`` (ms) if the source is a time."""
 
     offset: int | None
     how: str | None = None
@@ -58,7 +58,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """The nine positions of a store; ``checkpoint`` holds one for each field of the checkpoint page."""
+    """The nine positions of a store; ``checkpoint`` has one for each field of the checkpoint page."""
 
     min: Position
     wrote: Position
@@ -72,25 +72,25 @@ class Positions:
 
 
 def positions(store: StoreFiles) -> Positions:
-    """One look at all positions; one that hangs on bytes that could not be read says so and is not known."""
+    """All positions at one moment; a position that depends on unreadable bytes is unknown and says so."""
     queue_end, index_end = if_read(lambda: _queue_end(store)), if_read(lambda: index_position(store))
     try:
-        end, held, abort = store.log.max_offset, store.lock_state == "held", store.abort
+        end, is_locked, abort = store.log.max_offset, store.lock_state == "held", store.abort
     except CannotRead as error:
         return _end_unread(store, Position(None, why=str(error)), queue_end, index_end)
-    found = positions_of(
+    all_positions = positions_of(
         store,
         end,
-        held=held,
+        is_locked=is_locked,
         abort=abort,
         queue_end=queue_end,
         index_end=index_end,
         checkpoint=checkpoint_positions(store),
     )
     if not store.unread:
-        return found
+        return all_positions
     unread = Position(None, why=store.unread[0].words)
-    return replace(found, committed=unread, flushed=unread, confirm=unread)
+    return replace(all_positions, committed=unread, flushed=unread, confirm=unread)
 
 
 def if_read(ask: Callable[[], Position]) -> Position:
@@ -102,10 +102,12 @@ def if_read(ask: Callable[[], Position]) -> Position:
 
 
 def _end_unread(store: StoreFiles, unread: Position, queue_end: Position, index_end: Position) -> Positions:
-    """Where the log ends is not known."""
-    low = Position(max(store.log.min_offset, 0), "start of the first commit log file") if store.log.files else unread
+    """Positions if the end of the log is unknown."""
+    min_position = (
+        Position(max(store.log.min_offset, 0), "start of the first commit log file") if store.log.files else unread
+    )
     return Positions(
-        min=low,
+        min=min_position,
         wrote=unread,
         committed=unread,
         flushed=unread,
@@ -121,21 +123,21 @@ def positions_of(
     store: StoreFiles,
     end: int,
     *,
-    held: bool,
+    is_locked: bool,
     abort: bool,
     queue_end: Position,
     index_end: Position,
     checkpoint: dict[str, Position],
 ) -> Positions:
-    """The positions of a log that ends at ``end`` (bytes), its queues, index and checkpoint looked at already."""
+    """The positions of a log that ends at ``end`` (bytes); its queues, index and checkpoint are already read."""
     return Positions(
         min=Position(max(store.log.min_offset, 0), "start of the first commit log file")
         if store.log.files
         else Position(None, why="the commit log has no files"),
-        wrote=_wrote(end, held),
-        committed=_committed(end, held),
-        flushed=_flushed(end, held, abort, whole=store.paths is not None),
-        confirm=_confirm(end, held),
+        wrote=_wrote(end, is_locked),
+        committed=_committed(end, is_locked),
+        flushed=_flushed(end, is_locked, abort, is_full_store=store.paths is not None),
+        confirm=_confirm(end, is_locked),
         dispatched=_dispatched(store, queue_end, end),
         queue_max=queue_end,
         index_end=index_end,
@@ -143,26 +145,26 @@ def positions_of(
     )
 
 
-def _wrote(end: int, held: bool) -> Position:
-    if held:
+def _wrote(end: int, is_locked: bool) -> Position:
+    if is_locked:
         return Position(
             end, "end of the last whole unit in the files; a transient pool may hold more, which no file shows"
         )
     return Position(end, "end of the last whole unit in the files")
 
 
-def _committed(end: int, held: bool) -> Position:
-    if held:
+def _committed(end: int, is_locked: bool) -> Position:
+    if is_locked:
         return Position(
             end, "what is in the files was committed; bytes in a transient pool are not knowable from outside"
         )
     return Position(end, "nothing is in a pool while no broker runs: what is in the files is all there is")
 
 
-def _flushed(end: int, held: bool, abort: bool, *, whole: bool) -> Position:
-    if not whole:
+def _flushed(end: int, is_locked: bool, abort: bool, *, is_full_store: bool) -> Position:
+    if not is_full_store:
         return Position(None, why="this is a log by itself: whether its store was closed is written outside of it")
-    if held:
+    if is_locked:
         return Position(None, why="a running broker keeps it in memory: files do not tell what has reached the disk")
     if abort:
         return Position(
@@ -171,8 +173,8 @@ def _flushed(end: int, held: bool, abort: bool, *, whole: bool) -> Position:
     return Position(end, "the store was closed cleanly, which flushes everything")
 
 
-def _confirm(end: int, held: bool) -> Position:
-    if held:
+def _confirm(end: int, is_locked: bool) -> Position:
+    if is_locked:
         return Position(
             None, why="it depends on the flush mode and pool of the running broker, which files do not tell"
         )
@@ -191,7 +193,7 @@ def _queue_end(store: StoreFiles) -> Position:
 
 
 def queue_position(best: tuple[int, str] | None) -> Position:
-    """The end of the newest unit that an entry points at, and in which queue; None where no queue holds one."""
+    """The end of the newest unit that an entry points to, and its queue; None if no queue has an entry."""
     if best is None:
         return Position(None, why=_NO_QUEUE_ENTRY)
     return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
@@ -242,20 +244,20 @@ def checkpoint_positions(store: StoreFiles) -> dict[str, Position]:
         return {"physicMsgTimestamp": Position(None, why=str(error))}
     if page is None:
         return {"physicMsgTimestamp": Position(None, why="there is no checkpoint file")}
-    found = {}
+    positions_by_field = {}
     for name, time in (
         ("physicMsgTimestamp", page.physic_msg_timestamp),
         ("logicsMsgTimestamp", page.logics_msg_timestamp),
         ("indexMsgTimestamp", page.index_msg_timestamp),
     ):
-        found[name] = if_read(partial(_at_time, store, time))
+        positions_by_field[name] = if_read(partial(_at_time, store, time))
     if page.master_flushed_offset:
-        found["masterFlushedOffset"] = Position(page.master_flushed_offset, "written in the checkpoint")
+        positions_by_field["masterFlushedOffset"] = Position(page.master_flushed_offset, "written in the checkpoint")
     if page.confirm_phy_offset:
-        found["confirmPhyOffset"] = Position(page.confirm_phy_offset, "written in the checkpoint")
+        positions_by_field["confirmPhyOffset"] = Position(page.confirm_phy_offset, "written in the checkpoint")
     if page.logics_physical_offset:
-        found["logicsPhysicalOffset"] = Position(page.logics_physical_offset, "written in the checkpoint")
-    return found
+        positions_by_field["logicsPhysicalOffset"] = Position(page.logics_physical_offset, "written in the checkpoint")
+    return positions_by_field
 
 
 def _at_time(store: StoreFiles, time: int) -> Position:
@@ -268,23 +270,23 @@ def _at_time(store: StoreFiles, time: int) -> Position:
 
 
 def offset_at_time(store: StoreFiles, time: int) -> int | None:
-    """End (bytes) of the last unit stored at or before ``time`` ms; by the queues where they help, else by the file
-    heads.
+    """End (bytes) of the last unit stored at or before ``time`` ms, found in the queues if they help, else from the
+    file heads.
     """
     best: int | None = None
     for queues in store.topics().values():
         for queue in queues.values():
             if queue.kind != "simple":
                 continue
-            low, high = queue.min_offset, queue.max_offset
-            while low < high:
-                middle = (low + high) // 2
+            lower, upper = queue.min_offset, queue.max_offset
+            while lower < upper:
+                middle = (lower + upper) // 2
                 entry = queue.entry(middle)
                 if entry is not None and 0 <= store_time(store.log, entry.physical_offset, entry.size) <= time:
-                    low = middle + 1
+                    lower = middle + 1
                 else:
-                    high = middle
-            entry = queue.entry(low - 1) if low > queue.min_offset else None
+                    upper = middle
+            entry = queue.entry(lower - 1) if lower > queue.min_offset else None
             if entry is not None and (best is None or entry.physical_offset + entry.size > best):
                 best = entry.physical_offset + entry.size
     if best is not None:

@@ -1,4 +1,4 @@
-"""A unit by topic, queue and queue offset, looked for in the log itself: for what its queue does not list."""
+"""Finds a unit by topic, queue and queue offset in the log itself, if its queue does not list it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.inspection.log_reader import BULK, LogReader
 from engine.inspection.queue_reader import QueueReader
 
 NEAR = 1000
-"""Entries on each side that are asked for one that leads to its unit."""
+"""Entries on each side that are searched for one that points to its unit."""
 
 
 def units_at(
@@ -41,30 +41,32 @@ def units_at(
 
 
 def bounds_by_queue(queue: QueueReader, queue_offset: int) -> tuple[int, int]:
-    """The stretch of the log (start, end) where the unit of ``queue_offset`` can stand: between the units of the
-    nearest good entries before and behind it.
+    """The range of the log (start, end) that can hold the unit of ``queue_offset``: between the units of the nearest
+    valid entries on both sides.
     """
-    low, high = max(queue.min_offset, 0), queue.max_offset
+    min_offset, max_offset = max(queue.min_offset, 0), queue.max_offset
     start, stop = 0, 1 << 62
-    if queue_offset >= high > low:
-        newest = queue.entry(high - 1)
+    if queue_offset >= max_offset > min_offset:
+        newest = queue.entry(max_offset - 1)
         if newest is not None and newest.state == "entry":
             start = newest.physical_offset
-    elif queue_offset < low < high:
-        oldest = queue.entry(low)
+    elif queue_offset < min_offset < max_offset:
+        oldest = queue.entry(min_offset)
         if oldest is not None and oldest.state == "entry":
             stop = oldest.physical_offset
     return start, stop
 
 
 def bounds_around(log: LogReader, queue: QueueReader, queue_offset: int) -> tuple[int, int]:
-    """The stretch of the log (start, end) where the unit of a wrong entry can stand: between those of the nearest
-    entries of a simple queue on both sides that do lead to their units.
+    """The range of the log (start, end) that can hold the unit of a wrong entry: between the units of the nearest
+    correct entries of a simple queue on both sides.
     """
-    first, end = max(queue.min_offset, 0), queue.max_offset
-    before = _nearest(log, queue, range(queue_offset - 1, max(first, queue_offset - NEAR) - 1, -1))
-    behind = _nearest(log, queue, range(queue_offset + 1, min(end, queue_offset + NEAR)))
-    return max(log.min_offset, 0) if before is None else before, log.max_offset if behind is None else behind
+    first_offset, end = max(queue.min_offset, 0), queue.max_offset
+    unit_before = _nearest(log, queue, range(queue_offset - 1, max(first_offset, queue_offset - NEAR) - 1, -1))
+    unit_behind = _nearest(log, queue, range(queue_offset + 1, min(end, queue_offset + NEAR)))
+    return max(
+        log.min_offset, 0
+    ) if unit_before is None else unit_before, log.max_offset if unit_behind is None else unit_behind
 
 
 def _nearest(log: LogReader, queue: QueueReader, numbers: range) -> int | None:

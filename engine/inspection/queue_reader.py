@@ -1,4 +1,4 @@
-"""One consume queue of a store that is only looked at: its entries, and where a broker would say it begins and ends.
+"""Reads one consume queue of a store, without writing: its entries, and the bounds that a broker would give it.
 
 Queue offsets count messages, positions and file offsets are bytes (docs/formats/consume-queue.md#entry, #bounds, #ext,
 #batch-queues). No file is held in memory.
@@ -85,25 +85,27 @@ class QueueReader:
     lend_bytes = read_bytes
 
     def spans(self) -> list[tuple[int, int]]:
-        """(first byte, end of the bytes a broker would read) of each file that holds any."""
+        """(first byte, end of the bytes that a broker would read) of each file that has any."""
         end = self.valid_end
         spans = ((file.start_offset, min(file.end_offset, end)) for file in self.files)
         return [span for span in spans if span[1] > span[0]]
 
     def refresh(self) -> bool:
-        """List the files again, those of the ext queue too, and forget the bounds; True where files changed."""
+        """List the files again, including those of the ext queue, and forget the bounds; True if files changed."""
         self._raw_end = None
         self._bounds = None
         changed = self.sequence.refresh()
         return bool(self.ext is not None and self.ext.refresh()) or changed
 
     def forget_bounds(self) -> None:
-        """Work the bounds out anew at the next ask: the log's end is known better."""
+        """Compute the bounds again at the next request, because the log's end has changed."""
         self._bounds = None
 
     @property
     def raw_end(self) -> int:
-        """Byte offset behind the last readable entry, stale ones included: what a broker's scan of the queue finds."""
+        """Byte offset behind the last readable entry, including stale ones: the result of a broker's scan of the
+        queue.
+        """
         if self._raw_end is None:
             self._raw_end = self._find_raw_end()
         return self._raw_end
@@ -117,22 +119,22 @@ class QueueReader:
 
     @property
     def first_in_log(self) -> int:
-        """Queue offset of the first entry whose unit the log still has; :attr:`max_offset` where it has none.
+        """Queue offset of the first entry whose unit is still in the log; :attr:`max_offset` if there is none.
 
         A broker that opens such files may begin its count at 0 (see :attr:`min_offset`), and answers later.
         """
         if self.kind == "batch":
             return max(self.min_offset, 0)
-        low, high = max(self.sequence.min_offset, 0) // self.unit_size, self.valid_end // self.unit_size
+        lower, upper = max(self.sequence.min_offset, 0) // self.unit_size, self.valid_end // self.unit_size
         least = self._log.min_offset
-        while low < high:
-            middle = (low + high) // 2
+        while lower < upper:
+            middle = (lower + upper) // 2
             unit = self._unit(middle * self.unit_size)
             if unit is None or unit.state != "entry" or unit.physical_offset < least:
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        return low
+                upper = middle
+        return lower
 
     @property
     def max_offset(self) -> int:
@@ -146,7 +148,9 @@ class QueueReader:
 
     @property
     def _listed_end(self) -> int:
-        """:attr:`valid_end`; where the log cannot be read every entry is shown, as nobody knows which of them count."""
+        """:attr:`valid_end`; if the log cannot be read, every entry is listed, because it is unknown which of them
+        count.
+        """
         try:
             return self.valid_end
         except CannotRead:
@@ -161,37 +165,39 @@ class QueueReader:
         return (unit.physical_offset, unit.size) if unit and unit.state == "entry" else None
 
     def is_written(self, number: int) -> bool:
-        """Whether an entry (in a batch queue: a unit) stands at ``number``, counted from the queue's very first."""
+        """Return True if ``number``, counted from the queue's very first entry, holds an entry (in a batch queue: a
+        unit).
+        """
         file = self.sequence.find(number * self.unit_size)
         return file is not None and self._is_valid(file, number - file.start_offset // self.unit_size)
 
     def entry_place(self, data: bytes) -> tuple[int, int] | None:
-        """(physical offset, size) that the bytes of one entry point at; None where they are no entry."""
+        """(physical offset, size) that the bytes of an entry point to; None if they are no entry."""
         if len(data) < self.unit_size:
             return None
         if self.kind == "batch":
             unit = queue_entry.batch_entry(data)
             return (unit.physical_offset, unit.size) if unit.state == "entry" else None
-        found = cq.decode(data)
-        return (found.physical_offset, found.size) if found.state == "entry" else None
+        entry = cq.decode(data)
+        return (entry.physical_offset, entry.size) if entry.state == "entry" else None
 
     def entry(self, queue_offset: int) -> CqEntry | None:
-        """The entry at (in a batch queue: that holds) ``queue_offset``, or None where no file holds it."""
+        """The entry at ``queue_offset`` (in a batch queue: the one that contains it), or None if no file holds it."""
         if self.kind == "batch":
-            at = queue_entry.find_batch(self, queue_offset)
-            found = self._batch_at(at) if at is not None else None
-            return found if found and found.queue_offset <= queue_offset < found.next_offset else None
+            number = queue_entry.find_batch(self, queue_offset)
+            batch = self._batch_at(number) if number is not None else None
+            return batch if batch and batch.queue_offset <= queue_offset < batch.next_offset else None
         return self._unit(queue_offset * self.unit_size)
 
     def entries(self, start: int | None = None, stop: int | None = None) -> Iterator[CqEntry]:
-        """Entries from queue offset ``start`` (default: the first in the files) to ``stop`` (exclusive, default:
-        the end).
+        """Entries from queue offset ``start`` (default: the first in the files) to ``stop`` (exclusive, default: the
+        end).
         """
         if self.kind == "batch":
             yield from self._batch_entries(start, stop)
             return
-        first = max(self.sequence.min_offset, 0) // self.unit_size
-        begin = first if start is None else max(start, first)
+        first_number = max(self.sequence.min_offset, 0) // self.unit_size
+        begin = first_number if start is None else max(start, first_number)
         end = self._listed_end // self.unit_size if stop is None else stop
         for number, unit in self._units(begin, min(end, self.sequence.end_offset // self.unit_size)):
             yield self._simple_entry(number, unit)
@@ -216,7 +222,7 @@ class QueueReader:
         return np.frombuffer(b"".join(pieces), BATCH_CQ_UNIT if self.kind == "batch" else CQ_UNIT)
 
     def ext_unit(self, address: int) -> CqExt | None:
-        """The ext unit at an address, or None where it is missing or no unit."""
+        """The ext unit at an address, or None if it is missing or invalid."""
         if self.ext is None:
             return None
         head = self.ext.read(cq.ext_offset(address), _EXT_HEAD.size)
@@ -251,20 +257,20 @@ class QueueReader:
                 if number < 0:
                     return
                 continue
-            for at in range(0, len(data) - self.unit_size + 1, self.unit_size):
-                yield number, cq.decode(data, at)
+            for position in range(0, len(data) - self.unit_size + 1, self.unit_size):
+                yield number, cq.decode(data, position)
                 number += 1
 
     def _next_held(self, number: int) -> int:
-        """Number of the first entry behind a gap in the files, −1 where there is none."""
-        at = self.sequence.position_of(number * self.unit_size)
-        later = self.files[at + 1 :]
+        """Number of the first entry behind a gap in the files, −1 if there is none."""
+        file_index = self.sequence.position_of(number * self.unit_size)
+        later = self.files[file_index + 1 :]
         return -(-later[0].start_offset // self.unit_size) if later else -1
 
     # -- bounds
 
     def _find_raw_end(self) -> int:
-        """As ConsumeQueue.recover: units of the last three files up to the first that is not valid."""
+        """Like ConsumeQueue.recover: counts units of the last three files up to the first invalid one."""
         self.sequence.whole()
         end = max(self.sequence.min_offset, 0)
         for file in self.files[-3:]:
@@ -275,16 +281,16 @@ class QueueReader:
         return end
 
     def _valid_prefix(self, file: ReadOnlyFile) -> int:
-        low, high = 0, file.size // self.unit_size
-        if high and self._is_valid(file, high - 1):
-            return high
-        while low < high:
-            middle = (low + high) // 2
+        lower, upper = 0, file.size // self.unit_size
+        if upper and self._is_valid(file, upper - 1):
+            return upper
+        while lower < upper:
+            middle = (lower + upper) // 2
             if self._is_valid(file, middle):
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        return low
+                upper = middle
+        return lower
 
     def _is_valid(self, file: ReadOnlyFile, number: int) -> bool:
         data = file.read(number * self.unit_size, self.unit_size)
@@ -296,25 +302,25 @@ class QueueReader:
         return cq.decode(data).state != "empty"
 
     def _cut_behind_log(self, end: int) -> int:
-        """``end`` lowered over entries that point at or behind the end of the log: they would be truncated
+        """Lower ``end`` over entries that point at or behind the end of the log: a broker would truncate them
         (docs/formats/consume-queue.md#bounds).
         """
-        first = max(self.sequence.min_offset, 0)
-        if end <= first or not self.files:
+        start = max(self.sequence.min_offset, 0)
+        if end <= start or not self.files:
             return end
         limit = self._log.max_offset
         newest = self._unit(end - self.unit_size)
         if newest is None or newest.physical_offset < limit:
             return end
-        low, high = first // self.unit_size, end // self.unit_size
-        while low < high:
-            middle = (low + high) // 2
+        lower, upper = start // self.unit_size, end // self.unit_size
+        while lower < upper:
+            middle = (lower + upper) // 2
             unit = self._unit(middle * self.unit_size)
             if unit is not None and unit.physical_offset < limit:
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        return low * self.unit_size
+                upper = middle
+        return lower * self.unit_size
 
     def _find_bounds(self) -> tuple[int, int]:
         if self._bounds is None:
@@ -324,11 +330,11 @@ class QueueReader:
     def _simple_bounds(self) -> tuple[int, int]:
         end = self.valid_end
         least = self._log.min_offset
-        first = max(self.sequence.min_offset, 0)
-        if not self.files or end <= first:
+        start = max(self.sequence.min_offset, 0)
+        if not self.files or end <= start:
             return 0, end // self.unit_size if self.files else 0
-        last = self._unit(end - self.unit_size)
-        if last is not None and last.physical_offset < least:
+        last_entry = self._unit(end - self.unit_size)
+        if last_entry is not None and last_entry.physical_offset < least:
             return end // self.unit_size, end // self.unit_size
         return self._corrected_min(end, least), end // self.unit_size
 
@@ -341,18 +347,18 @@ class QueueReader:
             return 0
         if file.start_offset == 0 and self._physical(file, 0) >= least:
             return 0
-        low, high = 0, count - 1
-        while high - low > 1:
-            middle = (low + high) // 2
+        lower, upper = 0, count - 1
+        while upper - lower > 1:
+            middle = (lower + upper) // 2
             physical = self._physical(file, middle)
             if physical > least:
-                high = middle
+                upper = middle
             elif physical == least:
-                low = high = middle
+                lower = upper = middle
                 break
             else:
-                low = middle
-        for number in range(low, high + 1):
+                lower = middle
+        for number in range(lower, upper + 1):
             if self._physical(file, number) >= least:
                 return file.start_offset // self.unit_size + number
         return 0
@@ -364,40 +370,40 @@ class QueueReader:
     # -- batch queues
 
     def batch(self, number: int) -> CqEntry | None:
-        """The unit of a batch queue by its number in the files, None for −1 and where none is."""
+        """The unit of a batch queue by its number in the files; None for −1 and for a missing one."""
         return self._batch_at(number) if number >= 0 else None
 
     def _batch_at(self, number: int) -> CqEntry | None:
-        found = self._unit(number * BATCH_UNIT_SIZE)
-        return found if found is not None and found.state == "entry" else None
+        batch = self._unit(number * BATCH_UNIT_SIZE)
+        return batch if batch is not None and batch.state == "entry" else None
 
     def _batch_count(self) -> tuple[int, int]:
-        """Numbers of the first unit and of the one behind the last."""
-        first = max(self.sequence.min_offset, 0) // BATCH_UNIT_SIZE
-        return first, max(self.valid_end // BATCH_UNIT_SIZE, first)
+        """Number of the first unit, and the number behind the last."""
+        first_number = max(self.sequence.min_offset, 0) // BATCH_UNIT_SIZE
+        return first_number, max(self.valid_end // BATCH_UNIT_SIZE, first_number)
 
     def _batch_entries(self, start: int | None, stop: int | None) -> Iterator[CqEntry]:
-        first, end = self._batch_count()
-        number = first if start is None else queue_entry.find_batch(self, start)
-        for at in range(first if number is None else number, end):
-            found = self._batch_at(at)
-            if found is None or (stop is not None and found.queue_offset >= stop):
+        first_number, end = self._batch_count()
+        number = first_number if start is None else queue_entry.find_batch(self, start)
+        for unit_number in range(first_number if number is None else number, end):
+            batch = self._batch_at(unit_number)
+            if batch is None or (stop is not None and batch.queue_offset >= stop):
                 return
-            if start is None or found.next_offset > start:
-                yield found
+            if start is None or batch.next_offset > start:
+                yield batch
 
     def _batch_bounds(self) -> tuple[int, int]:
-        first, end = self._batch_count()
-        last = self._batch_at(end - 1) if end > first else None
-        if last is None:
+        first_number, end = self._batch_count()
+        last_batch = self._batch_at(end - 1) if end > first_number else None
+        if last_batch is None:
             return -1, 0
         least = self._log.min_offset
-        low = self._batch_at(first)
-        smallest = low.queue_offset if low else -1
+        first_batch = self._batch_at(first_number)
+        smallest = first_batch.queue_offset if first_batch else -1
         per_file = self.files[0].size // BATCH_UNIT_SIZE
-        for at in range(first, min(end, first + per_file)):
-            unit = self._batch_at(at)
+        for unit_number in range(first_number, min(end, first_number + per_file)):
+            unit = self._batch_at(unit_number)
             if unit is None or unit.physical_offset >= least:
                 break
             smallest = unit.next_offset
-        return smallest, last.next_offset
+        return smallest, last_batch.next_offset

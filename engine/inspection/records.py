@@ -32,12 +32,12 @@ UNIT_NAMES = tuple(_UNIT)
 """The fields that every unit's record has, in order."""
 _TOLD = tuple(field.name for field in OF_RECORDS if field.always and field.attribute)
 _VALUES = attrgetter(*(BY_NAME[name].attribute for name in _TOLD))
-"""Gives what a unit tells of itself, for the fields :data:`_TOLD`."""
+"""Returns the values of a unit for the fields :data:`_TOLD`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Records of units as lines of JSON, one behind the other, each with its end."""
+    """Records of units as lines of JSON, each with its line end."""
 
     text: str
     units: int
@@ -61,10 +61,10 @@ def blank(item: Blank, file: str | None) -> Json:
 
 
 def damage(item: Damage, file: str | None, lost: Sequence[LostUnit] = (), *, body: bool = False) -> Json:
-    """A span of damage; ``file`` holds its first byte, ``lost`` are the units that stood there.
+    """A span of damage; ``file`` holds its first byte, ``lost`` are the units that were there.
 
-    ``salvage`` is what can be told of the first one, with ``body`` also its stored bytes in base64; ``further`` of
-    those behind it.
+    ``salvage`` has the recovered fields of the first unit, with ``body`` also its stored bytes in base64; ``further``
+    those of the others.
     """
     record: Json = {
         "type": "damage",
@@ -78,28 +78,28 @@ def damage(item: Damage, file: str | None, lost: Sequence[LostUnit] = (), *, bod
         if body and lost[0].salvage is not None:
             record["salvage"]["body"] = base64.b64encode(lost[0].salvage.unit.body).decode()
         if len(lost) > 1:
-            record["further"] = [salvaged(one) for one in lost[1:]]
+            record["further"] = [salvaged(lost_unit) for lost_unit in lost[1:]]
     return record
 
 
 def salvaged(lost: LostUnit) -> Json:
-    """The fields that hold of a unit that cannot be read, and which contradict the rest."""
+    """The recovered fields of an unreadable unit, and the fields that contradict the rest."""
     place = {
         "physicalOffset": lost.offset,
         "topic": lost.topic,
         "queueId": lost.queue_id,
         "queueOffset": lost.queue_offset,
     }
-    wrong = [{"field": one.field, "says": one.stored, "wouldBe": one.likely} for one in lost.wrong]
+    wrong = [{"field": field.field, "says": field.stored, "wouldBe": field.likely} for field in lost.wrong]
     if lost.salvage is None:
         return place | {"size": lost.size, "wrong": wrong}
-    left_out = {INSTEAD.get(one.field, one.field) for one in lost.wrong} | {"type", "file"}
-    held = {name: value for name, value in unit(lost.salvage.unit, None).items() if name not in left_out}
-    return held | place | {"wrong": wrong}
+    left_out = {INSTEAD.get(field.field, field.field) for field in lost.wrong} | {"type", "file"}
+    fields = {name: value for name, value in unit(lost.salvage.unit, None).items() if name not in left_out}
+    return fields | place | {"wrong": wrong}
 
 
 def where_result(result: WhereResult) -> Json:
-    """Where a message is: the verdict, every way to it, and what was found."""
+    """A message's location: the verdict, every way to it, and the evidence."""
     return {
         "type": "whereResult",
         "verdict": result.verdict,
@@ -121,7 +121,7 @@ def where_result(result: WhereResult) -> Json:
 
 
 def end(item: Stop, units: int, complete: bool) -> Json:
-    """How a listing of units ended."""
+    """The end of a listing of units."""
     return {
         "type": "end",
         "physicalOffset": item.offset,
@@ -132,7 +132,7 @@ def end(item: Stop, units: int, complete: bool) -> Json:
 
 
 def cq(entry: CqEntry, verdict: str | None = None) -> Json:
-    """A queue entry; ``verdict`` where it was resolved."""
+    """A queue entry; ``verdict`` if it was resolved."""
     record: Json = {
         "type": "cq",
         "queueOffset": entry.queue_offset,
@@ -223,12 +223,12 @@ def trace_step(item: TraceStep) -> Json:
 
 
 def trace_end(item: TraceEnd) -> Json:
-    """How a trace ended."""
+    """The end of a trace."""
     return {"type": "traceEnd", "matches": item.matches, "steps": item.steps, "complete": item.complete}
 
 
 def get_result(item: GetResult) -> Json:
-    """What a broker answers, without the units."""
+    """A broker's answer, without the units."""
     return {
         "type": "getResult",
         "status": item.status,
@@ -240,7 +240,7 @@ def get_result(item: GetResult) -> Json:
 
 
 def checkpoint(page: Checkpoint) -> Json:
-    """The fields of the checkpoint page, those that only later releases write where they are set."""
+    """The fields of the checkpoint page; fields that only later releases write appear if they are set."""
     record = {
         "physicMsgTimestamp": page.physic_msg_timestamp,
         "logicsMsgTimestamp": page.logics_msg_timestamp,
@@ -303,7 +303,7 @@ def store(info: StoreInfo) -> Json:
 
 
 def position(item: Position) -> Json:
-    """One position: its offset and how it is known, or why not."""
+    """A position: its offset and how it is known, or why it is not."""
     record: Json = {"offset": item.offset}
     if item.how is not None:
         record["how"] = item.how
@@ -326,12 +326,12 @@ def positions(item: Positions) -> Json:
         "dispatched": position(item.dispatched),
         "queueMax": position(item.queue_max),
         "indexEnd": position(item.index_end),
-        "checkpoint": {name: position(one) for name, one in item.checkpoint.items()},
+        "checkpoint": {name: position(checkpoint_position) for name, checkpoint_position in item.checkpoint.items()},
     }
 
 
 def put(result: PutMessageResult) -> Json:
-    """The answer to one put; places are null where the message is not in the log."""
+    """The result of a put; offsets are null if the message is not in the log."""
     stored = result.append if result.ok else None
     return {
         "type": "put",
@@ -345,5 +345,5 @@ def put(result: PutMessageResult) -> Json:
 
 
 def copied(units: int, size: int, max_offset: int) -> Json:
-    """What a copy holds: ``size`` bytes of units."""
+    """The contents of a copy: ``size`` bytes of units."""
     return {"type": "copied", "units": units, "bytes": size, "maxOffset": max_offset}

@@ -1,4 +1,4 @@
-"""Recovery asked of a store that is only looked at: its files handed to :mod:`engine.store.recovery.planning`."""
+"""Plans the recovery of a store opened for reading: passes its files to :mod:`engine.store.recovery.planning`."""
 
 from __future__ import annotations
 
@@ -36,53 +36,63 @@ def plan(
     losses: bool = True,
     look: left_behind.Look | None = None,
 ) -> RecoveryPlan:
-    """What starting a broker of release ``like`` would do; raises :class:`UsageError` for a part of a store, and
-    :class:`CannotRead` where a byte of it could not be read: no plan is made over what was not seen.
+    """Return the effects of starting a broker of release ``like``.
 
-    With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies. Without
-    ``losses`` it is not told which messages the start loses: for that the whole log is looked through (``look``).
+    Raises :class:`UsageError` for a part of a store, and :class:`CannotRead` if any byte could not be read: no plan is
+    made on incomplete data.
+
+    Args:
+        store: the opened store.
+        like: the release whose start is planned.
+        heal: plan what the engine does. It deletes an empty last file of a queue, on which a 5.3 broker dies.
+        losses: also find the messages that the start loses. This reads the whole log.
+        look: progress and cancellation of that.
     """
     source = replace(source_of(store), heal=heal)
-    if look is not None and (told := look.progress) is not None:
-        source = replace(source, watch=lambda start, place, end: told(place - start, end - start))
+    if look is not None and (on_progress := look.progress) is not None:
+        source = replace(source, watch=lambda start, place, end: on_progress(place - start, end - start))
     open_each(store)
     store.refuse_unread(NO_PLAN)
-    found = _told(recovery.plan(source, like))
+    start_plan = _without_unknowable(recovery.plan(source, like))
     if losses:
-        found = left_behind.of_plan(store, found, look)
+        start_plan = left_behind.of_plan(store, start_plan, look)
     store.refuse_unread(NO_PLAN)
-    return found
+    return start_plan
 
 
-def _told(found: RecoveryPlan) -> RecoveryPlan:
-    """What of the plan can be told: nothing of what a start does with a DLedger log; of queues and tables that are not
-    decoded nothing comes so far.
+def _without_unknowable(start_plan: RecoveryPlan) -> RecoveryPlan:
+    """Remove from the plan what cannot be known: everything that a start does with a DLedger log. Undecoded queues and
+    tables do not reach this point.
     """
-    if found.empty_log is not None and found.empty_log.dledger:
+    if start_plan.empty_log is not None and start_plan.empty_log.dledger:
         why = "the messages are in a DLedger log, which is not read here: what a start does cannot be told"
-        return replace(found, why=why, files_deleted=(), queues=(), groups_beyond=(), ext_cuts=(), queues_known=False)
-    return found
+        return replace(
+            start_plan, why=why, files_deleted=(), queues=(), groups_beyond=(), ext_cuts=(), queues_known=False
+        )
+    return start_plan
 
 
 def open_each(store: StoreSnapshot) -> None:
-    """Try each file of the log, the queues and the index before anything is written: recovery reads a few of them, a
-    start maps them all. What cannot be opened is in the store's ledger afterwards.
+    """Try to open each file of the log, the queues and the index before anything is written: recovery reads a few of
+    them, but a start maps them all.
+
+    Files that cannot be opened are in the store's ledger afterwards.
     """
     readers = [queue for queues in store.topics().values() for queue in queues.values()]
     sequences = (files for queue in readers for files in (queue.sequence, queue.ext) if files is not None)
     files = [file for sequence in (store.log.sequence, *sequences) for file in sequence.files]
     for file in (*files, *(reader.file for reader in store.index_files())):
-        with contextlib.suppress(CannotRead):  # the door has noted it
+        with contextlib.suppress(CannotRead):  # ``reading`` has noted it
             os.close(file.descriptor())
 
 
 def loading(store: StoreSnapshot, like: Release) -> tuple[Blocker, ...]:
-    """What keeps a broker of release ``like`` from starting before it looks at a single unit."""
+    """Reasons that keep a broker of release ``like`` from starting before it reads a single unit."""
     return recovery.loading(source_of(store), like)
 
 
 def without_log(store: StoreSnapshot) -> EmptyLog | None:
-    """Who knows of messages that the store's log does not hold; None where nothing is missed, or for a part of a store.
+    """Evidence of messages that the store's log does not hold; None if nothing is missing, or for a part of a store.
 
     One short read where the log is there.
     """
@@ -90,8 +100,10 @@ def without_log(store: StoreSnapshot) -> EmptyLog | None:
 
 
 def source_of(store: StoreSnapshot) -> RecoverySource:
-    """The store's files as recovery reads them. Raises :class:`CannotRead` where not all of them could be looked at,
-    :class:`Undecoded` where the log or the queues are not decoded.
+    """The store's files in the form that recovery reads.
+
+    Raises :class:`CannotRead` if not all of them could be examined, :class:`Undecoded` if the log or the queues are not
+    decoded.
     """
     if store.paths is None:
         raise UsageError("recovery needs a whole store; this is a commit log by itself", file=str(store.path))
@@ -134,7 +146,9 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
 
 
 def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
-    """A table as it is read by a start; None where the broker keeps it in a RocksDB, beside which the file is old."""
+    """The bytes of a table that a start reads; None if the broker keeps it in a RocksDB, because the file is outdated
+    then.
+    """
     assert store.paths is not None
     subject = TABLE_SUBJECTS.get(name.removesuffix(BACKUP))
     if subject is not None and store.note_undecoded(subject) is not None:
@@ -143,16 +157,16 @@ def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
 
 
 def _missing(store: StoreSnapshot) -> tuple[Path, ...]:
-    """Folders of the log that are not there beside others that are: a copy of a store has none of them."""
+    """Missing folders of the log, if others exist: a copy of a store has none of them."""
     folders = store.folders.log if store.folders is not None else ()
-    gone = tuple(folder for folder in folders if not store.reading.exists(folder))
-    return gone if len(gone) < len(folders) else ()
+    missing = tuple(folder for folder in folders if not store.reading.exists(folder))
+    return missing if len(missing) < len(folders) else ()
 
 
-def _size(store: StoreSnapshot, key: str, seen: list[int], configured: int) -> int:
-    """Length of a queue's files: as configured, else the commonest length, else RocketMQ's own."""
-    given = store.config is not None and key in store.config.given
-    return configured if given or not seen else max(set(seen), key=lambda size: (seen.count(size), size))
+def _size(store: StoreSnapshot, key: str, sizes: list[int], configured: int) -> int:
+    """Length of a queue's files: as configured, else the most common length, else RocketMQ's default."""
+    is_configured = store.config is not None and key in store.config.given
+    return configured if is_configured or not sizes else max(set(sizes), key=lambda size: (sizes.count(size), size))
 
 
 def _log_file_size(store: StoreSnapshot) -> int:
@@ -162,11 +176,11 @@ def _log_file_size(store: StoreSnapshot) -> int:
     return likely_length(files) or COMMIT_LOG_FILE_SIZE
 
 
-def start_offset(store: StoreSnapshot, known: int, least: int) -> int:
-    """Return where the next start begins to read the log, as the store's release chooses it (:mod:`engine.releases`)
-    among the files that begin at or behind ``least``; the queues know the log up to ``known``.
+def start_offset(store: StoreSnapshot, known_end: int, least: int) -> int:
+    """Return the offset at which the next start begins to read the log.
 
-    Raises :class:`CannotRead`.
+    The store's release chooses it (:mod:`engine.releases`) among the files that begin at or behind ``least``; the
+    queues know the log up to ``known_end``.
     """
     files = [file for file in store.log.files if file.start_offset >= least]
     if not files:
@@ -184,20 +198,21 @@ def start_offset(store: StoreSnapshot, known: int, least: int) -> int:
         abort=store.abort and store.lock_state != "held",
         config=store.config or MessageStoreConfig(),
     )
-    return recovery.start_offset(source, files, known, foreign.release_of(store))
+    return recovery.start_offset(source, files, known_end, foreign.release_of(store))
 
 
 def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
-    """The checkpoint as a broker maps it, and what is said of it: what is missing reads as zero, in a file that is too
-    short too. Raises :class:`CannotRead`.
+    """The checkpoint as a broker maps it, and a note on it.
+
+    Missing bytes read as zero, also in a file that is too short. Raises :class:`CannotRead`.
     """
     try:
-        found = store.checkpoint()
+        checkpoint = store.checkpoint()
     except CorruptUnit as error:
         return Checkpoint(0, 0, 0), f"the checkpoint is no checkpoint: {error.what}"
-    if found is None:
+    if checkpoint is None:
         return Checkpoint(0, 0, 0), "there is no checkpoint"
-    return found, CHECKPOINT_NOTE
+    return checkpoint, CHECKPOINT_NOTE
 
 
 def _index_heads(store: StoreSnapshot) -> Iterator[IndexHead]:

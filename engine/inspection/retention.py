@@ -1,7 +1,7 @@
-"""What retention deletes next, and what holds it: the rules of cleaning laid over the files as they lie
+"""Forecasts which files retention deletes next, and what prevents it: applies the rules of cleaning to the files
 (docs/formats/cleaning.md).
 
-RocketMQ asks neither groups nor transactions before it deletes: who still reads in a file that goes is told as a risk.
+RocketMQ deletes without asking groups or transactions: those that still read in a doomed file are shown as a risk.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Somebody who has not read everything: ``offset`` is the physical offset of the next unit for it, the lowest of
-    its queues; ``below``: in how many queues its next message is gone already. ``kind``: ``group`` or ``delay``.
+    """A group or delay level with unread messages.
+
+    ``offset`` is the physical offset of its next unit, the lowest of its queues; ``below``: the number of queues in
+    which its next message is deleted already. ``kind``: ``group`` or ``delay``.
     """
 
     name: str
@@ -41,7 +43,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class FileExpiry:
-    """One file of the log, what becomes of it, and who still reads in it or before it."""
+    """A file of the log with its expiry, and the readers that are still in it or before it."""
 
     name: str
     start_offset: int
@@ -53,8 +55,10 @@ class FileExpiry:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The forecast as of ``at`` (ms). ``configured``: the settings are the broker's own, not the defaults; ``running``:
-    a broker holds the store, so that somebody deletes at all.
+    """The forecast as of ``at`` (ms).
+
+    ``configured``: the settings are the broker's own, not the defaults; ``running``: a broker holds the store, so files
+    are really deleted.
     """
 
     at: int
@@ -71,29 +75,29 @@ class Retention:
     files: tuple[FileExpiry, ...]
     readers: tuple[Reader, ...]
     readers_unknown: str | None = None
-    """Why it cannot be told who has not read everything; None where it can."""
+    """Reason why the readers are unknown; None if they are known."""
 
     @property
     def next_time(self) -> int | None:
-        """When the first file goes; None where none will."""
+        """Time (ms) at which the first file is deleted; None if none will be."""
         return self.files[0].expiry.goes_at if self.files else None
 
     @property
     def next_files(self) -> tuple[FileExpiry, ...]:
-        """The files that go together with the first one: within the hour, at the same deletion."""
-        first = self.next_time
-        if first is None:
+        """The files that are deleted together with the first one, within the same hour."""
+        deletion_time = self.next_time
+        if deletion_time is None:
             return ()
-        return tuple(file for file in self.files if file.expiry.goes_at == first)
+        return tuple(file for file in self.files if file.expiry.goes_at == deletion_time)
 
 
 def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, float] | None = None) -> Retention:
-    """Work the forecast out. ``used``: shares of the log's and the queues' disk, where they are not to be asked for.
+    """Compute the forecast. ``used``: shares of the log's and the queues' disk; by default the system is asked.
 
-    The disk asked is the one this directory lies on: that of a copied store says nothing about the broker's.
+    The disk asked is the one that holds this directory: for a copied store that says nothing about the broker's disk.
     """
     config = store.config or MessageStoreConfig()
-    at = round(time.time() * 1000) if now is None else now
+    now_ms = round(time.time() * 1000) if now is None else now
     log_used, queue_used = used if used is not None else _disk_use(store)
     limits = levels(config)
     share = None
@@ -105,7 +109,7 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
     modified = [round(file.about().st_mtime * 1000) for file in files]
     expiries = forecast(
         modified,
-        at,
+        now_ms,
         reserved_hours=config.file_reserved_time,
         hours=hours,
         rule=rule,
@@ -113,7 +117,7 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
     )
     readers = tuple(_readers(store))
     return Retention(
-        at=at,
+        at=now_ms,
         rule=rule,
         levels=limits,
         log_used=log_used,
@@ -131,7 +135,7 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
                 file.size,
                 changed,
                 expiry,
-                tuple(one.name for one in readers if one.offset < file.end_offset),
+                tuple(reader.name for reader in readers if reader.offset < file.end_offset),
             )
             for file, changed, expiry in zip(files, modified, expiries, strict=True)
         ),
@@ -146,12 +150,12 @@ def _disk_use(store: StoreSnapshot) -> tuple[float, float]:
 
 
 def _share(store: StoreSnapshot, stores: int) -> float:
-    """Of the part of the disk that this store may take, how much the log, queues and index take."""
+    """Share of this store's part of the disk that the log, queues and index take."""
     try:
-        found = os.statvfs(store.log_folders[0])
+        disk = os.statvfs(store.log_folders[0])
     except (OSError, IndexError):
         return 0.0
-    total = found.f_blocks * found.f_frsize
+    total = disk.f_blocks * disk.f_frsize
     used = store.log.sequence.total_size
     used += sum(queue.sequence.total_size for queues in store.topics().values() for queue in queues.values())
     used += sum(reader.size for reader in store.index_files())
@@ -167,44 +171,47 @@ def _readers_unknown(store: StoreSnapshot) -> str | None:
 
 
 def _readers(store: StoreSnapshot) -> Iterator[Reader]:
-    """Groups and delay levels that have not read everything, the furthest behind first."""
-    found: dict[str, Reader] = {}
+    """Groups and delay levels that have unread messages, the furthest behind first."""
+    readers: dict[str, Reader] = {}
     try:
         for row in group_progress(store):
             if row.state in {"behind", "notBegun", "belowMin"}:
                 place = _place(store, row.topic, row.queue_id, row.offset)
                 if place is not None:
-                    _note(
-                        found, Reader(row.group, "group", place, row.topic, row.queue_id, int(row.state == "belowMin"))
+                    _add_reader(
+                        readers,
+                        Reader(row.group, "group", place, row.topic, row.queue_id, int(row.state == "belowMin")),
                     )
     except StoreError:
-        pass  # a table that cannot be read names nobody
+        pass  # an unreadable table names no readers
     table = read_table(store, "delayOffset.json")
     if table is not None:
         for level, offset in delay_offsets(table.value)[0].items():
             place = _place(store, SCHEDULE_TOPIC, level - 1, offset)
             if place is not None:
-                _note(found, Reader(f"delay level {level}", "delay", place, SCHEDULE_TOPIC, level - 1))
-    yield from sorted(found.values(), key=lambda one: (one.offset, one.name))
+                _add_reader(readers, Reader(f"delay level {level}", "delay", place, SCHEDULE_TOPIC, level - 1))
+    yield from sorted(readers.values(), key=lambda reader: (reader.offset, reader.name))
 
 
-def _note(found: dict[str, Reader], one: Reader) -> None:
-    known = found.get(one.name)
-    if known is None:
-        found[one.name] = one
+def _add_reader(readers: dict[str, Reader], new_reader: Reader) -> None:
+    noted = readers.get(new_reader.name)
+    if noted is None:
+        readers[new_reader.name] = new_reader
         return
-    low = min(known, one, key=lambda reader: reader.offset)
-    found[one.name] = Reader(low.name, low.kind, low.offset, low.topic, low.queue_id, known.below + one.below)
+    earliest = min(noted, new_reader, key=lambda reader: reader.offset)
+    readers[new_reader.name] = Reader(
+        earliest.name, earliest.kind, earliest.offset, earliest.topic, earliest.queue_id, noted.below + new_reader.below
+    )
 
 
 def _place(store: StoreSnapshot, topic: str, queue_id: int, offset: int) -> int | None:
-    """Physical offset of the next unit to read, None where everything is read."""
+    """Physical offset of the next unit to read; None if everything is read."""
     queue = store.queue(topic, queue_id)
     if queue is None:
         return None
     try:
-        first = max(offset, queue.min_offset, 0)
-        entry = queue.entry(first) if first < queue.max_offset else None
+        next_offset = max(offset, queue.min_offset, 0)
+        entry = queue.entry(next_offset) if next_offset < queue.max_offset else None
     except StoreError:
         return None
     return entry.physical_offset if entry is not None else None

@@ -1,7 +1,8 @@
 """The sample stores that ship with the program, unpacked to the user's cache at first use.
 
 ``resources/samples/samples.json`` lists them with the texts of the welcome page. Each archive is a tar file packed with
-xz, whose only top folder is the store. This module is their only door; what it unpacks may be deleted at any time.
+xz, whose only top folder is the store. All access goes through this module; unpacked samples may be deleted at any
+time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from engine.errors import BadArchive, CannotRead, UsageError
 from engine.inspection.archives import unpack
 
 LARGEST = 1 << 28
-"""Bytes that an archive may unpack to."""
+"""Largest unpacked size of an archive, in bytes."""
 _DONE = "unpacked"
 
 
@@ -51,29 +52,29 @@ def names() -> list[str]:
 
 
 def default_cache() -> Path:
-    """Where this user's samples are unpacked."""
+    """Folder into which this user's samples are unpacked."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("storescope", appauthor=False))
 
 
 def sample(name: str, cache_dir: Path | None = None) -> Path:
-    """The store directory of the sample ``name``, unpacked below ``cache_dir`` where it is not there yet.
+    """Return the store directory of the sample ``name``; unpacks it below ``cache_dir`` if it is not there yet.
 
-    It appears whole or not at all, also where two programs ask at once. A directory that lacks a file or has one of
-    another length is replaced. Raises :class:`UsageError` for a name that is none, :class:`CannotRead` where the cache
-    cannot be written or the archive is not what was packed.
+    The directory appears completely or not at all, even if two programs ask at once. A directory with missing files or
+    files of another length is replaced. Raises :class:`UsageError` for an unknown name, :class:`CannotRead` if the
+    cache cannot be written or the archive is damaged.
     """
-    known = {item.name: item for item in samples()}
-    if name not in known:
-        raise UsageError(f"there is no sample {name!r}; there are {', '.join(known) or 'none'}")
+    by_name = {item.name: item for item in samples()}
+    if name not in by_name:
+        raise UsageError(f"there is no sample {name!r}; there are {', '.join(by_name) or 'none'}")
     try:
         parent = (cache_dir or default_cache()) / "samples"
-        home = parent / f"{name}-{known[name].sha256[:12]}"
+        home = parent / f"{name}-{by_name[name].sha256[:12]}"
         if not _is_whole(home):
-            packed = (_folder() / known[name].archive).read_bytes()
-            if hashlib.sha256(packed).hexdigest() != known[name].sha256:
-                raise ValueError(f"expected an archive with SHA-256 {known[name].sha256}")
+            packed = (_folder() / by_name[name].archive).read_bytes()
+            if hashlib.sha256(packed).hexdigest() != by_name[name].sha256:
+                raise ValueError(f"expected an archive with SHA-256 {by_name[name].sha256}")
             parent.mkdir(parents=True, exist_ok=True)
             _unpack(packed, home)
         return _stores(home)[0]
@@ -81,7 +82,7 @@ def sample(name: str, cache_dir: Path | None = None) -> Path:
         why = error.strerror or error
         raise CannotRead(f"the sample {name} cannot be unpacked: {why}", file=error.filename) from error
     except (BadArchive, ValueError) as error:
-        raise CannotRead(f"the sample {name} is damaged: {error}", file=known[name].archive) from error
+        raise CannotRead(f"the sample {name} is damaged: {error}", file=by_name[name].archive) from error
 
 
 def _folder() -> Traversable:
@@ -89,28 +90,28 @@ def _folder() -> Traversable:
 
 
 def _unpack(packed: bytes, home: Path) -> None:
-    """Beside its place, then moved there in one step."""
+    """Unpack next to the final place, then move there in one step."""
     with tempfile.TemporaryDirectory(prefix=f"{home.name}.", dir=home.parent) as scratch:
         half = Path(scratch) / "half"
         half.mkdir()
-        told = unpack(io.BytesIO(packed), half, LARGEST)
+        sizes = unpack(io.BytesIO(packed), half, LARGEST)
         if len(_stores(half)) != 1:
             raise ValueError("one store is expected in it as its only folder")
-        (half / _DONE).write_text(json.dumps(told), "utf-8")
+        (half / _DONE).write_text(json.dumps(sizes), "utf-8")
         if home.exists() and not _is_whole(home):
             shutil.rmtree(home)
         try:
             half.rename(home)
         except OSError:
-            if not _is_whole(home):  # somebody else was quicker: theirs is as good
+            if not _is_whole(home):  # another program was faster: its result is as good
                 raise
 
 
 def _is_whole(home: Path) -> bool:
-    """Every file that was unpacked is there with its length."""
+    """Return True if every unpacked file is there with its length."""
     try:
-        told = json.loads((home / _DONE).read_text("utf-8"))
-        return all((home / name).stat().st_size == size for name, size in told.items())
+        sizes = json.loads((home / _DONE).read_text("utf-8"))
+        return all((home / name).stat().st_size == size for name, size in sizes.items())
     except (OSError, ValueError):
         return False
 

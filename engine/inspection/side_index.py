@@ -1,9 +1,9 @@
-"""The sparse side index of a commit log: row numbers for offsets, and what each file holds, kept outside the store.
+"""The sparse side index of a commit log: row numbers for offsets, and a summary of each file, kept outside the store.
 
-One segment a log file: how many rows (units, blanks, spans of damage) it has, every so many rows an anchor (row →
-offset), bytes by topic, first and last store time. A finished file's segment is kept in the user's cache, checked by
-the file's size, time and head bytes; the file that is still written is walked on from its last anchor. Safe to delete
-at any time.
+One segment per log file: its number of rows (units, blanks, spans of damage), an anchor (row → offset) every so many
+rows, bytes by topic, first and last store time. The segment of a finished file is cached for the user and checked by
+the file's size, time and head bytes. A file that is still written is walked on from its last anchor. The cache may be
+deleted at any time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.whole_file import PRIVATE, put_whole
 
 EVERY = 4096
-"""Rows between two anchors: what is walked at most to find a row's exact number."""
+"""Rows between two anchors: the longest walk to find a row's exact number."""
 CACHE_LIMIT = 256 << 20
-"""Bytes that all side indexes together may take; the longest unused go first."""
+"""Bytes that all side indexes together may take; the least recently used are deleted first."""
 MOST_DAMAGES = 64
 FORMAT = 2
 _HEAD = 4096
@@ -39,9 +39,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Segment:
-    """What is known of one log file. ``anchors`` are (row in the file, absolute offset); times in ms, sizes in
-    bytes.
-    """
+    """Index of one log file. ``anchors`` are (row in the file, absolute offset); times in ms, sizes in bytes."""
 
     name: str
     start_offset: int
@@ -60,7 +58,7 @@ class Segment:
 
 
 class SideIndex:
-    """Row numbers of a log. Built by :meth:`build`, which may be stopped and gone on with; asked from any thread."""
+    """Row numbers of a log. :meth:`build` may be cancelled and continued; safe to read from any thread."""
 
     def __init__(self, log: LogReader, cache: Path | None = None) -> None:
         self._log = log
@@ -70,36 +68,38 @@ class SideIndex:
 
     @property
     def complete(self) -> bool:
-        """Whether every file of the log has been walked to its end."""
+        """True if every file of the log has been walked to its end."""
         return len(self.segments) == len(self._log.files) and all(s.complete for s in self.segments)
 
     @property
     def total(self) -> int:
-        """Rows that are counted so far."""
+        """Number of rows counted so far."""
         return self._first_rows[-1] + self.segments[-1].rows if self.segments else 0
 
     @property
     def end(self) -> int:
-        """Offset behind what was counted; 0 where nothing was."""
+        """Offset behind the counted part; 0 if nothing is counted."""
         return self.segments[-1].end if self.segments else 0
 
     @property
     def units(self) -> int:
-        """Message units that are counted so far."""
+        """Number of message units counted so far."""
         return sum(segment.units for segment in self.segments)
 
     def build(self, cancelled: Cancelled | None = None, progress: Progress | None = None) -> bool:
-        """Walk what is not known yet, file by file; True when all is known. Raises nothing for what the store holds."""
-        known = {segment.name: segment for segment in (*self._load(), *self.segments)}
+        """Walk the parts that are not indexed yet, file by file; True when everything is indexed. Raises nothing for
+        what the store holds.
+        """
+        cached = {segment.name: segment for segment in (*self._load(), *self.segments)}
         files = list(self._log.files)
         total = sum(file.size for file in files)
         done = 0
         built: list[Segment] = []
         for number, file in enumerate(files):
-            last = number + 1 == len(files)
-            stop = file.end_offset if last else files[number + 1].start_offset
-            segment = self._still_good(known.get(file.name), file)
-            if segment is None or not segment.complete or last:
+            is_last = number + 1 == len(files)
+            stop = file.end_offset if is_last else files[number + 1].start_offset
+            segment = self._still_good(cached.get(file.name), file)
+            if segment is None or not segment.complete or is_last:
                 segment = self._walk(segment, file, stop, cancelled)
                 if segment is None:
                     return False
@@ -112,44 +112,44 @@ class SideIndex:
         return True
 
     def load(self) -> bool:
-        """Take over what is in the cache and still true, walking nothing; True when that is everything."""
-        known = {segment.name: segment for segment in self._load()}
-        taken: list[Segment] = []
+        """Use the cached segments that are still valid, without walking; True if they cover everything."""
+        cached = {segment.name: segment for segment in self._load()}
+        valid: list[Segment] = []
         for file in self._log.files:
-            segment = self._still_good(known.get(file.name), file)
+            segment = self._still_good(cached.get(file.name), file)
             if segment is None:
                 break
-            taken.append(segment)
-        self._publish(taken)
-        return len(taken) == len(self._log.files)
+            valid.append(segment)
+        self._publish(valid)
+        return len(valid) == len(self._log.files)
 
     def number_at(self, offset: int) -> int | None:
-        """Row number of the item that begins at ``offset``, None where it is not counted yet."""
-        at = bisect_right([s.start_offset for s in self.segments], offset) - 1
-        if at < 0 or offset >= self.segments[at].end:
+        """Row number of the item that begins at ``offset``; None if it is not counted yet."""
+        segment_index = bisect_right([s.start_offset for s in self.segments], offset) - 1
+        if segment_index < 0 or offset >= self.segments[segment_index].end:
             return None
-        segment = self.segments[at]
+        segment = self.segments[segment_index]
         anchor = bisect_right([a[1] for a in segment.anchors], offset) - 1
         row, start = segment.anchors[max(anchor, 0)] if segment.anchors else (0, segment.start_offset)
         for item in self._log.walk(start, offset + 1, crc=False):
             if isinstance(item, Stop) or item.offset >= offset:
                 break
             row += 1
-        return self._first_rows[at] + row
+        return self._first_rows[segment_index] + row
 
     def offset_of(self, number: int) -> int | None:
-        """Offset of the row with this number, None where it is not counted yet."""
-        at = bisect_right(self._first_rows, number) - 1
-        if at < 0 or number >= self.total:
+        """Offset of the row with this number; None if it is not counted yet."""
+        segment_index = bisect_right(self._first_rows, number) - 1
+        if segment_index < 0 or number >= self.total:
             return None
-        segment = self.segments[at]
-        wanted = number - self._first_rows[at]
-        anchor = bisect_right([a[0] for a in segment.anchors], wanted) - 1
+        segment = self.segments[segment_index]
+        row_in_file = number - self._first_rows[segment_index]
+        anchor = bisect_right([a[0] for a in segment.anchors], row_in_file) - 1
         row, start = segment.anchors[max(anchor, 0)] if segment.anchors else (0, segment.start_offset)
         for item in self._log.walk(start, segment.end, crc=False):
             if isinstance(item, Stop):
                 return None
-            if row == wanted:
+            if row == row_in_file:
                 return item.offset
             row += 1
         return None
@@ -174,54 +174,54 @@ class SideIndex:
         )
 
     def _walk(
-        self, known: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None
+        self, cached: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None
     ) -> Segment | None:
-        """The file's segment, walked on from the last anchor that still stands; None where it was stopped."""
+        """Walk the file's segment from the last anchor that is still valid; None if the walk was cancelled."""
         from engine.codec.topic_table import TopicTable
         from engine.inspection.block_scan import scan_log
 
         modified, head = stamp_of(file)
         segment = Segment(file.name, file.start_offset, file.size, modified, head, end=file.start_offset)
-        if known is not None and known.anchors and not known.damages:
-            segment.anchors, start = self._standing(known)
+        if cached is not None and cached.anchors and not cached.damages:
+            segment.anchors, start = self._standing(cached)
         else:
             start = file.start_offset
         if segment.anchors:
-            segment = _rewound(known, segment) if known is not None else segment
+            segment = _rewound(cached, segment) if cached is not None else segment
         topics = TopicTable()
         counted = _Counter(segment, topics)
-        whole = True
+        all_read = True
         for block in scan_log(self._log, start, stop, crc=False, topics=topics):
             if cancelled is not None and cancelled():
                 return None
             if isinstance(block, Stop):
-                segment.complete = block.kind == "limit" and whole
+                segment.complete = block.kind == "limit" and all_read
                 break
             if isinstance(block, Damage):
-                whole &= not block.unread
+                all_read &= not block.unread
                 counted.damage(block)
             else:
                 counted.block(block)
         counted.close()
         return segment
 
-    def _standing(self, known: Segment) -> tuple[list[tuple[int, int]], int]:
-        """Anchors up to the last one where a unit still begins, and where to go on."""
-        anchors = list(known.anchors)
+    def _standing(self, cached: Segment) -> tuple[list[tuple[int, int]], int]:
+        """Anchors up to the last one at which a unit still begins, and the offset to continue from."""
+        anchors = list(cached.anchors)
         while anchors:
             item = self._log.unit_at(anchors[-1][1], crc=False)
             if not isinstance(item, (Stop, Blank)):
                 return anchors, anchors[-1][1]
             anchors.pop()
-        return [], known.start_offset
+        return [], cached.start_offset
 
     # -- the cache
 
     @property
     def _file(self) -> Path:
         places = "\n".join(str(folder.absolute()) for folder in self._log.sequence.folders)
-        first = self._log.files[0].name if len(self._log.sequence.folders) == 1 and self._log.files else ""
-        return self._cache / (hashlib.sha256(f"{places}\n{first}".encode()).hexdigest()[:32] + ".idx")
+        first_name = self._log.files[0].name if len(self._log.sequence.folders) == 1 and self._log.files else ""
+        return self._cache / (hashlib.sha256(f"{places}\n{first_name}".encode()).hexdigest()[:32] + ".idx")
 
     def _load(self) -> Iterator[Segment]:
         try:
@@ -230,23 +230,23 @@ class SideIndex:
             head = json.loads(raw[8 : 8 + size])
             if head["format"] != FORMAT:
                 return
-            at = 8 + size
-            for one in head["segments"]:
-                count = one.pop("anchorCount")
-                anchors = list(_ANCHOR.iter_unpack(raw[at : at + count * _ANCHOR.size]))
-                at += count * _ANCHOR.size
-                damages = [(offset, length) for offset, length in one.pop("damages")]
-                yield Segment(**one, damages=damages, anchors=anchors)
+            position = 8 + size
+            for fields in head["segments"]:
+                count = fields.pop("anchorCount")
+                anchors = list(_ANCHOR.iter_unpack(raw[position : position + count * _ANCHOR.size]))
+                position += count * _ANCHOR.size
+                damages = [(offset, length) for offset, length in fields.pop("damages")]
+                yield Segment(**fields, damages=damages, anchors=anchors)
         except (OSError, ValueError, KeyError, TypeError, struct.error):
-            return  # a cache: what cannot be read is made again
+            return  # a cache: unreadable parts are built again
 
     def _save(self) -> None:
         listed = []
         anchors = bytearray()
         for segment in self.segments:
-            one = asdict(segment)
-            one["anchorCount"] = len(one.pop("anchors"))
-            listed.append(one)
+            fields = asdict(segment)
+            fields["anchorCount"] = len(fields.pop("anchors"))
+            listed.append(fields)
             for anchor in segment.anchors:
                 anchors += _ANCHOR.pack(*anchor)
         head = json.dumps({"format": FORMAT, "segments": listed}).encode()
@@ -312,19 +312,20 @@ class _Counter:
             self._segment.topics[names[number]] = self._segment.topics.get(names[number], 0) + size
 
 
-def _rewound(known: Segment, segment: Segment) -> Segment:
-    """``segment`` counted up to its last anchor; sums that cannot be taken back are kept as they were before it."""
+def _rewound(cached: Segment, segment: Segment) -> Segment:
+    """Reset ``segment`` to its last anchor; sums that cannot be reduced exactly are scaled from ``cached``."""
     segment.rows, segment.end = segment.anchors[-1]
     segment.units = segment.rows
-    segment.first_time, segment.last_time = known.first_time, known.last_time
-    share = segment.rows / known.rows if known.rows else 0.0
-    segment.topics = {name: int(size * share) for name, size in known.topics.items()}
+    segment.first_time, segment.last_time = cached.first_time, cached.last_time
+    share = segment.rows / cached.rows if cached.rows else 0.0
+    segment.topics = {name: int(size * share) for name, size in cached.topics.items()}
     return segment
 
 
 def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
-    """Time of the last change (ns) and what tells the file from another one: its inode and a hash of the head bytes.
-    "" where it cannot be read, which is like nothing else.
+    """Time of the last change (ns), and an identification of the file: its inode and a hash of the head bytes.
+
+    The identification is "" if the file cannot be read, and then equals no other.
     """
     try:
         head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]

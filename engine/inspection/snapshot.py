@@ -1,7 +1,7 @@
-"""A store directory opened with read rights only: its log, queues, index files, positions and tables.
+"""A store directory opened for reading: its log, queues, index files, positions and tables.
 
-Nothing is created, locked or written in or beside the store; a broker may go on writing. Of what grows with the store
-only the lists of files and queues are kept.
+Creates, locks and writes nothing in or next to the store; a broker may keep writing. Only the lists of files and queues
+grow with the store.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from engine.inspection.positions import Positions
 
 _FOR_QUEUES: tuple[Subject, ...] = ("log", "queues")
-"""What must be decoded before anything can be told of a queue."""
-SETTLED = 8 << 30
-"""Bytes of the log that are walked at most to find where a recovery would end."""
-LARGEST_SMALL_FILE = 64 << 20
-"""Bytes of a checkpoint, marker or table that are read at most."""
+"""Subjects that must be decoded before a queue can be used."""
+SETTLED_BYTES = 8 << 30
+"""Most bytes of the log that are walked to find where a recovery would end."""
+SMALL_FILE_MAX_BYTES = 64 << 20
+"""Most bytes of a checkpoint, marker or table that are read."""
 _ATTRIBUTES = {
     "mappedFileSizeCommitLog": "mapped_file_size_commit_log",
     "mappedFileSizeConsumeQueue": "consume_queue_file_size",  # as the broker rounds it
@@ -64,9 +64,9 @@ class Geometry:
 
 
 def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> StoreSnapshot:
-    """Open a store, a directory above one, a commitlog folder or one file of a log, with read rights only.
+    """Open a store, a directory above one, a commitlog folder or one file of a log, for reading only.
 
-    Raises :class:`NotAStore` with what was found instead, :class:`CannotRead` where rights are missing.
+    Raises :class:`NotAStore` with what was found instead, :class:`CannotRead` without the necessary rights.
     """
     return StoreSnapshot(recognise(path, reading := Reading()), config, reading)
 
@@ -75,9 +75,9 @@ NO_LOG_FOLDER = "The store has no commitlog folder"
 
 
 class StoreSnapshot:
-    """What the files of a store say. Refreshed by :meth:`refresh`; safe to read from several threads.
+    """The contents of a store's files. :meth:`refresh` reads them again; safe to read from several threads.
 
-    All of it is read through one door, :attr:`reading`; what that could not read stands in :attr:`unread`, whoever
+    Everything is read through :attr:`reading`. Whatever it could not read is listed in :attr:`unread`, whichever part
     asked for it, and nothing may be concluded from it.
     """
 
@@ -89,18 +89,18 @@ class StoreSnapshot:
         self.path = opening.path
         self.config = config
         self.release: Release | None = None
-        """The release for which answers are wanted (--release); None: the one that seems to have written the store."""
+        """The requested release (--release); None: the one that probably wrote the store."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self.folders = settle_folders(opening.path, config, reading=True) if opening.kind == "store" else None
-        """Which folders belong to the store, and which of the configuration were not followed; None for a part."""
+        """Folders of the store, and configured folders that were not followed; None for a part of a store."""
         self._cache = DescriptorCache(reading=self.reading)
         self._topics: dict[str, dict[int, QueueReader]] | None = None
         self._undecoded: tuple[UndecodedPart, ...] | None = None
         self._answering: dict[Subject, UndecodedPart | None] = {}
         self._unlisted: CannotRead | None = None
         self.topics_of_both_kinds: frozenset[str] = frozenset()
-        """Topics with a queue that has a folder of either kind; of these :meth:`topics` gives one."""
+        """Topics with a queue that has a folder of each kind; :meth:`topics` returns only one of them."""
         self._any_ext = False
         self._listing = threading.Lock()
         self._index: list[IndexReader] | None = None
@@ -140,7 +140,7 @@ class StoreSnapshot:
 
     @property
     def unread(self) -> tuple[Unread, ...]:
-        """What could not be read since the last :meth:`refresh`."""
+        """Files that could not be read since the last :meth:`refresh`."""
         return self.reading.unread
 
     @property
@@ -151,7 +151,7 @@ class StoreSnapshot:
         return self._undecoded
 
     def undecoded_part(self, subject: Subject) -> UndecodedPart | None:
-        """The undecoded part that a question about ``subject`` needs, or None where it can be answered."""
+        """The undecoded part that a question about ``subject`` needs; None if it can be answered."""
         if subject not in self._answering:
             self._answering[subject] = foreign.part_answering(self, subject)
         return self._answering[subject]
@@ -163,39 +163,45 @@ class StoreSnapshot:
         return "" if part is None else part.refusal
 
     def note_undecoded(self, subject: Subject) -> Undecoded | None:
-        """Where a question about ``subject`` cannot be answered: write that into the ledger, and give the error."""
+        """Note that a question about ``subject`` cannot be answered, and return the error; None if it can."""
         part = self.undecoded_part(subject)
         if part is None:
             return None
         return self.reading.note_undecoded(self.path / part.folder, part.reason(subject))
 
     def require(self, *subjects: Subject) -> None:
-        """Raise :class:`Undecoded` where a question about one of ``subjects`` cannot be answered."""
+        """Raise :class:`Undecoded` if a question about one of ``subjects`` cannot be answered."""
         for subject in subjects:
             error = self.note_undecoded(subject)
             if error is not None:
                 raise error
 
     def refuse_unread(self, why: str) -> None:
-        """Raise :class:`CannotRead` with the first file that could not be read and ``why`` that matters here; nothing
-        happens where everything that was asked for was read.
+        """Raise :class:`CannotRead` with the first unreadable file and the reason ``why`` that matters; do nothing if
+        everything was readable.
         """
         self.reading.refuse(why)
 
     def look_again(self) -> bool:
-        """Where all that could not be read went away since it was listed, as files do that a running broker deletes or
-        makes anew, the ledger forgets it and the directory is looked at once more; whether it was.
+        """Refresh the directory if all unreadable files disappeared since they were listed, and forget them; returns
+        True then.
+
+        A running broker deletes and recreates files in this way.
         """
         unread = self.unread
-        if not unread or not all(self.reading.went_away(one) for one in unread) or not self.reading.exists(self.path):
+        if (
+            not unread
+            or not all(self.reading.went_away(entry) for entry in unread)
+            or not self.reading.exists(self.path)
+        ):
             return False
         self.reading.forgive(unread)
         self.refresh()
         return True
 
     def refresh(self) -> bool:
-        """Look at the directory again; True where files of the log, queues or index came, went, changed their length
-        or are others by the same name.
+        """Look at the directory again; True if files of the log, queues or index appeared, vanished, changed their
+        length, or were replaced under the same name.
 
         Bytes written into files that keep their length (as a broker does) do not show here: offsets are found anew at
         each ask after a refresh.
@@ -209,22 +215,22 @@ class StoreSnapshot:
         self._settled = False
         self._settle_start = None
         self._geometry = None
-        before, self._index = self._index, None
-        if before is not None:
-            changed |= self._forget_index(before)
+        old_index, self._index = self._index, None
+        if old_index is not None:
+            changed |= self._forget_index(old_index)
         if self._topics is not None:
-            known = {q.sequence.folders[0]: q for queues in self._topics.values() for q in queues.values()}
-            for reader in known.values():
+            old_readers = {q.sequence.folders[0]: q for queues in self._topics.values() for q in queues.values()}
+            for reader in old_readers.values():
                 changed |= reader.refresh()
-            self._topics = self._list_topics(known)
-            changed |= known.keys() != {q.sequence.folders[0] for q in self._all_queues()}
+            self._topics = self._list_topics(old_readers)
+            changed |= old_readers.keys() != {q.sequence.folders[0] for q in self._all_queues()}
         return changed
 
-    def _forget_index(self, before: list[IndexReader]) -> bool:
+    def _forget_index(self, old_index: list[IndexReader]) -> bool:
         now = [(i.path, i.size, i.file.identity) for i in self.index_files()]
-        for path in {i.path for i in before} - {path for path, _, _ in now}:
+        for path in {i.path for i in old_index} - {path for path, _, _ in now}:
             self._cache.forget(path)
-        return now != [(i.path, i.size, i.file.identity) for i in before]
+        return now != [(i.path, i.size, i.file.identity) for i in old_index]
 
     # -- answers
 
@@ -237,7 +243,7 @@ class StoreSnapshot:
         return trace(self, topic, key, begin, end, max_count)
 
     def positions(self) -> Positions:
-        """Every position that files tell (see :mod:`engine.inspection.positions`)."""
+        """Every position that the files reveal (see :mod:`engine.inspection.positions`)."""
         from engine.inspection.positions import positions
 
         return positions(self)
@@ -246,7 +252,7 @@ class StoreSnapshot:
 
     @property
     def log(self) -> LogReader:
-        """The commit log's files. Messages of a DLedger log are not in them: who asks for them is told so."""
+        """The commit log's files. They lack the messages of a DLedger log; each access notes that as undecoded."""
         self.note_undecoded("log")
         return self._log
 
@@ -256,9 +262,9 @@ class StoreSnapshot:
 
     @property
     def settle_start(self) -> int:
-        """Where the recovery of the store's release begins to read, as :mod:`engine.releases` says
-        (docs/formats/recovery.md#log): of the files less than :data:`SETTLED` bytes before the newest one that a queue
-        entry points into. Raises :class:`CannotRead`.
+        """Offset at which the recovery of the store's release begins to read, as :mod:`engine.releases` says
+        (docs/formats/recovery.md#log): of the files less than :data:`SETTLED_BYTES` bytes before the newest one that a
+        queue entry points into. Raises :class:`CannotRead`.
         """
         if self._settle_start is None:
             offset, size = self._newest_entry()
@@ -267,13 +273,15 @@ class StoreSnapshot:
             if self.log.files and self.paths is not None:
                 from engine.inspection.recovery import start_offset
 
-                start = start_offset(self, offset + size, start - SETTLED)
+                start = start_offset(self, offset + size, start - SETTLED_BYTES)
             self._settle_start = start
         return self._settle_start
 
     def _newest_entry(self) -> tuple[int, int]:
-        """Offset and size (bytes) of the newest entry of all queues; the start of the last log file where they are not
-        decoded. Raises :class:`CannotRead`.
+        """Offset and size (bytes) of the newest entry of all queues; the start of the last log file if queues are not
+        decoded.
+
+        Raises :class:`CannotRead`.
         """
         if any(self.undecoded_part(subject) is not None for subject in _FOR_QUEUES):
             return (self.log.files[-1].start_offset, 0) if self.log.files else (0, 0)
@@ -284,8 +292,8 @@ class StoreSnapshot:
         """Set the end of the log to where a broker's recovery would end, bad bodies included
         (docs/formats/recovery.md#log); done once.
 
-        The log is walked from :attr:`settle_start` on with its CRCs, a long way by a thread beside: what could not be
-        read there is told to whoever asks for the end. Offsets of queues follow.
+        Walks the log from :attr:`settle_start` on with its CRCs. A long walk runs in another thread: its read errors
+        are raised to readers of the end. Offsets of queues follow from the end.
         """
         if self._settled or not self.log.files:
             return
@@ -302,8 +310,8 @@ class StoreSnapshot:
         if opening.kind == "file":
             return LoneFile(opening.path, opening.start_offset, self._cache)
         folders = (opening.path,) if self.folders is None else self._commit_log_folders(self.folders)
-        given = self._given("mappedFileSizeCommitLog")
-        return FileSequence(folders, self._cache, given)
+        file_size = self._given("mappedFileSizeCommitLog")
+        return FileSequence(folders, self._cache, file_size)
 
     def _commit_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
         """The folders of a multi-path commit log that are there, else ``commitlog`` (docs/formats/files.md#folders)."""
@@ -319,46 +327,49 @@ class StoreSnapshot:
     # -- queues
 
     def topics(self) -> dict[str, dict[int, QueueReader]]:
-        """Topic → queue id → queue, for every queue that has a folder; topics by name, queues by number. None of them
-        where the queues that count are not decoded, or the log which says where they end; the ledger says so then.
+        """Topic → queue id → queue, for every queue with a folder; topics by name, queues by number.
+
+        Empty if the active queues are not decoded, or if the log that sets their ends is not; the ledger has a note
+        then.
         """
         undecoded = any(self.note_undecoded(subject) is not None for subject in _FOR_QUEUES)
         return {} if undecoded else self._file_queues()
 
     def listed_topics(self) -> frozenset[str]:
-        """Names of the topics that have a folder of queues, where these are the queues that count."""
+        """Names of the topics with a folder of queues, if the broker uses these queues."""
         undecoded = any(self.undecoded_part(subject) is not None for subject in _FOR_QUEUES)
         return frozenset() if undecoded else frozenset(self._file_queues())
 
     def _file_queues(self) -> dict[str, dict[int, QueueReader]]:
-        """The same, whether they count or not. Threads that ask at once share one listing."""
-        found = self._topics
-        if found is None:
+        """The file queues, whether a broker uses them or not. Threads that ask at once share one listing."""
+        topics = self._topics
+        if topics is None:
             with self._listing:
-                found = self._topics
-                if found is None:
-                    found = self._topics = self._list_topics({})
-        return found
+                topics = self._topics
+                if topics is None:
+                    topics = self._topics = self._list_topics({})
+        return topics
 
     def queue(self, topic: str, queue_id: int) -> QueueReader | None:
-        """The queue, or None where it has no folder; raises :class:`CannotRead` where not all folders could be listed
-        and it may be in one of those, or where it is not decoded.
+        """The queue, or None if it has no folder.
+
+        Raises :class:`CannotRead` if it may be in a folder that could not be listed, or if it is not decoded.
         """
-        found = self.topics().get(topic, {}).get(queue_id)
-        if found is None:
+        reader = self.topics().get(topic, {}).get(queue_id)
+        if reader is None:
             self.whole_topics()
             if topic.startswith(LMQ):
                 self._require_light_queues()
-        return found
+        return reader
 
     def _require_light_queues(self) -> None:
-        """Raise :class:`Undecoded` where a RocksDB stands beside the file queues: light queues may be in it alone."""
+        """Raise :class:`Undecoded` if a RocksDB exists next to the file queues: light queues may be only in it."""
         for part in self.undecoded:
             if "queues" in part.subjects:
                 raise self.reading.note_undecoded(self.path / part.folder, part.reason("queues"))
 
     def whole_topics(self) -> None:
-        """Raise :class:`CannotRead` where a folder of queues could not be listed or is not decoded: no queue is known
+        """Raise :class:`CannotRead` if a folder of queues could not be listed or is not decoded: then no queue is known
         to be absent.
         """
         self.require(*_FOR_QUEUES)
@@ -366,12 +377,12 @@ class StoreSnapshot:
         if self._unlisted is not None:
             raise self._unlisted
 
-    def _list_topics(self, known: dict[Path, QueueReader]) -> dict[str, dict[int, QueueReader]]:
-        found: dict[str, dict[int, QueueReader]] = {}
-        both: set[str] = set()
+    def _list_topics(self, old_readers: dict[Path, QueueReader]) -> dict[str, dict[int, QueueReader]]:
+        topics: dict[str, dict[int, QueueReader]] = {}
+        of_both_kinds: set[str] = set()
         self._unlisted = None
         if self.paths is None:
-            return found
+            return topics
         self._any_ext = self._may_hold(self.paths.consumequeue_ext)
         kinds: tuple[tuple[Literal["simple", "batch"], Path], ...] = (
             ("simple", self.paths.consumequeue),
@@ -383,14 +394,14 @@ class StoreSnapshot:
                     queue_id = parse_file_name(queue_folder.name)
                     if queue_id is None:
                         continue
-                    reader = known.get(queue_folder)
+                    reader = old_readers.get(queue_folder)
                     if reader is None or self._ext_came_or_went(reader):
                         reader = self._queue_reader(kind, topic_folder.name, queue_id, queue_folder)
-                    queues = found.setdefault(topic_folder.name, {})
-                    both |= {topic_folder.name} if queue_id in queues else set()
+                    queues = topics.setdefault(topic_folder.name, {})
+                    of_both_kinds |= {topic_folder.name} if queue_id in queues else set()
                     queues[queue_id] = reader
-        self.topics_of_both_kinds = frozenset(both)
-        return {topic: dict(sorted(found[topic].items())) for topic in sorted(found)}
+        self.topics_of_both_kinds = frozenset(of_both_kinds)
+        return {topic: dict(sorted(topics[topic].items())) for topic in sorted(topics)}
 
     def _subfolders(self, folder: Path, *, listed: bool = False) -> list[Path]:
         try:
@@ -416,7 +427,7 @@ class StoreSnapshot:
         return kind == "simple" and self._any_ext and self._may_hold(folder)
 
     def _may_hold(self, folder: Path) -> bool:
-        """Whether a folder is there, or could not be looked at: its files then say what stands in the way."""
+        """Return True if a folder exists or could not be examined: its files then report the error."""
         try:
             return self.reading.is_folder(folder)
         except CannotRead:
@@ -430,12 +441,12 @@ class StoreSnapshot:
         return self._newest_entries()
 
     def _newest_entries(self) -> list[tuple[int, int]]:
-        """Hints where the log may end; a queue that cannot be read gives none."""
-        found = []
+        """Hints for the end of the log; an unreadable queue gives none."""
+        entries = []
         for queue in self._all_queues():
             with contextlib.suppress(CannotRead):
-                found.append(queue.newest())
-        return [entry for entry in found if entry is not None]
+                entries.append(queue.newest())
+        return [entry for entry in entries if entry is not None]
 
     # -- index
 
@@ -448,14 +459,14 @@ class StoreSnapshot:
         return self._index
 
     def whole_index(self) -> None:
-        """Raise :class:`CannotRead` where not all index files could be looked at: none is known to be absent."""
+        """Raise :class:`CannotRead` if not all index files could be examined: then none is known to be absent."""
         if not self.index_files():
             self.require("index")
         if self._index_trouble is not None:
             raise self._index_trouble
 
     def misnamed_index_files(self, size: int) -> list[str]:
-        """Files of an index file's ``size`` (bytes) among those of the index whose name is no number."""
+        """Files with an index file's ``size`` (bytes) in the index folder whose name is not a number."""
         return misnamed(self.paths.index, self._cache, size) if self.paths is not None and size else []
 
     def _list_index(self) -> list[IndexReader]:
@@ -487,31 +498,31 @@ class StoreSnapshot:
     # -- timers
 
     def timer_log(self) -> FileSequence | None:
-        """The files of the timer log; None for what is no store."""
+        """The files of the timer log; None for a part of a store."""
         return FileSequence((self.paths.timerlog,), self._cache) if self.paths is not None else None
 
     # -- state files
 
     def checkpoint(self) -> Checkpoint | None:
-        """The checkpoint page, or None where there is none; raises :class:`StoreError` where it is no checkpoint."""
+        """The checkpoint page, or None if there is none; raises :class:`StoreError` if it is invalid."""
         data = self.small_file(self.paths.checkpoint) if self.paths else None
         return decode_checkpoint(data) if data is not None else None
 
     @property
     def abort(self) -> bool:
-        """Whether the abort file is there: the store is open, or was not closed."""
+        """True if the abort file exists: the store is open, or was not closed."""
         return self.paths is not None and self.reading.exists(self.paths.abort)
 
     @property
     def lock_state(self) -> LockState:
-        """Whether a process holds the store's lock (docs/formats/checkpoint.md)."""
+        """State of the store's lock: whether a process holds it (docs/formats/checkpoint.md)."""
         return "absent" if self.paths is None else lock_state(self.reading, self.paths.lock)
 
     def small_file(self, path: Path) -> bytes | None:
-        """The bytes of a marker, checkpoint or table; None where it is not there; raises :class:`CannotRead`
-        without rights.
+        """The bytes of a marker, checkpoint or table; None if it does not exist; raises :class:`CannotRead` without
+        rights.
         """
-        return self.reading.small(path, LARGEST_SMALL_FILE)
+        return self.reading.small(path, SMALL_FILE_MAX_BYTES)
 
     # -- sizes
 
@@ -543,7 +554,7 @@ class StoreSnapshot:
         return f"the commonest length of {files:,} files" if size else "there are no files"
 
     def _given(self, key: str) -> int | None:
-        """The value of a size that the configuration names, None where it is silent."""
+        """The configured value of a size; None if it is not configured."""
         if self.config is None or key not in self.config.given:
             return None
         value = getattr(self.config, _ATTRIBUTES[key])

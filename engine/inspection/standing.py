@@ -1,8 +1,8 @@
-"""Services of a broker that stand still: delay levels, timer wheel, transaction check, revive of pops.
+"""Finds stalled services of a broker: delay levels, timer wheel, transaction check, revive of pops.
 
-Time is the newest store time of the log, never the wall clock: a store that is closed gets no older. A service stands
-still where what it does next was due, and the broker stored other messages for at least a minute afterwards; where
-messages waited only while no broker ran nothing is said.
+The current time is the newest store time of the log, not the wall clock: a closed store does not age. A service is
+stalled if its next action was due, and the broker stored other messages for at least a minute afterwards. If messages
+waited only while no broker was running, nothing is reported.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.rules.system_names import TIMER_TOPIC
 
 SETTLE_MS = 5_000
-"""Time after which a service has done what was due, with room."""
+"""Time after which a service has certainly done its due work."""
 ALIVE_MS = 60_000
-"""How long a broker must have stored messages behind what was due."""
+"""Time for which a broker must have stored messages after the due time."""
 SLOW_SERVICE_MS = 600_000
-"""The same for the transaction check and the revive of pops, which come round every minute or less."""
+"""The same for the transaction check and the revive of pops, which run every minute or more often."""
 TRANSACTION_GROUP = "CID_RMQ_SYS_TRANS"
 MOST_COUNTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class StandingService:
-    """A service and what it should have done: ``next_offset`` of ``topic``/``queue_id`` was due at ``since`` (ms).
+    """A stalled service: ``next_offset`` of ``topic``/``queue_id`` was due at ``since`` (ms).
 
     ``overdue`` entries were due at the newest store time, the first of them by ``overdue_ms``.
     """
@@ -56,14 +56,14 @@ class StandingService:
 
     @property
     def words(self) -> str:
-        """What stands, since when, and what waits."""
+        """Words for the stalled position, since when, and the waiting messages."""
         many = "1 message is" if self.overdue == 1 else f"{self.overdue:,} messages are"
         text = f"{self.name} stands at {self.next_offset:,} since {time_text(self.since)}: {many} overdue by up to "
         return text + duration_text(self.overdue_ms) + (f"; {self.why}" if self.why else "")
 
 
 def standing_services(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
-    """Every service that stands still."""
+    """Every stalled service."""
     for queue_id in sorted(store.topics().get(SCHEDULE_TOPIC, {})):
         service = standing_level(store, queue_id + 1, newest)
         if service is not None:
@@ -73,24 +73,24 @@ def standing_services(store: StoreSnapshot, newest: int) -> Iterator[StandingSer
 
 
 def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingService | None:
-    """The delay level where it stands still, else None."""
+    """The delay level if it is stalled, else None."""
     table = tables.loaded(store, "delayOffset.json")
     queue = store.topics().get(SCHEDULE_TOPIC, {}).get(level - 1)
     next_offset = delay_offsets(table)[0].get(level) if table is not None else None
     if queue is None or next_offset is None or not queue.min_offset <= next_offset < queue.max_offset:
         return None
-    first = queue.entry(next_offset)
-    if first is None or first.state != "entry" or not 0 < first.tags_code <= newest - ALIVE_MS:
+    next_entry = queue.entry(next_offset)
+    if next_entry is None or next_entry.state != "entry" or not 0 < next_entry.tags_code <= newest - ALIVE_MS:
         return None
-    unit = store.log.seen_at(first.physical_offset, crc=False)
-    if not isinstance(unit, Unit) or not _was_alive_behind(store, first.tags_code, newest, ALIVE_MS):
+    unit = store.log.seen_at(next_entry.physical_offset, crc=False)
+    if not isinstance(unit, Unit) or not _was_alive_behind(store, next_entry.tags_code, newest, ALIVE_MS):
         return None
     if was_delivered(store, unit):
         return None
     why = ""
-    most = store.config.max_message_size if store.config is not None else 0
-    if most and unit.size > most - most // 8:
-        why = f"the first is {unit.size:,} bytes long, and maxMessageSize is {most:,}"
+    max_message_bytes = store.config.max_message_size if store.config is not None else 0
+    if max_message_bytes and unit.size > max_message_bytes - max_message_bytes // 8:
+        why = f"the first is {unit.size:,} bytes long, and maxMessageSize is {max_message_bytes:,}"
     due = [entry.tags_code for entry in _entries(queue, next_offset) if 0 < entry.tags_code <= newest]
     return StandingService(
         "level",
@@ -98,15 +98,15 @@ def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingSer
         SCHEDULE_TOPIC,
         level - 1,
         next_offset,
-        first.tags_code,
+        next_entry.tags_code,
         len(due),
-        newest - first.tags_code,
+        newest - next_entry.tags_code,
         why,
     )
 
 
 def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
-    """The timer service, where it has taken no message in, or delivered none, for a while."""
+    """The timer service, if it has accepted or delivered no message for a while."""
     assert store.paths is not None
     raw = store.small_file(store.paths.timercheck)
     queue = store.queue(TIMER_TOPIC, 0)
@@ -126,11 +126,13 @@ def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingServi
 def _first_undelivered(
     store: StoreSnapshot, queue: QueueReader, check: timer.TimerCheck, newest: int
 ) -> tuple[int, int, int] | None:
-    """(queue offset, due time in ms, messages) of what the timer should have delivered before it stood still."""
+    """(queue offset, due time in ms, messages) of the messages that the timer should have delivered before it
+    stalled.
+    """
     read_to = check.last_read_time
     if read_to > newest - ALIVE_MS:
         return None
-    found: tuple[int, int] | None = None
+    earliest: tuple[int, int] | None = None
     count = 0
     start = max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)
     for entry in _entries(queue, start):
@@ -138,11 +140,11 @@ def _first_undelivered(
         due = _timer_due(unit) if isinstance(unit, Unit) else None
         if due is None or not read_to < due <= newest - SETTLE_MS or not isinstance(unit, Unit):
             continue
-        if found is None and (not _was_alive_behind(store, due, newest, ALIVE_MS) or was_delivered(store, unit)):
+        if earliest is None and (not _was_alive_behind(store, due, newest, ALIVE_MS) or was_delivered(store, unit)):
             continue
-        found = (entry.queue_offset, due) if found is None or due < found[1] else found
+        earliest = (entry.queue_offset, due) if earliest is None or due < earliest[1] else earliest
         count += 1
-    return (*found, count) if found is not None else None
+    return (*earliest, count) if earliest is not None else None
 
 
 def _timer_due(unit: Unit) -> int | None:
@@ -174,8 +176,12 @@ def _standing_group(
     queue = store.queue(topic, queue_id)
     if queue is None or not queue.min_offset <= next_offset < queue.max_offset:
         return None
-    first = queue.entry(next_offset)
-    unit = store.log.seen_at(first.physical_offset, crc=False) if first is not None and first.state == "entry" else None
+    next_entry = queue.entry(next_offset)
+    unit = (
+        store.log.seen_at(next_entry.physical_offset, crc=False)
+        if next_entry is not None and next_entry.state == "entry"
+        else None
+    )
     if not isinstance(unit, Unit):
         return None
     immune = unit.properties.get("CHECK_IMMUNITY_TIME_IN_SECONDS", "0")
@@ -183,13 +189,13 @@ def _standing_group(
     if since > newest - SLOW_SERVICE_MS or not _was_alive_behind(store, since, newest, SLOW_SERVICE_MS):
         return None
     if kind == "transactions" and _newer_half(store, queue, unit, next_offset):
-        return None  # the check wrote the half again: its offset is behind in the table only
+        return None  # the check wrote the half again: only the offset in the table is outdated
     waiting = queue.max_offset - next_offset
     return StandingService(kind, name, topic, queue_id, next_offset, since, waiting, newest - since)
 
 
 def _newer_half(store: StoreSnapshot, queue: QueueReader, half: Unit, number: int) -> bool:
-    """Whether the half message was written again behind its own place."""
+    """Return True if the half message was written again further back in the queue."""
     for entry in _entries(queue, number + 1):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
         if isinstance(unit, Unit) and half.unique_key and unit.unique_key == half.unique_key:
@@ -205,22 +211,25 @@ def _entries(queue: QueueReader, start: int) -> Iterator[CqEntry]:
 
 
 def was_delivered(store: StoreSnapshot, unit: Unit) -> bool:
-    """Whether the log has the message again behind the place where it waits: the table is only older than the log."""
+    """Return True if the log holds the message again behind its waiting place: then only the table is outdated."""
     key, topic = unit.unique_key, unit.properties.get(props.REAL_TOPIC)
     if not key:
         return False
     needle = f"{props.UNIQUE_KEY}\x01{key}".encode()
-    return any(other.topic == topic and other.unique_key == key for other in units_with(store.log, needle, unit.end))
+    return any(
+        later_unit.topic == topic and later_unit.unique_key == key
+        for later_unit in units_with(store.log, needle, unit.end)
+    )
 
 
 def _was_alive_behind(store: StoreSnapshot, due: int, newest: int, span_ms: int) -> bool:
-    """Whether the broker stored messages from a little behind ``due`` on for at least ``span_ms``."""
-    first = _first_stored_from(store, due + SETTLE_MS)
-    return first is not None and newest - first >= span_ms
+    """Return True if the broker stored messages from shortly after ``due`` on for at least ``span_ms``."""
+    first_stored = _first_stored_from(store, due + SETTLE_MS)
+    return first_stored is not None and newest - first_stored >= span_ms
 
 
 def _first_stored_from(store: StoreSnapshot, time: int) -> int | None:
-    """Store time of the first unit that was stored at or behind ``time``, ms; None where there is none."""
+    """Store time (ms) of the first unit stored at or after ``time``; None if there is none."""
     files = store.log.files
     start = max(store.log.min_offset, 0)
     for file in files:

@@ -1,5 +1,5 @@
-"""The tables below ``config/`` of a store that is looked at: read as a broker loads them, ``.bak`` fall-back
-included; their rows as a broker would have them after loading, and what two versions of a table say apart.
+"""The tables below ``config/`` of an opened store, read as a broker loads them, including the ``.bak`` fall-back; their
+rows as after loading, and differences between two versions of a table.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def release_of(store: StoreSnapshot) -> Release:
 
 
 def read_table(store: StoreSnapshot, name: str) -> Table | None:
-    """One table by its file name; None where neither file nor ``.bak`` is there.
+    """Read a table by its file name; None if neither the file nor its ``.bak`` exists.
 
-    Raises :class:`CannotRead` where what it holds hangs on a file that could not be read, or the broker keeps it in a
-    RocksDB: a file beside that may be an old one.
+    Raises :class:`CannotRead` if its content depends on an unreadable file, or if the broker keeps it in a RocksDB: a
+    file next to that may be outdated.
     """
     if name in TABLE_SUBJECTS:
         store.require(TABLE_SUBJECTS[name])
@@ -53,17 +53,17 @@ def read_table(store: StoreSnapshot, name: str) -> Table | None:
 
 
 def table_topics(store: StoreSnapshot) -> list[str]:
-    """Topics that the topics table names; [] where there is none or a broker could not load it.
+    """Topics that the topics table names; [] if there is none or a broker could not load it.
 
     Raises :class:`CannotRead` where the table could not be read.
     """
-    found = read_table(store, "topics.json")
-    table = found.value.get("topicConfigTable") if found else None
+    table_file = read_table(store, "topics.json")
+    table = table_file.value.get("topicConfigTable") if table_file else None
     return [str(name) for name in table] if isinstance(table, dict) else []
 
 
 def light_offsets(store: StoreSnapshot) -> int:
-    """How many offsets light groups have: the broker made light queues, even where all of them were lost.
+    """Count the offsets of light groups: they show that the broker made light queues, even if all of those are lost.
 
     Raises :class:`CannotRead`.
     """
@@ -82,8 +82,8 @@ def _look_at_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | N
 
 
 def read_tables(store: StoreSnapshot) -> Iterator[Table]:
-    """Every table that is there, in the order of :data:`~engine.codec.config_tables.TABLES`; one whose file could not
-    be read says so itself.
+    """Every existing table, in the order of :data:`~engine.codec.config_tables.TABLES`; an unreadable one says so
+    itself.
     """
     for name in TABLES:
         table = _look_at_table(store, name)
@@ -95,8 +95,9 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
 
 
 def undecoded_tables(store: StoreSnapshot) -> Iterator[tuple[str, str]]:
-    """Tables that the broker keeps in a RocksDB, and why nothing can be told of them. A file of the same name beside
-    that may be an old one.
+    """Tables that the broker keeps in a RocksDB, and why their content is unknown.
+
+    A file of the same name next to it may be outdated.
     """
     for name, subject in TABLE_SUBJECTS.items():
         error = store.note_undecoded(subject)
@@ -113,17 +114,17 @@ def look_at_tables(store: StoreSnapshot) -> Iterator[Table]:
 
 
 def read_backup(store: StoreSnapshot, name: str) -> TableFile | None:
-    """The ``.bak`` beside a table, whether a broker would look at it or not; None where there is none."""
+    """The ``.bak`` of a table, whether a broker would read it or not; None if there is none."""
     if store.paths is None:
         return None
     folder = store.paths.config
-    found = read_table_file(name + BACKUP, lambda file: _read(store, folder / file), release_of(store))
-    return None if found.state == "missing" else found
+    backup = read_table_file(name + BACKUP, lambda file: _read(store, folder / file), release_of(store))
+    return None if backup.state == "missing" else backup
 
 
 def _read(store: StoreSnapshot, file: Path, unread: list[CannotRead] | None = None) -> bytes | None:
-    """The bytes of a table; what stands in the way comes as the ``OSError`` that the table loader tells, and is added
-    to ``unread`` where the file is one.
+    """The bytes of a table; errors are raised as the ``OSError`` that the table loader expects, and unreadable files
+    are added to ``unread``.
     """
     try:
         return store.small_file(file)
@@ -138,12 +139,12 @@ _VERSIONS = {"dataVersion", "groupTopicMap"}
 
 
 def loaded(store: StoreSnapshot, name: str) -> dict[str | int, Any] | None:
-    """The table a broker would load, None where it would begin with defaults or not start.
+    """The table that a broker would load; None if it would use defaults or not start.
 
     Raises :class:`CannotRead`.
     """
-    found = read_table(store, name)
-    return found.value if found is not None and found.used in ("main", "bak") else None
+    table = read_table(store, name)
+    return table.value if table is not None and table.used in ("main", "bak") else None
 
 
 def offsets(store: StoreSnapshot) -> list[ConsumerOffset]:
@@ -153,13 +154,13 @@ def offsets(store: StoreSnapshot) -> list[ConsumerOffset]:
 
 
 def topics(store: StoreSnapshot) -> dict[str, TopicConfig] | None:
-    """Topics by name; None where no table was loaded. Raises :class:`CannotRead`."""
+    """Topics by name; None if no table was loaded. Raises :class:`CannotRead`."""
     table = loaded(store, "topics.json")
     return None if table is None else {row.name: row for row in config_tables.topics(table).rows}
 
 
 def groups(store: StoreSnapshot) -> set[str] | None:
-    """Groups that are declared; None where no table was loaded. Raises :class:`CannotRead`."""
+    """Declared groups; None if no table was loaded. Raises :class:`CannotRead`."""
     table = loaded(store, "subscriptionGroup.json")
     return None if table is None else {row.name for row in config_tables.subscription_groups(table).rows}
 
@@ -182,9 +183,9 @@ class ThrownFilters(NamedTuple):
 
 
 def thrown_filters(store: StoreSnapshot) -> ThrownFilters | None:
-    """The filters that a start loses; None where it keeps them (Java: ``ConsumerFilterManager.decode``).
+    """The filters that a start loses; None if it keeps them (Java: ``ConsumerFilterManager.decode``).
 
-    Where all filters have data of one other size nothing is said: the broker's configuration may be another
+    None also if all filters have data of the same other size: the broker's configuration may differ
     (expectConsumerNumUseFilter, maxErrorRateOfBloomFilter). Raises :class:`CannotRead`.
     """
     table = loaded(store, "consumerFilter.json")
@@ -198,7 +199,7 @@ def thrown_filters(store: StoreSnapshot) -> ThrownFilters | None:
         why = f"has {len(row.bit_positions)} bits of {row.bit_num:,}, not {bloom.HASHES} of {bloom.BITS}"
         if not row.bit_positions:
             why = "has no bloom filter data"
-        groups = dict.fromkeys(other.group for other in rows)
+        groups = dict.fromkeys(filter_row.group for filter_row in rows)
         return ThrownFilters(row.topic, row.group, why, len(rows), tuple(groups))
     return None
 
@@ -216,26 +217,26 @@ class Step(NamedTuple):
         return f"{self.place} {self.before:,} → {self.now:,}"
 
 
-def stepped_back(now: Mapping[str | int, Any], before: Mapping[str | int, Any]) -> list[Step]:
-    """Offsets of ``now`` that are lower than in ``before``, by queue and group."""
-    older = {row.key: row for row in config_tables.consumer_offsets(before).rows}
-    found = []
+def stepped_back(now: Mapping[str | int, Any], previous: Mapping[str | int, Any]) -> list[Step]:
+    """Offsets of ``now`` that are lower than in ``previous``, by queue and group."""
+    older = {row.key: row for row in config_tables.consumer_offsets(previous).rows}
+    steps = []
     for row in config_tables.consumer_offsets(now).rows:
         was = older[row.key].offsets if row.key in older else {}
         for queue_id, offset in sorted(row.offsets.items()):
             if queue_id in was and offset < was[queue_id]:
-                found.append(Step(row.group, f"{row.topic}/{queue_id}@{row.group}", was[queue_id], offset))
-    return found
+                steps.append(Step(row.group, f"{row.topic}/{queue_id}@{row.group}", was[queue_id], offset))
+    return steps
 
 
-def differences(main: Mapping[str | int, Any], other: Mapping[str | int, Any], most: int) -> list[str]:
-    """What ``other`` has otherwise than ``main``, field by field as ``place: main → other``; at most ``most``."""
-    found = []
-    for place, left, right in _differing(main, other, ""):
-        found.append(f"{place}: {_short(left)} → {_short(right)}")
-        if len(found) >= most:
+def differences(main: Mapping[str | int, Any], backup: Mapping[str | int, Any], max_lines: int) -> list[str]:
+    """Differences of ``backup`` from ``main``, field by field as ``place: main → backup``; at most ``max_lines``."""
+    lines = []
+    for place, main_value, backup_value in _differing(main, backup, ""):
+        lines.append(f"{place}: {_short(main_value)} → {_short(backup_value)}")
+        if len(lines) >= max_lines:
             break
-    return found
+    return lines
 
 
 class _Nothing:
@@ -246,17 +247,17 @@ _NOTHING = _Nothing()
 
 
 def _differing(
-    main: Mapping[str | int, Any], other: Mapping[str | int, Any], above: str
+    main: Mapping[str | int, Any], backup: Mapping[str | int, Any], above: str
 ) -> Iterator[tuple[str, Any, Any]]:
-    for key in dict.fromkeys([*main, *other]):
+    for key in dict.fromkeys([*main, *backup]):
         if not above and key in _VERSIONS:
             continue
-        left, right = main.get(key, _NOTHING), other.get(key, _NOTHING)
+        main_value, backup_value = main.get(key, _NOTHING), backup.get(key, _NOTHING)
         place = f"{above}.{key}" if above else str(key)
-        if isinstance(left, dict) and isinstance(right, dict):
-            yield from _differing(left, right, place)
-        elif left != right:
-            yield place, left, right
+        if isinstance(main_value, dict) and isinstance(backup_value, dict):
+            yield from _differing(main_value, backup_value, place)
+        elif main_value != backup_value:
+            yield place, main_value, backup_value
 
 
 def _short(value: object) -> str:

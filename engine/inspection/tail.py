@@ -1,9 +1,9 @@
-"""Where a store that grows stands now, found from where it stood at the last look: a few short reads, whatever the
+"""Finds the current positions of a growing store from those of the previous look: a few short reads, whatever the write
 rate.
 
-A broker writes into files that keep their length, so nothing but their bytes tells how far it came. The log's end is
-reached in steps that double, then by halving, then from the last unit in front of it; a queue's end likewise. What is
-kept is checked at each look: a store that was cut, or whose files went, is looked at anew. Offsets are bytes.
+A broker writes into files of fixed length, so only their bytes show the progress. The log's end is found in doubling
+steps, then by bisection, then from the last unit before it; a queue's end likewise. Each look checks the remembered
+positions: a store that was cut or lost files is read from scratch. Offsets are bytes.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.read_only import ReadOnlyFile
 
-STEP = 1 << 16
-"""Bytes that are read at once near the end of the log."""
-PROBE = 512
-HEAD = 36
+STEP_BYTES = 1 << 16
+"""Bytes read at once near the end of the log."""
+PROBE_BYTES = 512
+HEAD_BYTES = 36
 _HEAD = struct.Struct(">iI20xq")
-WARM = 64
-"""Looks for which a queue that grew is asked each time."""
+WARM_LOOKS = 64
+"""Number of looks in which a queue that grew is always read."""
 COLD_AT_ONCE = 64
-"""Queues at rest that are asked in one look, in turn."""
+"""Number of idle queues that are read in one look, in turn."""
 TRUSTED = 2
 """Looks after which a last unit that fails its check counts as written."""
 
-LONG_SEARCH = 0.05
-"""Seconds from which on a search for the checkpoint's times is long."""
+LONG_SEARCH_SECONDS = 0.05
+"""Seconds from which on a search for the checkpoint's times counts as long."""
 
 
 class LogTail:
@@ -62,76 +62,78 @@ class LogTail:
         self._doubted = (-1, 0)
 
     def find(self) -> int:
-        """The end now; tells the log of it, so that whoever asks the log need not search."""
-        if self._end is None or not self._stands():
+        """Return the current end and pass it to the log, so that later questions need no search."""
+        if self._end is None or not self._is_end_valid():
             self._log.forget_end()
             self._end = self._log.max_offset
             self._last = self._mark_before(self._end)
-        end, last = self._ahead(self._end)
-        if last is not None:
-            end = self._whole(last, end)
-        if last is not None and end != last:
-            self._last = (last, self._log.read(last, HEAD))
+        end, last_unit = self._find_end_from(self._end)
+        if last_unit is not None:
+            end = self._end_before_partial(last_unit, end)
+        if last_unit is not None and end != last_unit:
+            self._last = (last_unit, self._log.read(last_unit, HEAD_BYTES))
         self._end = end
         self._files = list(self._log.files)
         self._log.know_end(end)
         return end
 
     def last_stored(self) -> tuple[int, int] | None:
-        """(store time in ms, end) of the last unit found; None where there is none."""
+        """(store time in ms, end) of the last unit; None if there is none."""
         if self._last is None or self._end is None:
             return None
         unit = self._log.unit_at(self._last[0], crc=False)
         return (unit.store_timestamp, unit.end) if isinstance(unit, Unit) else None
 
-    def _stands(self) -> bool:
-        """Whether what was the end is still behind the same unit of a file that is there, and no file was exchanged."""
+    def _is_end_valid(self) -> bool:
+        """Return True if the old end is still behind the same unit of an existing file, and no file was replaced."""
         assert self._end is not None
         log = self._log
         if not self._same_files() or not log.min_offset <= self._end <= log.end_offset:
             return False
-        return self._last is None or log.read(self._last[0], HEAD) == self._last[1]
+        return self._last is None or log.read(self._last[0], HEAD_BYTES) == self._last[1]
 
     def _same_files(self) -> bool:
-        """Whether only old files went and new ones came behind: another file of the same name, or one that was cut, is
-        another object. What lies behind the end may be units then, with none in front of them.
+        """Return True if only old files were deleted and new ones added.
+
+        A replaced file of the same name, or a cut one, is another object: bytes behind the end may then be units
+        without a predecessor.
         """
         now = self._log.files
-        kept = [file for file in self._files if not now or file.start_offset >= now[0].start_offset]
-        return bool(kept) and now[: len(kept)] == kept
+        remaining = [file for file in self._files if not now or file.start_offset >= now[0].start_offset]
+        return bool(remaining) and now[: len(remaining)] == remaining
 
     def _mark_before(self, end: int) -> tuple[int, bytes] | None:
-        before = self._log.items_before(end, 1, crc=False) if end > max(self._log.min_offset, 0) else []
-        return (before[-1].offset, self._log.read(before[-1].offset, HEAD)) if before else None
+        items = self._log.items_before(end, 1, crc=False) if end > max(self._log.min_offset, 0) else []
+        return (items[-1].offset, self._log.read(items[-1].offset, HEAD_BYTES)) if items else None
 
-    def _whole(self, last: int, end: int) -> int:
-        """``end``, or the start of the last unit while that one is still being written."""
-        seen = self._log.unit_at(last)
-        if isinstance(seen, Unit) and seen.crc != "bad":
+    def _end_before_partial(self, last_unit: int, end: int) -> int:
+        """Return ``end``, or the start of the last unit while that is still being written."""
+        item = self._log.unit_at(last_unit)
+        if isinstance(item, Unit) and item.crc != "bad":
             return end
         offset, times = self._doubted
-        self._doubted = (last, times + 1 if offset == last else 1)
-        return end if self._doubted[1] > TRUSTED and isinstance(seen, Unit) else last
+        self._doubted = (last_unit, times + 1 if offset == last_unit else 1)
+        return end if self._doubted[1] > TRUSTED and isinstance(item, Unit) else last_unit
 
-    def _ahead(self, end: int) -> tuple[int, int | None]:
-        """(end, start of the last unit seen on the way) from ``end`` on; None where nothing was written."""
-        last: int | None = None
+    def _find_end_from(self, end: int) -> tuple[int, int | None]:
+        """(end, start of the last unit on the way) from ``end`` on; None if nothing was written."""
+        last_unit: int | None = None
         while True:
             number = self._log.sequence.position_of(end)
             file = self._log.files[number] if number >= 0 else None
             if file is None or end >= file.end_offset:
                 if not self._has_file_at(end):
-                    return end, last
+                    return end, last_unit
                 continue
-            blank, end, seen = self._in_file(file, end)
-            last = seen if seen is not None else last
+            blank, end, unit_start = self._in_file(file, end)
+            last_unit = unit_start if unit_start is not None else last_unit
             if not blank:
-                return end, last
+                return end, last_unit
             following = self._log.files[number + 1] if number + 1 < len(self._log.files) else None
             if following is None:
                 self._log.sequence.refresh()
                 if number + 1 >= len(self._log.files):
-                    return end, last
+                    return end, last_unit
                 following = self._log.files[number + 1]
             end = following.start_offset
 
@@ -141,74 +143,74 @@ class LogTail:
         return self._log.sequence.find(end) is not None
 
     def _in_file(self, file: ReadOnlyFile, end: int) -> tuple[bool, int, int | None]:
-        """(a blank stands at the end, end, start of the last unit) in one file from ``end`` on."""
-        last: int | None = None
+        """(True if a blank follows, end, start of the last unit) in one file from ``end`` on."""
+        last_unit: int | None = None
         leapt = False
         while True:
-            data = file.read(end - file.start_offset, STEP)
-            blank, at, seen = _hop(data, end)
-            last = seen if seen is not None else last
-            behind, moved, end = data[at - end :], at - end, at
-            if blank or not any(behind[:8]):
-                return blank, end, last
+            data = file.read(end - file.start_offset, STEP_BYTES)
+            blank, reached, unit_start = _hop(data, end)
+            last_unit = unit_start if unit_start is not None else last_unit
+            remainder, moved, end = data[reached - end :], reached - end, reached
+            if blank or not any(remainder[:8]):
+                return blank, end, last_unit
             if not moved:
-                blank, end, seen = self._walk(file, end)
-                return blank, end, seen if seen is not None else last
-            if not leapt and len(data) == STEP:
+                blank, end, unit_start = self._walk(file, end)
+                return blank, end, unit_start if unit_start is not None else last_unit
+            if not leapt and len(data) == STEP_BYTES:
                 leapt = True
                 end = self._leap(file, end)
 
     def _walk(self, file: ReadOnlyFile, end: int) -> tuple[bool, int, int | None]:
-        """The same, unit by unit as everybody walks: long ones, other frames, or what is no unit."""
-        last: int | None = None
+        """Walk unit by unit, with the normal walk: for long units, other frames and invalid bytes."""
+        last_unit: int | None = None
         for item in self._log.walk(end, file.end_offset, crc=False, resync=False):
             if isinstance(item, Blank):
-                return True, item.offset, last
+                return True, item.offset, last_unit
             if not isinstance(item, Unit):
                 break
-            last, end = item.offset, item.end
-        return False, end, last
+            last_unit, end = item.offset, item.end
+        return False, end, last_unit
 
     def _leap(self, file: ReadOnlyFile, end: int) -> int:
-        """A unit's start not far in front of where the written bytes end: steps that double, then halving."""
+        """A unit's start shortly before the end of the written bytes: found in doubling steps, then by bisection."""
         position = end - file.start_offset
-        low, step = position, STEP
-        while low + step < file.size and any(file.read(low + step, PROBE)):
-            low, step = low + step, step * 2
-        high = min(low + step, file.size)
-        if low == position and high - low <= 2 * STEP:
+        lower, step = position, STEP_BYTES
+        while lower + step < file.size and any(file.read(lower + step, PROBE_BYTES)):
+            lower, step = lower + step, step * 2
+        upper = min(lower + step, file.size)
+        if lower == position and upper - lower <= 2 * STEP_BYTES:
             return end
-        while high - low > STEP:
-            middle = (low + high) // 2
-            if any(file.read(middle, PROBE)):
-                low = middle
+        while upper - lower > STEP_BYTES:
+            middle = (lower + upper) // 2
+            if any(file.read(middle, PROBE_BYTES)):
+                lower = middle
             else:
-                high = middle
-        back = STEP
-        while low - back > position:
-            found = self._log.unit_between(file, low - back, low)
-            if found >= 0:
-                return found
+                upper = middle
+        back = STEP_BYTES
+        while lower - back > position:
+            unit_start = self._log.unit_between(file, lower - back, lower)
+            if unit_start >= 0:
+                return unit_start
             back *= 4
         return end
 
 
 def _hop(data: bytes, base: int) -> tuple[bool, int, int | None]:
-    """(a blank stands there, where the whole units end, start of the last of them) of ``data``, which begins at a
-    unit; by the lengths alone.
+    """Follow the lengths of units in ``data``, which begins with a unit: (a blank follows, end of the complete units,
+    start of the last one).
     """
-    at, limit, last = 0, len(data), None
-    while at + 8 <= limit:
-        if int.from_bytes(data[at + 4 : at + 8], "big") == MAGIC_BLANK:
-            return True, base + at, last
-        if at + HEAD > limit:
+    position, limit, last_unit = 0, len(data), None
+    while position + 8 <= limit:
+        if int.from_bytes(data[position + 4 : position + 8], "big") == MAGIC_BLANK:
+            return True, base + position, last_unit
+        if position + HEAD_BYTES > limit:
             break
-        size, magic, offset = _HEAD.unpack_from(data, at)
-        if magic not in MAGICS or offset != base + at or size < HEAD or at + size > limit:
+        size, magic, offset = _HEAD.unpack_from(data, position)
+        if magic not in MAGICS or offset != base + position or size < HEAD_BYTES or position + size > limit:
             break
-        last = base + at
-        at += size
-    return False, base + at, last
+        last_unit = base + position
+        position += size
+    return False, base + position, last_unit
 
 
 class QueueTail:
@@ -231,7 +233,7 @@ class QueueTail:
         return 0 if self._end is None else self._end // self.queue.unit_size
 
     def find(self) -> bool:
-        """Look; True where the queue grew, or was cut."""
+        """Read the end again; True if the queue grew or was cut."""
         queue, size = self.queue, self.queue.unit_size
         self.looked = True
         if self._end is None or (self._end and queue.read_bytes(self._end - size, size) != self._last):
@@ -247,7 +249,7 @@ class QueueTail:
             self._end = self._leap(number) * size
         self._last = queue.read_bytes(self._end - size, size) if self._end else b""
         self.newest = queue.entry_place(self._last)
-        self.warm = WARM
+        self.warm = WARM_LOOKS
         return True
 
     def _leap(self, number: int) -> int:
@@ -255,19 +257,20 @@ class QueueTail:
         step = 1
         while self.queue.is_written(number + step):
             number, step = number + step, step * 2
-        low, high = number + 1, number + step
-        while low < high:
-            middle = (low + high) // 2
+        lower, upper = number + 1, number + step
+        while lower < upper:
+            middle = (lower + upper) // 2
             if self.queue.is_written(middle):
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        return low
+                upper = middle
+        return lower
 
 
 class StoreTail:
-    """Positions of ``store`` again and again. Of queues only those that grew lately are asked each time, the others
-    in turn. Safe to use from several threads.
+    """Positions of a growing ``store``, read repeatedly.
+
+    Each look reads only queues that grew lately, and some of the others in turn. Safe to use from several threads.
     """
 
     def __init__(self, store: StoreSnapshot) -> None:
@@ -284,7 +287,7 @@ class StoreTail:
         self.held = self.abort = False
 
     def look(self) -> Positions:
-        """One look; raises :class:`StoreError` where the log cannot be read."""
+        """Return the positions now; raises :class:`StoreError` if the log cannot be read."""
         with self._busy:
             store = self._store
             end = self._log.find() if store.log.files else self._wait_for_files()
@@ -293,7 +296,7 @@ class StoreTail:
             return positions_of(
                 store,
                 end,
-                held=self.held,
+                is_locked=self.held,
                 abort=self.abort,
                 queue_end=queue_end,
                 index_end=if_read(lambda: index_position(store)),
@@ -302,12 +305,12 @@ class StoreTail:
 
     @property
     def entries(self) -> int:
-        """Entries of all queues that were looked at, deleted ones too: what grows with the messages dispatched."""
+        """Entries of all queues read so far, including deleted ones: grows with the messages dispatched."""
         return sum(tail.count for tail in list(self._queues.values()))
 
     @property
     def whole(self) -> bool:
-        """Whether every queue was looked at; before, :attr:`entries` and the newest entry grow with each look."""
+        """True when every queue was read; before that, :attr:`entries` and the newest entry grow with each look."""
         return all(tail.looked for tail in list(self._queues.values()))
 
     def last_stored(self) -> tuple[int, int] | None:
@@ -315,7 +318,7 @@ class StoreTail:
         return self._log.last_stored()
 
     def queue_end(self, topic: str, queue_id: int) -> int | None:
-        """Number behind the last entry of a queue as of the last look, None where it was not looked at yet."""
+        """Number behind the last entry of a queue as of the last look; None if it was not read yet."""
         queue = self._store.queue(topic, queue_id)
         tail = self._queues.get(id(queue)) if queue is not None else None
         return tail.count if tail is not None else None
@@ -325,7 +328,7 @@ class StoreTail:
         return self._store.log.max_offset
 
     def _queue_end(self) -> Position:
-        for tail in self._asked():
+        for tail in self._queues_to_read():
             tail.trouble = None
             try:
                 tail.find()
@@ -344,36 +347,38 @@ class StoreTail:
                 best = (sum(tail.newest), f"{tail.queue.topic}/{tail.queue.queue_id}")
         return queue_position(best)
 
-    def _asked(self) -> Iterator[QueueTail]:
-        """The queues of this look: new ones, warm ones, and the next of the others."""
+    def _queues_to_read(self) -> Iterator[QueueTail]:
+        """The queues to read in this look: new ones, active ones, and the next few of the others."""
         topics = self._store.topics()
         if topics is not self._listed:
             self._listed = topics
-            known = {id(queue): queue for queues in topics.values() for queue in queues.values()}
-            self._queues = {key: self._queues.get(key) or QueueTail(queue) for key, queue in known.items()}
+            by_id = {id(queue): queue for queues in topics.values() for queue in queues.values()}
+            self._queues = {key: self._queues.get(key) or QueueTail(queue) for key, queue in by_id.items()}
             self._turn = list(self._queues.values())
         turn, self._turn = self._turn[:COLD_AT_ONCE], self._turn[COLD_AT_ONCE:]
         if not self._turn:
             self._turn = list(self._queues.values())
-        seen = {id(tail) for tail in turn}
+        turn_ids = {id(tail) for tail in turn}
         yield from turn
-        yield from (tail for tail in self._queues.values() if tail.warm and id(tail) not in seen)
+        yield from (tail for tail in self._queues.values() if tail.warm and id(tail) not in turn_ids)
 
     def _checkpoint(self, queue_end: int | None) -> dict[str, Position]:
-        """The checkpoint's times as offsets; searched for when the page has changed, or where the units of its last
-        millisecond may not have been dispatched yet. A search that takes long is not repeated soon.
+        """The checkpoint's times as offsets.
+
+        They are searched again when the page has changed, or while units of its last millisecond may not be dispatched
+        yet. A slow search is not repeated soon.
         """
         try:
             page = self._store.checkpoint()
         except CorruptUnit:
             page = None
-        before = self._searched_to
-        open_ended = any((p.offset or 0) >= (before or 0) for p in self._times.values() if p.timestamp)
-        due = page is None or page != self._page or (open_ended and queue_end != before)
+        searched_end = self._searched_to
+        open_ended = any((p.offset or 0) >= (searched_end or 0) for p in self._times.values() if p.timestamp)
+        due = page is None or page != self._page or (open_ended and queue_end != searched_end)
         if not self._times or (due and time.monotonic() >= self._search_again):
             begun = time.monotonic()
             self._page, self._searched_to = page, queue_end
             self._times = checkpoint_positions(self._store)
-            took = time.monotonic() - begun
-            self._search_again = begun + 20 * took if took > LONG_SEARCH else 0.0
+            duration = time.monotonic() - begun
+            self._search_again = begun + 20 * duration if duration > LONG_SEARCH_SECONDS else 0.0
         return self._times

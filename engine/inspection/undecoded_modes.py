@@ -1,4 +1,4 @@
-"""What a broker's configuration says of parts that are not decoded: modes of storing, and one that 5.5 refuses."""
+"""Notes from a broker's configuration on undecoded parts: storage modes, and one mode that 5.5 refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def undecoded_modes(path: Path | str | None) -> list[Mode]:
 
 
 def refuse_undecoded_modes(path: Path | str | None) -> None:
-    """Raise :class:`UsageError` where a configuration that something is to be written with asks for such a mode."""
+    """Raise :class:`UsageError` if the configuration for writing enables such a mode."""
     for mode in undecoded_modes(path):
         text = f"{mode.key}={mode.value} means {mode.what}, which this program does not write: take the line out"
         raise UsageError(text, file=str(path))

@@ -567,5 +567,5 @@ DK01 = _rule(
 
 
 def may_speak(rule: str, unread: Parts) -> bool:
-    """Whether all that the rule concludes from was read; a rule that is not listed needs everything."""
+    """Return True if every part that the rule draws on was read; a rule that is not listed needs all parts."""
     return not ((RULES[rule].needs if rule in RULES else ALL) & unread)

@@ -302,7 +302,7 @@ DK03 = _rule(
 
 
 CLOSE_THEN_BUILD = f"storescope recover {STORE} --apply && storescope dispatch {STORE}"
-"""Recovers without a broker and builds the index anew afterwards, so that no start deletes it."""
+"""Recovers without a broker and rebuilds the index afterwards, so that no start deletes it."""
 
 IX04 = _rule(
     "IX04",

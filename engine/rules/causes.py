@@ -1,9 +1,9 @@
-"""What happened to a store, in one clause: of all that rules found, the cause that explains the most.
+"""Names the cause of an incident in one clause: the cause that explains most of the findings.
 
-What became of bytes of the log that are not what was written, in a clause: what an incident begins with.
+Also describes bytes of the log that differ from what was written; an incident begins with such a clause.
 
-A write that was lost leaves whole pages of zeros, one that was torn a beginning, flipped bits a body that one of them
-explains, a reused file units of an older life.
+A lost write leaves whole pages of zeros, a torn one only a beginning; flipped bits leave a body that a few flips
+explain; a reused file has units of an older life.
 """
 
 from __future__ import annotations
@@ -75,63 +75,64 @@ _KILLED = "the broker was killed or its machine lost power"
 
 
 def what_happened(grave: Sequence[Finding], *, crashed: bool) -> str:
-    """One sentence on findings of a warning or more, with kind, place and times where the facts tell them; ``crashed``
-    where the abort file is there.
+    """One sentence on findings of a warning or more, with kind, place and times if they are known.
+
+    ``crashed``: the abort file exists.
     """
-    heads = [one for one in grave if one.caused_by is None and one.id not in ("AB01", "IX04")]
+    heads = [finding for finding in grave if finding.caused_by is None and finding.id not in ("AB01", "IX04")]
     if not heads:
         return f"{capital(_KILLED)}."
-    most = by_cause(heads)[0]
-    alike = sum(one.id == most.id for one in heads)
-    more = f" and at {alike - 1:,} more places" if alike > 1 else ""
-    clause = one_of(f"{_clause(most)}{more}{_times(most)}")
+    main_finding = by_cause(heads)[0]
+    alike = sum(finding.id == main_finding.id for finding in heads)
+    more_words = f" and at {alike - 1:,} more places" if alike > 1 else ""
+    clause = one_of(f"{_clause(main_finding)}{more_words}{_times(main_finding)}")
     if crashed:
-        return f"{capital(CRASHED)}, and {clause} ({most.id})."
-    return f"{capital(clause)} ({most.id})."
+        return f"{capital(CRASHED)}, and {clause} ({main_finding.id})."
+    return f"{capital(clause)} ({main_finding.id})."
 
 
-def _clause(one: Finding) -> str:
-    """What the finding says of its own kind and place; else what its rule says, and where it is."""
-    told: str | None = one.evidence.get(HAPPENED)
-    if told:
-        return told
-    clause = dict(CAUSES).get(one.id, small(one.title))
-    if one.group == "log" and one.offset is not None:
-        return f"{clause}, at {one.offset:,} of the log"
-    queue, entry = one.evidence.get("queue"), one.evidence.get("queueOffset")
+def _clause(finding: Finding) -> str:
+    """The finding's own clause on its kind and place; else its rule's clause, and the place."""
+    own_clause: str | None = finding.evidence.get(HAPPENED)
+    if own_clause:
+        return own_clause
+    clause = dict(CAUSES).get(finding.id, small(finding.title))
+    if finding.group == "log" and finding.offset is not None:
+        return f"{clause}, at {finding.offset:,} of the log"
+    queue, entry = finding.evidence.get("queue"), finding.evidence.get("queueOffset")
     if isinstance(queue, str):
         return (
             f"{clause}, in the queue {queue} at entry {entry:,}"
             if isinstance(entry, int)
             else f"{clause}, in the queue {queue}"
         )
-    if one.file is None:
+    if finding.file is None:
         return clause
-    path = PurePath(one.file)
+    path = PurePath(finding.file)
     return f"{clause}, in {path.parent.name}/{path.name}"
 
 
-def _times(one: Finding) -> str:
-    """Between which messages, by their store times."""
-    first, last = one.evidence.get(STORED_FROM), one.evidence.get(STORED_TO)
-    if first is not None and first == last:
-        return f", stored {time_text(first)}"
-    if first is not None and last is not None:
-        return f", between messages stored {time_text(first)} and {time_text(last)}"
-    if first is not None:
-        return f", behind a message stored {time_text(first)}"
-    return f", in front of a message stored {time_text(last)}" if last is not None else ""
+def _times(finding: Finding) -> str:
+    """The store times of the messages around the place, in words."""
+    start_time, end_time = finding.evidence.get(STORED_FROM), finding.evidence.get(STORED_TO)
+    if start_time is not None and start_time == end_time:
+        return f", stored {time_text(start_time)}"
+    if start_time is not None and end_time is not None:
+        return f", between messages stored {time_text(start_time)} and {time_text(end_time)}"
+    if start_time is not None:
+        return f", behind a message stored {time_text(start_time)}"
+    return f", in front of a message stored {time_text(end_time)}" if end_time is not None else ""
 
 
-def by_cause(found: Sequence[Finding]) -> list[Finding]:
-    """What explains the most first; of tables those without which others are not understood."""
+def by_cause(findings: Sequence[Finding]) -> list[Finding]:
+    """Sort findings: those that explain the most come first; of tables, those that others depend on."""
     order = {rule: number for number, (rule, _) in enumerate(CAUSES)}
     tables = {name: number for number, name in enumerate(TABLES)}
 
-    def rank(one: Finding) -> tuple[int, int]:
-        return order.get(one.id, len(order)), tables.get(PurePath(one.file or "").name, len(tables))
+    def rank(finding: Finding) -> tuple[int, int]:
+        return order.get(finding.id, len(order)), tables.get(PurePath(finding.file or "").name, len(tables))
 
-    return sorted(found, key=rank)
+    return sorted(findings, key=rank)
 
 
 # Whole pages of zeros inside what was written: the mark of a write that never reached the disk.
@@ -141,15 +142,17 @@ _ZEROS = re.compile(rb"\0{%d,}" % PAGE)
 
 
 def zero_pages(data: bytes, base: int) -> tuple[int, int] | None:
-    """(offset, bytes) of the longest run of whole zero pages in ``data``, which begins at ``base`` of the log; None
-    where there is none. A file of the log begins on a page, and its name is its first offset.
+    """(offset, bytes) of the longest run of whole zero pages in ``data``, which begins at ``base`` of the log; None if
+    there is none.
+
+    A file of the log begins on a page, and its name is its first offset.
     """
     best: tuple[int, int] | None = None
-    for found in _ZEROS.finditer(data):
-        low = -(-(base + found.start()) // PAGE) * PAGE
-        high = (base + found.end()) // PAGE * PAGE
-        if high > low and (best is None or high - low > best[1]):
-            best = (low, high - low)
+    for match in _ZEROS.finditer(data):
+        start = -(-(base + match.start()) // PAGE) * PAGE
+        end = (base + match.end()) // PAGE * PAGE
+        if end > start and (best is None or end - start > best[1]):
+            best = (start, end - start)
     return best
 
 
@@ -167,16 +170,16 @@ def of_stretch(data: bytes, start: int, size: int, fields: Collection[str] = ())
     return f"{size:,} bytes of the commit log from {start:,} on were overwritten"
 
 
-def of_overflow(start: int, says: int, length: int) -> str:
-    """The properties of the message at ``start`` are longer than a 16-bit number can say."""
+def of_overflow(start: int, stored_length: int, length: int) -> str:
+    """The properties of the message at ``start`` are too long for their 16-bit length field."""
     return (
         f"a batch of 4.x stored a message with {length:,} bytes of properties at {start:,} of the commit log: their "
-        f"16-bit length overflowed and says {says:,}, so no broker dispatches the message"
+        f"16-bit length overflowed and says {stored_length:,}, so no broker dispatches the message"
     )
 
 
 def of_torn_end(data: bytes, start: int, size: int) -> str:
-    """What is no whole unit at the end of the log."""
+    """The incomplete unit at the end of the log."""
     zeros = zero_pages(data, start)
     if zeros is not None and any(data):
         return f"whole pages of the commit log from {zeros[0]:,} on are zero ({zeros[1]:,} bytes): their write was lost"
@@ -184,7 +187,7 @@ def of_torn_end(data: bytes, start: int, size: int) -> str:
 
 
 def of_lost_tail(data: bytes, end: int, *, torn: bool) -> str:
-    """The log ends at ``end``, and others know what came behind; ``data`` is what stands there."""
+    """The log ends at ``end``, but other files know later messages; ``data`` are the bytes there."""
     if torn:
         return f"the write of a message was torn at {end:,} of the commit log, and all behind it was lost"
     if not data:
@@ -194,29 +197,34 @@ def of_lost_tail(data: bytes, end: int, *, torn: bool) -> str:
     return f"the commit log is broken from {end:,} on"
 
 
-def of_body(body: bytes, at: int, body_at: int, stored: int, explained: Explanation) -> str:
-    """The body of the unit at ``at`` does not have the CRC that was ``stored``."""
+def of_body(body: bytes, offset: int, body_at: int, stored: int, explained: Explanation) -> str:
+    """The body of the unit at ``offset`` does not have the CRC that was ``stored``."""
     if explained.flips:
         return (
-            f"bits flipped in the body of the message at {at:,} of the commit log: on the disk, in memory or in a copy"
+            f"bits flipped in the body of the message at {offset:,} of the commit log: "
+            "on the disk, in memory or in a copy"
         )
     if stored == 0:
-        return f"the message at {at:,} of the commit log was stored without a CRC"
+        return f"the message at {offset:,} of the commit log was stored without a CRC"
     if zero_pages(body, body_at) is not None:
-        return f"whole pages of the body of the message at {at:,} of the commit log are zero: their write was lost"
-    return f"the body of the message at {at:,} of the commit log is not what was stored: it was torn or changed"
+        return f"whole pages of the body of the message at {offset:,} of the commit log are zero: their write was lost"
+    return f"the body of the message at {offset:,} of the commit log is not what was stored: it was torn or changed"
 
 
-def of_properties(at: int, zeros: int, length: int) -> str:
-    """The properties of the unit at ``at`` are others: of their ``length`` bytes ``zeros`` at an end are zero."""
+def of_properties(offset: int, zeros: int, length: int) -> str:
+    """The properties of the unit at ``offset`` have changed: of their ``length`` bytes ``zeros`` at one end are
+    zero.
+    """
     if zeros:
-        return f"the write of the message at {at:,} of the commit log was torn: {zeros:,} of its properties' {length:,} bytes are zero"  # noqa: E501
-    return f"the properties of the message at {at:,} of the commit log are not what was stored"
+        return f"the write of the message at {offset:,} of the commit log was torn: {zeros:,} of its properties' {length:,} bytes are zero"  # noqa: E501
+    return f"the properties of the message at {offset:,} of the commit log are not what was stored"
 
 
-def of_stale(units: int, at: int, *, twice: bool) -> str:
-    """``units`` from ``at`` on say that they belong elsewhere; ``twice`` where their own bytes stand there, too."""
-    if twice:
-        return f"units of the commit log were written a second time, at {at:,} ({units:,} units)"
-    what = "bytes of another place or of an older life of the file"
-    return f"{what} stand in the commit log from {at:,} on ({units:,} units)"
+def of_stale(units: int, offset: int, *, is_copy: bool) -> str:
+    """``units`` from ``offset`` on name another place as their own; ``is_copy`` if the same bytes are at that place
+    too.
+    """
+    if is_copy:
+        return f"units of the commit log were written a second time, at {offset:,} ({units:,} units)"
+    origin = "bytes of another place or of an older life of the file"
+    return f"{origin} stand in the commit log from {offset:,} on ({units:,} units)"

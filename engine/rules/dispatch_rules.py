@@ -1,7 +1,7 @@
-"""Which entries a unit of the log asks for, apart from the one in its own queue
+"""Further queue entries that a unit of the log requests, besides the one in its own queue
 (docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#dispatch).
 
-Pure: the live dispatcher and whatever else builds queues from a log ask the same.
+Pure: the live dispatcher and everything else that builds queues from a log use these functions.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
 
 @dataclass(frozen=True, slots=True)
 class TopicsKnown:
-    """Topics that have a folder of queues, that the topics table lists, and the offset of the newest unit that is in a
-    queue. ``told``: a topic that is in neither was deleted and not lost (docs/formats/cleaning.md).
+    """Topics with a folder of queues, topics in the topics table, and the offset of the newest unit that is in a queue.
+
+    ``told``: a topic that is in neither was deleted and not lost (docs/formats/cleaning.md).
     """
 
     folders: frozenset[str]
@@ -37,20 +38,21 @@ class TopicsKnown:
     told: bool
 
     def deleted(self, first_of: Mapping[str, int]) -> list[str]:
-        """Topics that had a queue once, since units behind theirs were dispatched, and have none now nor a row in the
-        topics table.
+        """Topics that once had a queue, because later units were dispatched, and now have neither a queue nor a row in
+        the topics table.
 
-        ``first_of`` gives for each topic of the log the offset of its first unit that goes into a queue. Without a
-        table nobody can have deleted a topic in a store that crashed or has no queue at all: such queues were lost. So
-        were those of the broker's own topics and light ones, that nobody can delete.
+        ``first_of`` gives, for each topic of the log, the offset of its first unit that belongs into a queue.
+
+        Without a table, no topic counts as deleted in a store that crashed or has no queue at all: such queues were
+        lost. Nor do the broker's own topics and light ones, which nobody can delete.
         """
         if not self.told:
             return []
-        known = self.folders | self.listed
+        existing = self.folders | self.listed
         return [
             topic
             for topic, offset in first_of.items()
-            if topic not in known and offset < self.newest and not (topic.startswith(_LMQ) or is_system_topic(topic))
+            if topic not in existing and offset < self.newest and not (topic.startswith(_LMQ) or is_system_topic(topic))
         ]
 
 
@@ -63,27 +65,27 @@ def units_of(columns: UnitColumns, rows: Int64 | None = None) -> Int64:
 
 
 def names_light_queues(columns: UnitColumns, rows: Int64) -> bool:
-    """Whether the bytes of these rows (ascending, not none) hold a word of the properties that name further queues."""
-    first, last = int(rows[0]), int(rows[-1])
-    begin = int(columns.offset[first]) - columns.base
-    end = int(columns.offset[last]) - columns.base + int(columns.size[last])
+    """Return True if the bytes of these rows (ascending, not empty) contain a property name for further queues."""
+    first_row, last_row = int(rows[0]), int(rows[-1])
+    begin = int(columns.offset[first_row]) - columns.base
+    end = int(columns.offset[last_row]) - columns.base + int(columns.size[last_row])
     return _INNER.search(columns.buffer.data[begin:end]) is not None
 
 
 def light_entries(properties: Mapping[str, str], topic: str, queue_id: int) -> list[tuple[str, int, int]]:
-    """(queue name, queue id, queue offset) of the further entries that a unit of this queue asks for
+    """(queue name, queue id, queue offset) of the further entries that a unit of this queue requests
     (docs/formats/consume-queue.md#light-queues).
     """
     names = properties.get(props.INNER_MULTI_DISPATCH)
     offsets = properties.get(props.INNER_MULTI_QUEUE_OFFSET)
     if not names or not offsets or topic == SCHEDULE_TOPIC or topic.startswith(_NO_MULTI_DISPATCH):
         return []
-    wanted, given = split(names, ","), split(offsets, ",")
-    if len(wanted) != len(given):
+    queue_names, offset_texts = split(names, ","), split(offsets, ",")
+    if len(queue_names) != len(offset_texts):
         return []
-    found = []
-    for name, text in zip(wanted, given, strict=True):
+    entries = []
+    for name, text in zip(queue_names, offset_texts, strict=True):
         digits = text.removeprefix("-")
         if "/" not in name and digits.isascii() and digits.isdigit():
-            found.append((name, 0 if name.startswith(_LMQ) else queue_id, int(text)))
-    return found
+            entries.append((name, 0 if name.startswith(_LMQ) else queue_id, int(text)))
+    return entries

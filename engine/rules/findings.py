@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 from engine.counted import capital, one_of
 from engine.releases import Release, name_next_start
 
-# Parts of a store, and from which of them a rule concludes: where one could not be read, the rule does not speak.
+# Parts of a store, and the parts that a rule depends on: if one could not be read, the rule stays silent.
 #
-# A rule about bytes that were seen needs none. What is missing, ends too early or points to nothing is a conclusion
-# from all of a part: a file of it that could not be read may hold just that.
+# A rule about bytes that were read needs none. That something is missing, ends too early or points to nothing is a
+# conclusion from a whole part: an unreadable file of it may hold just that.
 
 Part = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "other"]
 Parts = frozenset[Part]
@@ -47,7 +47,9 @@ ALL: Parts = frozenset({*_PARTS.values(), "other"})
 
 
 def part_of(file: str, root: str, log_folders: Iterable[str]) -> Parts:
-    """The part that ``file`` belongs to by its place; every part for the store's own folder and what is above it."""
+    """The part of the store to which ``file`` belongs; every part for the store's own folder and the folders
+    above it.
+    """
     if any(file == folder or file.startswith(f"{folder}/") for folder in log_folders):
         return LOG
     if not file.startswith(f"{root}/"):
@@ -63,31 +65,31 @@ SEVERITIES: tuple[Severity, ...] = ("chat", "note", "warn", "error")
 """From harmless to grave."""
 
 SNAPSHOT_FIRST = "Take a snapshot first (storescope snapshot STORE DST) and work on that; "
-"""How the advice on a damaged store begins, always."""
+"""Beginning of every advice on a damaged store."""
 STORE = "{store}"
-"""What stands for the store's path in a rule's command."""
+"""Placeholder for the store's path in a rule's command."""
 _OURS = re.compile(rf"storescope [a-z]+ {re.escape(STORE)}(?![^ ])")
 
 
 def at_least(severity: Severity, limit: Severity) -> bool:
-    """Whether ``severity`` is ``limit`` or graver."""
+    """Return True if ``severity`` is ``limit`` or graver."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(limit)
 
 
-def sentence(said: str) -> str:
-    """``said`` with a capital, unless it begins with a name, and counted as one where it is."""
-    return one_of(capital(said))
+def sentence(text: str) -> str:
+    """Return ``text`` with a capital, unless it begins with a name, and in the singular where the count is one."""
+    return one_of(capital(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule saw.
+    """A fault that a rule reports.
 
-    ``offset`` is in bytes: of the log where ``file`` belongs to it, else the position in the file that is named.
-    ``evidence`` holds what was ``expected`` and ``found``, and the place in the words of its subject (``queueOffset``,
-    ``entry``) where bytes say little. ``title`` and ``explanation`` are the rule's. ``command`` is what to type, the
-    store's path in it quoted for a shell. ``caused_by`` is the rule whose finding explains this one, ``alone`` what it
-    is where nobody asked for that rule.
+    ``offset`` is in bytes: of the log if ``file`` belongs to it, else the position in ``file``. ``evidence`` holds the
+    ``expected`` and ``found`` values, and the place in the terms of its subject (``queueOffset``, ``entry``). ``title``
+    and ``explanation`` are the rule's. ``command`` is the command to type, with the store's path quoted for a shell.
+    ``caused_by`` is the rule whose finding explains this one; ``alone`` is the finding as it is if that rule was not
+    asked for.
     """
 
     id: str
@@ -124,11 +126,11 @@ class Finding:
         )
 
     def follows(self, cause: str) -> Finding:
-        """As what follows from a finding of the rule ``cause``: a note at most, and its step is the cause's."""
+        """Return this finding as a consequence of rule ``cause``: a note at most, and its step is the cause's."""
         light: Severity = "note" if at_least(self.severity, "note") else self.severity
-        said = f"Do what {cause} says."
+        step = f"Do what {cause} says."
         alone = self.alone or self
-        return replace(self, severity=light, next_step=said, command=None, caused_by=cause, alone=alone)
+        return replace(self, severity=light, next_step=step, command=None, caused_by=cause, alone=alone)
 
     def record(self) -> dict[str, Any]:
         """The ``finding`` record of the command line."""
@@ -151,14 +153,14 @@ class Finding:
 
 
 def of_store(command: str, path: str, config: str | None = None) -> str:
-    """``command`` with the store's path in it; a command of ours gets the options ``config``."""
+    """Return ``command`` with the store's path in it; a storescope command also gets the options ``config``."""
     if config is not None:
-        command = _OURS.sub(lambda found: f"{found[0]} {config}", command)
+        command = _OURS.sub(lambda match: f"{match[0]} {config}", command)
     return command.replace(STORE, shlex.quote(path))
 
 
 CAUSES = frozenset({"CL07", "CL12"})
-"""Rules about files as wholes: what they find explains findings about bytes, entries and index entries."""
+"""Rules about whole files: their findings explain findings about bytes, entries and index entries."""
 
 HAPPENED = "happened"
 """The evidence that says in a clause what happened here, of which kind and where: what the incident begins with."""
@@ -169,43 +171,45 @@ LEFT_OUT = "leftOut"
 """The evidence of how many units no start brings into their queues."""
 
 EMPTY_LOG = "CL12"
-"""The rule about a log that is gone: it explains all others."""
+"""The rule about a missing log: it explains all others."""
 
 
-def rank(one: Finding) -> tuple[int, int, str, str, int]:
-    """Sorts the gravest first, and of these what explains the others."""
-    cause = (one.id != EMPTY_LOG) + (one.id not in CAUSES)
-    return -SEVERITIES.index(one.severity), cause, one.id, one.file or "", one.offset or 0
+def rank(finding: Finding) -> tuple[int, int, str, str, int]:
+    """Sort key: gravest first, and among those the causes of others first."""
+    cause = (finding.id != EMPTY_LOG) + (finding.id not in CAUSES)
+    return -SEVERITIES.index(finding.severity), cause, finding.id, finding.file or "", finding.offset or 0
 
 
-def in_order(found: Iterable[Finding]) -> list[Finding]:
-    """The gravest first; what follows from a finding stands right behind the first one of the rule that causes it."""
-    ranked = sorted(found, key=rank)
-    ids = {one.id for one in ranked}
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings gravest first; consequences come right behind the first finding of the rule that causes them."""
+    ranked = sorted(findings, key=rank)
+    ids = {finding.id for finding in ranked}
     followers: dict[str, list[Finding]] = {}
     heads = []
-    for one in ranked:
-        if one.caused_by in ids and one.caused_by != one.id:
-            followers.setdefault(one.caused_by or "", []).append(one)
+    for finding in ranked:
+        if finding.caused_by in ids and finding.caused_by != finding.id:
+            followers.setdefault(finding.caused_by or "", []).append(finding)
         else:
-            heads.append(one)
-    told: list[Finding] = []
-    for one in heads:
-        told.extend(_with_followers(one, followers))
-    return told + [one for rest in followers.values() for one in rest]
+            heads.append(finding)
+    ordered: list[Finding] = []
+    for finding in heads:
+        ordered.extend(_with_followers(finding, followers))
+    return ordered + [finding for remaining in followers.values() for finding in remaining]
 
 
-def _with_followers(one: Finding, followers: dict[str, list[Finding]]) -> Iterator[Finding]:
-    """``one`` and what follows from it, at first hand or later; takes those out of ``followers``."""
-    yield one
-    for follower in followers.pop(one.id, []):
+def _with_followers(finding: Finding, followers: dict[str, list[Finding]]) -> Iterator[Finding]:
+    """Yield ``finding`` and its direct and indirect consequences; removes those from ``followers``."""
+    yield finding
+    for follower in followers.pop(finding.id, []):
         yield from _with_followers(follower, followers)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How many findings there were of each severity, in how many units; ``complete`` is false where the check was
-    stopped. ``incident`` is what to make of them all (``inspection.check.incident``), None where nothing is wrong.
+    """Number of findings of each severity, and the number of units.
+
+    ``complete`` is False if the check was stopped. ``incident`` is the interpretation of all findings
+    (``inspection.check.incident``), None if nothing is wrong.
     """
 
     counts: dict[Severity, int]
@@ -228,7 +232,7 @@ def summarise(findings: Iterable[Finding], complete: bool, units: int = 0) -> Su
 
 
 class Kind(NamedTuple):
-    """How one kind of a rule's findings differs: None where it does not. A ``command`` of "" takes the rule's away."""
+    """Variant of a rule's findings; None keeps the rule's value. A ``command`` of "" removes the rule's."""
 
     severity: Severity | None = None
     step: str | None = None
@@ -237,7 +241,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is looked for, how grave it is, why it happens, what to do first, and by which command."""
+    """A rule of the check: its subject, its severity, the explanation, the first step, and the command for it."""
 
     id: str
     group: Group
@@ -249,7 +253,7 @@ class Rule:
     command: str | None = None
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     needs: Parts = ALL
-    """Parts of a store that all have to be read before it may speak."""
+    """Parts of a store that must all be read before the rule may report."""
 
     def found(
         self,
@@ -264,15 +268,19 @@ class Rule:
         command: str | None = None,
         caused_by: str | None = None,
     ) -> Finding:
-        """A finding of this rule. ``kind`` is one of :attr:`kinds`; ``severity``, ``step`` and ``command`` say what is
-        otherwise under these circumstances. With ``caused_by`` it follows from a finding of that rule.
+        """Make a finding of this rule.
+
+        ``kind`` is one of :attr:`kinds`; ``severity``, ``step`` and ``command`` replace its values. With ``caused_by``
+        it is a consequence of a finding of that rule.
         """
         of_kind = self.kinds[kind] if kind else Kind()
         grave = severity or of_kind.severity or self.severity
-        said = step or of_kind.step or self.next_step
-        typed = next((one for one in (command, of_kind.command, self.command) if one is not None), None)
-        advice = capital((SNAPSHOT_FIRST if at_least(grave, "warn") else "") + said)
-        made = Finding(
+        first_step = step or of_kind.step or self.next_step
+        typed = next(
+            (candidate for candidate in (command, of_kind.command, self.command) if candidate is not None), None
+        )
+        advice = capital((SNAPSHOT_FIRST if at_least(grave, "warn") else "") + first_step)
+        finding = Finding(
             self.id,
             grave,
             self.group,
@@ -286,20 +294,20 @@ class Rule:
             self.explanation,
             typed or None,
         )
-        return made.follows(caused_by) if caused_by else made
+        return finding.follows(caused_by) if caused_by else finding
 
 
-# A register of rules: each is put in where it is made, and is known by its id from then on.
+# A register of rules: each rule is registered where it is made, and is used by its id from then on.
 
 BUILD = f"storescope dispatch {STORE} --to NEW"
 """Builds queues and index from the log, into another directory."""
 PUT_IN = "for part in $(ls NEW); do test -e STORE/$part && mv STORE/$part OLD; mv NEW/$part STORE; done"
-"""Puts what :data:`BUILD` made in the place of the store's folders, and keeps these."""
+"""Replaces the store's folders by the result of :data:`BUILD`, and keeps the old ones."""
 PUT_IN_WORDS = (
     f"while the broker is stopped, put it in the place of the store's folders and keep these (mkdir OLD; {PUT_IN})."
 )
 PLAN = f"storescope recover {STORE} --plan"
-"""What the next start would do."""
+"""Shows what the next start would do."""
 _GROUPS: dict[str, Group] = {
     "CL": "log",
     "CQ": "queue",
@@ -328,9 +336,9 @@ class Register(dict[str, Rule]):
         command: str | None = None,
         kinds: Mapping[str, Kind] | None = None,
     ) -> Rule:
-        """Make a rule and put it in. ``needs``: parts that all have to be read before it may speak."""
+        """Make a rule and register it. ``needs``: parts that must all be read before the rule may report."""
         group: Group = _GROUPS[id_[:2]]
-        self[id_] = made = Rule(
+        self[id_] = rule = Rule(
             id_, group, severity, title, explanation, next_step, issues, command, kinds or {}, needs
         )
-        return made
+        return rule

@@ -20,7 +20,7 @@ RULE_OF: dict[str, str] = {"pastCount": "IX02", "loop": "IX03", "skips": "IX09"}
 
 
 class BadLink(NamedTuple):
-    """An entry (or, with entry 0, a slot) whose link is not the one that its chain needs."""
+    """An entry (or, with entry 0, a slot) with a link that does not fit its chain."""
 
     entry: int
     slot: int
@@ -43,45 +43,47 @@ class Chains:
         self.total = 0
 
     def settle(self) -> None:
-        """The entries that are fed from now on were being written while the slots were read: a slot may name the newest
-        of its chain so far, or any of its chain that follow.
+        """The entries added from now on were being written while the slots were read: a slot may name the newest entry
+        of its chain so far, or a later one.
         """
         self._settled = self._newest.copy()
 
-    def feed(self, first: int, hashes: Int64, links: Int64, most: int = 64) -> None:
-        """Entries ``first``, ``first + 1`` … with their hashes and ``prev`` links; keeps the first ``most`` faults."""
+    def feed(self, first_number: int, hashes: Int64, links: Int64, max_faults: int = 64) -> None:
+        """Add entries ``first_number``, ``first_number + 1`` … with their hashes and ``prev`` links; keeps the first
+        ``max_faults`` faults.
+        """
         slots = np.abs(hashes) % self._slots
         if self._settled is not None:
             self._since.append(slots)
-        numbers = np.arange(first, first + len(hashes), dtype=np.int32)
+        numbers = np.arange(first_number, first_number + len(hashes), dtype=np.int32)
         expected = self._newest[slots]
-        self._newest[slots] = numbers  # where a slot comes twice, its last entry stays
-        again = slots[self._newest[slots] != numbers]
-        if len(again):
-            self._several[again] = True
+        self._newest[slots] = numbers  # if a slot occurs twice, its last entry remains
+        repeated_slots = slots[self._newest[slots] != numbers]
+        if len(repeated_slots):
+            self._several[repeated_slots] = True
             rows = np.flatnonzero(self._several[slots])
-            self._several[again] = False
+            self._several[repeated_slots] = False
             rows = rows[np.argsort(slots[rows], kind="stable")]
             follows = np.flatnonzero(slots[rows[1:]] == slots[rows[:-1]]) + 1
             expected[rows[follows]] = numbers[rows[follows - 1]]
         wrong = np.flatnonzero(expected != links)
         self.total += len(wrong)
-        for at in wrong[:most]:
-            self.bad.append(self._fault(first + int(at), int(slots[at]), int(links[at]), int(expected[at])))
+        for row in wrong[:max_faults]:
+            self.bad.append(self._fault(first_number + int(row), int(slots[row]), int(links[row]), int(expected[row])))
 
-    def slots(self, stored: NDArray[np.int32], most: int = 64) -> list[BadLink]:
-        """Slots that do not name the newest entry of their chain; 0 and values out of range count as none."""
+    def slots(self, stored: NDArray[np.int32], max_faults: int = 64) -> list[BadLink]:
+        """Slots that do not name the newest entry of their chain; 0 and values out of range count as no entry."""
         wrong = self._unexplained(stored, np.flatnonzero(stored != self._newest))
-        found = []
-        for slot in wrong[:most]:
+        bad_slots = []
+        for slot in wrong[:max_faults]:
             value, expected = int(stored[slot]), int(self._newest[slot])
             kind: ChainFault = "pastCount" if value >= self._count or value < 0 else "skips"
-            found.append(BadLink(0, int(slot), value, expected, kind))
+            bad_slots.append(BadLink(0, int(slot), value, expected, kind))
         self.total += len(wrong)
-        return found
+        return bad_slots
 
     def _unexplained(self, stored: NDArray[np.int32], wrong: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Of the slots ``wrong`` those that named no entry of their chain while it grew."""
+        """Those of the slots ``wrong`` that never named an entry of their chain while it grew."""
         if self._settled is None:
             return wrong
         wrong = wrong[stored[wrong] != self._settled[wrong]]
@@ -107,55 +109,63 @@ class Chains:
 
 
 def with_changed_hash(bad: Sequence[BadLink]) -> int | None:
-    """The entry that one chain misses and another has too much: its own hash is wrong, not the links around it."""
+    """The entry that one chain lacks and another has in excess: its own hash is wrong, not the links around it."""
     missed = {link.expected: link.slot for link in bad if link.expected}
-    both = [link.found for link in bad if link.found in missed and missed[link.found] != link.slot]
-    return max(both, default=None)  # the older ones are only what the changed one links to
+    in_other_chain = [link.found for link in bad if link.found in missed and missed[link.found] != link.slot]
+    return max(in_other_chain, default=None)  # the older ones are only targets of the changed one
 
 
 def link_words(bad: BadLink) -> str:
-    """What was expected and what was found."""
+    """Describe the expected and the actual link."""
     if bad.kind == "loop":
         goes_on = f"with entry {bad.expected:,}" if bad.expected else "nowhere"
         link = f"entry {bad.entry:,} links to itself" if bad.found == bad.entry else _loop(bad)
         return f"{link}: the chain is a loop, a query that comes here never ends; it should go on {goes_on}"
-    what = f"slot {bad.slot:,} names" if not bad.entry else f"entry {bad.entry:,} links to"
+    subject = f"slot {bad.slot:,} names" if not bad.entry else f"entry {bad.entry:,} links to"
     should = f"entry {bad.expected:,}" if bad.expected else "nothing"
-    return f"{what} {bad.found:,}, its chain goes on with {should}"
+    return f"{subject} {bad.found:,}, its chain goes on with {should}"
 
 
 def _loop(bad: BadLink) -> str:
     return f"entry {bad.entry:,} links to {bad.found:,}, which was written after it"
 
 
-def header_faults(header: IndexHeader, used_slots: int, entries: int, first: int | None, last: int | None) -> list[str]:
-    """What a header says otherwise than the file: ``entries`` and ``used_slots`` counted, first and last log offset."""
+def header_faults(
+    header: IndexHeader, used_slots: int, entries: int, first_offset: int | None, last_offset: int | None
+) -> list[str]:
+    """Differences between a header and its file: the counted ``entries`` and ``used_slots``, the first and last log
+    offset.
+    """
     faults = []
     if header.entries != entries:
         faults.append(f"the header counts {header.entries:,} entries, the file holds {entries:,}")
     if header.hash_slot_count not in (used_slots, entries):
         faults.append(f"the header counts {header.hash_slot_count:,} used slots, the file has {used_slots:,}")
-    if first is not None and header.begin_phy_offset != first:
-        faults.append(f"beginPhyOffset is {header.begin_phy_offset:,}, the first entry's is {first:,}")
-    if last is not None and header.end_phy_offset != last:
-        faults.append(f"endPhyOffset is {header.end_phy_offset:,}, the last entry's is {last:,}")
+    if first_offset is not None and header.begin_phy_offset != first_offset:
+        faults.append(f"beginPhyOffset is {header.begin_phy_offset:,}, the first entry's is {first_offset:,}")
+    if last_offset is not None and header.end_phy_offset != last_offset:
+        faults.append(f"endPhyOffset is {header.end_phy_offset:,}, the last entry's is {last_offset:,}")
     return faults
 
 
 def out_of_order(offsets: Int64) -> NDArray[np.bool_]:
-    """Which log offsets break the rising order of their neighbours: a changed one, not all that follow it."""
+    """Mark log offsets that break the rising order of their neighbours: only the changed one, not all that
+    follow it.
+    """
     count = len(offsets)
     odd = np.zeros(count, bool)
     if count < 3:
         return odd
-    for at in np.flatnonzero(offsets[1:] < offsets[:-1]):
-        left, right = int(at), int(at) + 1
-        if odd[left]:
+    for row in np.flatnonzero(offsets[1:] < offsets[:-1]):
+        left_row, right_row = int(row), int(row) + 1
+        if odd[left_row]:
             continue
-        before = offsets[left - 1] if left else -1
-        after = offsets[right + 1] if right + 1 < count else None
-        if before <= offsets[right] and (after is None or offsets[left] > after or before > offsets[left]):
-            odd[left] = True
+        previous_offset = offsets[left_row - 1] if left_row else -1
+        next_offset = offsets[right_row + 1] if right_row + 1 < count else None
+        if previous_offset <= offsets[right_row] and (
+            next_offset is None or offsets[left_row] > next_offset or previous_offset > offsets[left_row]
+        ):
+            odd[left_row] = True
         else:
-            odd[right] = True
+            odd[right_row] = True
     return odd

@@ -1,7 +1,6 @@
 """Rules over a block of units, and over the list of the log's files.
 
-:data:`UNIT_RULES` is the one list of what is judged of single units: whoever tells what is wrong goes over it, and so
-does whoever proves that nothing is.
+:data:`UNIT_RULES` lists all rules about single units: both reports of faults and proofs of their absence use it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Rows = NDArray[np.intp]
 _CRC_HEAD = np.frombuffer(b"__CRC32#\x01", np.uint8)
 _CRC_TAIL = 20
 CLOCK_STEP = 1000
-"""Milliseconds that a store time may lie before an earlier unit's without being worth a warning."""
+"""Backward step of the store time, in ms, from which on a warning is given."""
 
 
 def wrong_crc(columns: UnitColumns, rows: int) -> Rows:
@@ -33,7 +32,7 @@ def wrong_crc(columns: UnitColumns, rows: int) -> Rows:
 
 
 def stale(columns: UnitColumns, rows: int) -> NDArray[np.bool_]:
-    """Whether a unit says of itself that it stands elsewhere."""
+    """Mark units whose own offset field names another place."""
     mask: NDArray[np.bool_] = columns.physical_offset[:rows] != columns.offset[:rows]
     return mask
 
@@ -41,12 +40,12 @@ def stale(columns: UnitColumns, rows: int) -> NDArray[np.bool_]:
 def zeroed_properties(columns: UnitColumns, rows: int) -> Rows:
     """Rows whose property text begins or ends with a zero byte, which no encoder writes."""
     length = columns.properties_length[:rows]
-    first = columns.properties_position[:rows]
+    start = columns.properties_position[:rows]
     with_text = np.flatnonzero(length > 0)
-    begins = columns.buffer[first[with_text]] == 0
-    ends = columns.buffer[first[with_text] + length[with_text] - 1] == 0
-    found: Rows = with_text[begins | ends]
-    return found
+    begins = columns.buffer[start[with_text]] == 0
+    ends = columns.buffer[start[with_text] + length[with_text] - 1] == 0
+    zeroed_rows: Rows = with_text[begins | ends]
+    return zeroed_rows
 
 
 def wrong_property_crc(columns: UnitColumns, rows: int) -> list[int]:
@@ -58,13 +57,13 @@ def wrong_property_crc(columns: UnitColumns, rows: int) -> list[int]:
     able = able[columns.buffer[ends[able] - _CRC_TAIL] == _CRC_HEAD[0]]
     heads = columns.buffer[(ends[able] - _CRC_TAIL)[:, None] + np.arange(len(_CRC_HEAD))]
     carrying = able[(heads == _CRC_HEAD).all(axis=1)]
-    found = []
+    wrong_rows = []
     for row in carrying:
-        at = int(columns.offset[row]) - columns.base
-        unit = columns.buffer[at : at + int(columns.size[row])].tobytes()
+        position = int(columns.offset[row]) - columns.base
+        unit = columns.buffer[position : position + int(columns.size[row])].tobytes()
         if properties.verify_crc(unit) is False:
-            found.append(int(row))
-    return found
+            wrong_rows.append(int(row))
+    return wrong_rows
 
 
 class StepBack(NamedTuple):
@@ -74,61 +73,63 @@ class StepBack(NamedTuple):
     milliseconds: int
 
 
-def backward_times(times: NDArray[np.int64], newest: int, last: int | None = None) -> list[StepBack]:
-    """Steps back of the clock in ``times`` (ms, in the order of the log); ``newest`` is the latest time before,
-    ``last`` that of the unit right before them where it is another.
+def backward_times(times: NDArray[np.int64], newest: int, last_time: int | None = None) -> list[StepBack]:
+    """Steps back of the clock in ``times`` (ms, in the order of the log).
+
+    ``newest`` is the latest earlier time, ``last_time`` the time of the previous unit if that differs.
     """
     if not len(times):
         return []
-    before = np.maximum.accumulate(np.concatenate([[newest], times]))[:-1]
-    previous = np.concatenate([[newest if last is None else last], times[:-1]])
-    steps = np.flatnonzero((times < before) & (times < previous))
-    return [StepBack(int(row), int(before[row]) - int(times[row])) for row in steps]
+    newest_before = np.maximum.accumulate(np.concatenate([[newest], times]))[:-1]
+    previous = np.concatenate([[newest if last_time is None else last_time], times[:-1]])
+    steps = np.flatnonzero((times < newest_before) & (times < previous))
+    return [StepBack(int(row), int(newest_before[row]) - int(times[row])) for row in steps]
 
 
 class Before(NamedTuple):
-    """What is known of the units in front of a block: the latest store time, and the last one's (ms, −1 for none)."""
+    """State of the units before a block: the latest store time, and the last one's (ms, −1 for none)."""
 
     newest: int = -1
     last: int = -1
 
 
-def steps_back(columns: UnitColumns, rows: int, before: Before) -> list[StepBack]:
-    """:func:`backward_times` of a block's units that stand where they say they stand."""
+def steps_back(columns: UnitColumns, rows: int, previous: Before) -> list[StepBack]:
+    """:func:`backward_times` of a block's units that are at their own offset."""
     good = np.flatnonzero(~stale(columns, rows))
     times = columns.store_timestamp[:rows][good]
-    return [StepBack(int(good[row]), ms) for row, ms in backward_times(times, *before)]
+    return [StepBack(int(good[row]), ms) for row, ms in backward_times(times, *previous)]
 
 
 def broken_properties(columns: UnitColumns, rows: int) -> Rows:
-    """Rows whose properties are not what was stored, but for those whose body's CRC says so already."""
+    """Rows whose properties differ from what was stored, except those whose body CRC already shows it."""
     broken = np.array([*zeroed_properties(columns, rows), *wrong_property_crc(columns, rows)], np.intp)
     return np.setdiff1d(broken, wrong_crc(columns, rows)) if len(broken) else broken
 
 
-Told = tuple[str, dict[str, Any]]
+TextAndEvidence = tuple[str, dict[str, Any]]
 """The text and the evidence of a finding."""
 
 
 class UnitRule(NamedTuple):
-    """A judgement of single units. ``broken`` gives the rows of a block's first ``rows`` units that break ``rule``;
-    ``told`` says what is wrong with one of them.
+    """A rule about single units.
 
-    A rule sees no more than the block and :class:`Before`: what is proven of a stretch has to hold wherever it stands.
+    ``broken`` returns the rows of a block's first ``rows`` units that break ``rule``; ``told`` describes the fault of
+    one of them. A rule uses no more than the block and :class:`Before`: a proof of a stretch must hold wherever the
+    stretch begins.
     """
 
     rule: Rule
     broken: Callable[[UnitColumns, int, Before], Rows]
-    told: Callable[[UnitColumns, int], Told]
+    told: Callable[[UnitColumns, int], TextAndEvidence]
 
 
-def _of_crc(columns: UnitColumns, row: int) -> Told:
+def _describe_crc(columns: UnitColumns, row: int) -> TextAndEvidence:
     body = int(columns.body_position[row]) + columns.base
-    stored, found = int(columns.body_crc[row]), crc31(columns.body(row))
+    stored, computed = int(columns.body_crc[row]), crc31(columns.body(row))
     explained = flipped_bits.explain(columns.body(row), stored)
     evidence = {
         "expected": stored,
-        "found": found,
+        "found": computed,
         "explanation": explained.words,
         "bytePositions": [body + flip.position for flip in explained.flips],
         "bodyOffset": body,
@@ -139,8 +140,8 @@ def _of_crc(columns: UnitColumns, row: int) -> Told:
     }
     if stored == 0 and not explained.flips:
         evidence["explanation"] = "no CRC was stored"
-        return f"The unit says CRC 0: its writer stored none; the body's is {hex_crc(found)}", evidence
-    return f"The body's CRC is {hex_crc(found)}, the unit says {hex_crc(stored)}: {explained.words}", evidence
+        return f"The unit says CRC 0: its writer stored none; the body's is {hex_crc(computed)}", evidence
+    return f"The body's CRC is {hex_crc(computed)}, the unit says {hex_crc(stored)}: {explained.words}", evidence
 
 
 def _stored(columns: UnitColumns, row: int) -> dict[str, int]:
@@ -148,54 +149,55 @@ def _stored(columns: UnitColumns, row: int) -> dict[str, int]:
 
 
 def without_crc(columns: UnitColumns, row: int) -> bool:
-    """Whether a unit whose CRC is wrong says 0: nothing was stored there."""
+    """Return True if a unit with a wrong CRC stores 0: its writer stored none."""
     return int(columns.body_crc[row]) == 0
 
 
-def _of_properties(columns: UnitColumns, row: int) -> Told:
-    first, length = int(columns.properties_position[row]), int(columns.properties_length[row])
-    text = columns.buffer[first : first + length]
+def _describe_properties(columns: UnitColumns, row: int) -> TextAndEvidence:
+    start, length = int(columns.properties_position[row]), int(columns.properties_length[row])
+    text = columns.buffer[start : start + length]
     zeros = int((text == 0).sum())
     evidence: dict[str, Any] = {
         "expected": "name 0x01 value 0x02 …",
         "found": columns.raw_properties(row)[:64].hex(),
         "zeros": zeros,
     }
-    what = "the CRC of its properties is wrong"
+    fault_words = "the CRC of its properties is wrong"
     torn = bool(length) and (text[0] == 0 or text[-1] == 0)
     evidence[HAPPENED] = causes.of_properties(int(columns.offset[row]), zeros if torn else 0, length)
     evidence |= _stored(columns, row)
     if torn:
-        what = f"{zeros:,} of the {length:,} bytes of its property text are zero: a write that was torn"
-    return f"Unit of {int(columns.size[row]):,} bytes: {what}; the next start keeps the unit and delivers it", evidence
+        fault_words = f"{zeros:,} of the {length:,} bytes of its property text are zero: a write that was torn"
+    return (
+        f"Unit of {int(columns.size[row]):,} bytes: {fault_words}; the next start keeps the unit and delivers it",
+        evidence,
+    )
 
 
-def _of_place(columns: UnitColumns, row: int) -> Told:
+def _describe_place(columns: UnitColumns, row: int) -> TextAndEvidence:
     field = int(columns.physical_offset[row])
     return f"PHYSICALOFFSET says {field:,}", {"expected": int(columns.offset[row]), "found": field}
 
 
-def _of_time(columns: UnitColumns, row: int) -> Told:
+def _describe_time(columns: UnitColumns, row: int) -> TextAndEvidence:
     return "Stored before an earlier unit", {"found": int(columns.store_timestamp[row])}
 
 
 UNIT_RULES: tuple[UnitRule, ...] = (
-    UnitRule(catalogue.CL05, lambda columns, rows, _: np.flatnonzero(stale(columns, rows)), _of_place),
-    UnitRule(catalogue.CL03, lambda columns, rows, _: wrong_crc(columns, rows), _of_crc),
-    UnitRule(catalogue.CL04, lambda columns, rows, _: broken_properties(columns, rows), _of_properties),
+    UnitRule(catalogue.CL05, lambda columns, rows, _: np.flatnonzero(stale(columns, rows)), _describe_place),
+    UnitRule(catalogue.CL03, lambda columns, rows, _: wrong_crc(columns, rows), _describe_crc),
+    UnitRule(catalogue.CL04, lambda columns, rows, _: broken_properties(columns, rows), _describe_properties),
     UnitRule(
         catalogue.CL08,
         lambda *block: np.array([step.row for step in steps_back(*block)], np.intp),
-        _of_time,
+        _describe_time,
     ),
 )
 
 
-def first_broken(columns: UnitColumns, rows: int, before: Before) -> Rule | None:
-    """The first of :data:`UNIT_RULES` that a block's first ``rows`` units break; None where all are as they should
-    be.
-    """
-    return next((one.rule for one in UNIT_RULES if len(one.broken(columns, rows, before))), None)
+def first_broken(columns: UnitColumns, rows: int, previous: Before) -> Rule | None:
+    """The first of :data:`UNIT_RULES` that a block's first ``rows`` units break; None if they break none."""
+    return next((unit_rule.rule for unit_rule in UNIT_RULES if len(unit_rule.broken(columns, rows, previous))), None)
 
 
 class LogFile(NamedTuple):
@@ -230,7 +232,7 @@ class FileFault(NamedTuple):
 
 
 def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
-    """Gaps, overlaps and lengths that differ from ``file_size`` (bytes; 0 where it is not known)."""
+    """Gaps, overlaps and lengths that differ from ``file_size`` (bytes; 0 if unknown)."""
     faults = []
     expected = f"files of {file_size:,} bytes, one behind the other"
     for number, file in enumerate(files):
@@ -241,8 +243,8 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
             faults.append(FileFault("empty", file.path, file.start, file.start, file.start, text, expected))
         elif file_size and file.size != file_size:
             text = f"expected {file_size:,} bytes like the other files, found {file.size:,}"
-            whole = file.start + file_size
-            faults.append(FileFault("size", file.path, file.start, min(end, whole), whole, text, expected))
+            full_end = file.start + file_size
+            faults.append(FileFault("size", file.path, file.start, min(end, full_end), full_end, text, expected))
         elif following is not None and following.start > end:
             text = f"nothing holds the {following.start - end:,} bytes from {end:,} to {following.start:,}"
             faults.append(FileFault("gap", following.path, end, end, following.start, text, expected))
@@ -252,39 +254,39 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
     return faults
 
 
-def happened(fault: FileFault, file_size: int, whose: str = "the commit log") -> str:
-    """A fault of the commit log, or of a queue, in a clause that names the file; ``file_size`` (bytes) is 0 where it is
-    not known.
+def happened(fault: FileFault, file_size: int, owner: str = "the commit log") -> str:
+    """Describe a fault of the commit log, or of a queue (``owner``), in a clause that names the file; ``file_size``
+    (bytes) is 0 if unknown.
     """
     name = Path(fault.path).name
     if fault.kind in ("gap", "next"):
-        return _missing(fault, file_size, whose)
+        return _missing(fault, file_size, owner)
     if fault.kind == "overlap":
-        return f"the file {name} of {whose} begins before the one in front of it ends"
-    here = fault.missing - fault.offset
-    if fault.kind == "empty" or here == 0:
-        return f"the file {name} of {whose} is empty"
+        return f"the file {name} of {owner} begins before the one in front of it ends"
+    file_length = fault.missing - fault.offset
+    if fault.kind == "empty" or file_length == 0:
+        return f"the file {name} of {owner} is empty"
     if fault.missing == fault.end:
-        return f"the file {name} of {whose} is longer than the others"
-    return f"the file {name} of {whose} was cut to {here:,} bytes"
+        return f"the file {name} of {owner} is longer than the others"
+    return f"the file {name} of {owner} was cut to {file_length:,} bytes"
 
 
-def _missing(fault: FileFault, file_size: int, whose: str) -> str:
-    files, rest = divmod(fault.end - fault.missing, file_size) if file_size else (0, 1)
+def _missing(fault: FileFault, file_size: int, owner: str) -> str:
+    files, remainder = divmod(fault.end - fault.missing, file_size) if file_size else (0, 1)
     name = queue_file_name(fault.missing)
-    if rest:
-        return f"no file of {whose} holds the bytes from {fault.missing:,} to {fault.end:,}"
+    if remainder:
+        return f"no file of {owner} holds the bytes from {fault.missing:,} to {fault.end:,}"
     if files == 1:
-        return f"the file {name} of {whose} is missing"
-    return f"{files:,} files of {whose} are missing, the first is {name}"
+        return f"the file {name} of {owner} is missing"
+    return f"{files:,} files of {owner} are missing, the first is {name}"
 
 
 def blank_fault(offset: int, size: int, file_end: int) -> str | None:
-    """What is wrong with a blank unit's own length, or None."""
-    left = file_end - offset
-    return None if size == left else f"the blank says {size:,} bytes, {left:,} are left in the file"
+    """Describe the fault in a blank unit's own length, or None."""
+    room = file_end - offset
+    return None if size == room else f"the blank says {size:,} bytes, {room:,} are left in the file"
 
 
 def would_have_fitted(blank_size: int, unit_size: int) -> bool:
-    """Whether a unit needed not go to the next file: it and 8 bytes more had room in front of the file's end."""
+    """Return True if a unit did not need to go to the next file: it and 8 more bytes fitted before the file's end."""
     return unit_size + 8 <= blank_size

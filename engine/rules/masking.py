@@ -1,14 +1,14 @@
-"""Masking what leaves the house: bodies, keys, hosts, groups, light queues and properties of records and of sentences;
-what was equal stays equal.
+"""Masks data that leaves the user's site: bodies, keys, hosts, groups, light queues and properties of records and
+sentences. Equal values stay equal.
 
-One rule for the window's exports and reports, the command line and the pipeline. A pseudonym is made with a salt that
-is drawn anew for each export and kept nowhere, so that values cannot be guessed and two exports cannot be held against
-each other; within one export the same value has the same pseudonym wherever it stands. A :class:`Masking` is a plain
-value and travels with its salt: what several processes write of one export is masked alike. Pure.
+The window's exports and reports, the command line and the pipeline share these rules. A pseudonym depends on a salt
+that is drawn anew for each export and stored nowhere, so values cannot be guessed and two exports cannot be compared.
+Within one export the same value has the same pseudonym everywhere. A :class:`Masking` is a plain value that carries its
+salt: several processes that write one export mask alike. Pure.
 
-A property that RocketMQ does not know is a user's: ``properties`` hides the values of these, but of those that are to
-be kept. A user's property that stays is searched for what is hidden elsewhere in its message (its keys, its group) and
-for what looks like a host, an id, a retry topic or a light queue. Names of properties, tags and topics stay.
+A property that RocketMQ does not define is a user's: ``properties`` hides the values of these, except those to keep. A
+user's property that stays is searched for text hidden elsewhere in its message (its keys, its group) and for hosts,
+ids, retry topics and light queues. Names of properties, tags and topics stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.codec import properties as props
 from engine.codec.unit_fields import masked_as
 from engine.errors import UsageError
 
-# Properties of messages that RocketMQ's clients and brokers set themselves, and what each tells of
+# Properties of messages that RocketMQ's clients and brokers set themselves, and what each reveals
 # (docs/formats/commit-log.md#properties).
 
 OF_KEYS: Final = (props.KEYS, "__SHARDINGKEY", "CORRELATION_ID")
@@ -36,7 +36,7 @@ OF_IDS: Final = (
     "EXTEND_UNIQ_INFO",
     "DLQ_ORIGIN_MESSAGE_ID",
 )
-"""Ids name their message, and begin with an address: masked with keys and with hosts."""
+"""Ids identify a message and begin with an address: masked with keys and with hosts."""
 OF_HOSTS: Final = (
     "BORN_HOST",
     "CLIENT_HOST",
@@ -102,14 +102,14 @@ OF_ROCKETMQ: Final = frozenset(
 
 
 PARTS = ("bodies", "keys", "hosts", "groups", "lmq", "properties")
-"""What can be masked, in the words of ``--mask``."""
+"""Parts that can be masked, in the words of ``--mask``."""
 HIDDEN = "(masked)"
 
 _BODIES = (*masked_as("bodies"), "bodyText")
 _IDS = (*masked_as("ids"), "msgId")
 _HOST_FIELDS = masked_as("hosts")
 _HASHES = ("keyHash", "slot")
-"""Fields of index entries: whoever guesses a key can compare its hash."""
+"""Fields of index entries: a guessed key could be confirmed by its hash."""
 _GROUP_FIELDS = ("consumerGroup", "producerGroup")
 _LIGHT = "%LMQ%"
 _RETRY = ("%RETRY%", "%DLQ%")
@@ -123,15 +123,15 @@ _ADDRESS = re.compile(
 )
 _ID = re.compile(r"\b(?:[0-9A-F]{56}|[0-9A-F]{32})\b")
 _KEY = re.compile(r"(?<=[\w%-])#[^\s,;]+")
-"""A key behind its topic."""
+"""Matches a key behind its topic."""
 _NAMED = re.compile(r"%(?:RETRY|DLQ|LMQ)%[^\s,;:'\"]+")
-"""A topic that names a group or a light queue."""
+"""Matches a topic that names a group or a light queue."""
 _PATH = re.compile(r"(?<![\w.…/])/(?:[^\s/:,;']+/)+")
 
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """What is masked, and with which salt."""
+    """The parts that are masked, and the salt."""
 
     bodies: bool = False
     keys: bool = False
@@ -140,33 +140,33 @@ class Masking:
     lmq: bool = False
     properties: bool = False
     kept: frozenset[str] = frozenset()
-    """Names of users' properties that stay where ``properties`` hides all others."""
+    """Names of users' properties that stay visible when ``properties`` hides all others."""
     salt: bytes = field(default_factory=lambda: os.urandom(16), repr=False, compare=False)
 
     @classmethod
     def of(cls, text: str) -> Masking:
-        """The masking that words of :data:`PARTS` with commas between ask for; UsageError for another word."""
-        wanted = [word.strip() for word in text.split(",") if word.strip()]
-        for word in wanted:
+        """Parse words of :data:`PARTS`, separated by commas; raises UsageError for another word."""
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        for word in words:
             if word not in PARTS:
                 raise UsageError(f"expected {', '.join(PARTS)} (any of them, with commas) to mask, found '{word}'")
-        named: dict[str, Any] = dict.fromkeys(wanted, True)
+        named: dict[str, Any] = dict.fromkeys(words, True)
         return cls(**named)
 
     def keeping(self, names: Iterable[str]) -> Masking:
-        """The same with ``names`` of users' properties that stay; UsageError where properties are not masked."""
+        """The same masking, but user properties called ``names`` stay; UsageError if properties are not masked."""
         if not self.properties:
             raise UsageError("expected 'properties' among what is masked where some are to be kept")
         return replace(self, kept=frozenset(names))
 
     @property
     def any(self) -> bool:
-        """Whether anything is masked."""
+        """Return True if anything is masked."""
         return any(getattr(self, name) for name in PARTS)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What is masked, in the words of :data:`PARTS`."""
+        """The masked parts, in the words of :data:`PARTS`."""
         return tuple(name for name in PARTS if getattr(self, name))
 
     def pseudonym(self, kind: str, value: str) -> str:
@@ -192,20 +192,20 @@ class Masking:
         return self.pseudonym("group", value) if value and self.groups else value
 
     def topic(self, name: str) -> str:
-        """A topic, or a light queue: what names a group or a light queue in it as a pseudonym."""
-        head, mark, rest = name.partition(_LIGHT)
+        """A topic, or a light queue; names of groups and light queues in it become pseudonyms."""
+        head, mark, light_name = name.partition(_LIGHT)
         if mark and self.lmq:
-            return f"{self.topic(head)}{mark}{self.pseudonym('lmq', rest) if rest else ''}"
-        prefix = next((one for one in _RETRY if name.startswith(one)), None)
+            return f"{self.topic(head)}{mark}{self.pseudonym('lmq', light_name) if light_name else ''}"
+        prefix = next((retry_prefix for retry_prefix in _RETRY if name.startswith(retry_prefix)), None)
         if prefix is None or not self.groups:
             return name
-        group, plus, of = name.removeprefix(prefix).partition("+")  # retries of pop: GROUP+TOPIC
-        return f"{prefix}{self.group(group)}{plus}{self.topic(of)}"
+        group, plus, inner_topic = name.removeprefix(prefix).partition("+")  # retries of pop: GROUP+TOPIC
+        return f"{prefix}{self.group(group)}{plus}{self.topic(inner_topic)}"
 
     # ---- records -----------------------------------------------------------------------------------------------------
 
     def value(self, name: str, value: Any) -> Any:
-        """A field of a record under its name, masked where it has to be; columns of a table are masked by it too."""
+        """A field of a record, masked according to its name; columns of a table are masked by it too."""
         if value is None:
             return None
         if name in _BODIES:
@@ -217,7 +217,7 @@ class Masking:
         if name in _HOST_FIELDS:
             return self.host(value) if self.hosts else value
         if name == "keys" and isinstance(value, list | tuple):
-            return [self.key(one) for one in value] if self.keys else value
+            return [self.key(key) for key in value] if self.keys else value
         if name == "key":
             return self.key(value) if self.keys else value
         if name == "properties":
@@ -227,15 +227,16 @@ class Masking:
         return self.group(value) if name in _GROUP_FIELDS and isinstance(value, str) else value
 
     def property_values(self, properties: dict[str, str]) -> dict[str, str]:
-        """The properties of a message; changed in a copy."""
-        known = {name: self._known(name, value) for name, value in properties.items()}
-        hidden = self._hidden(properties, known)
+        """A masked copy of a message's properties."""
+        masked = {name: self._rocketmq_property(name, value) for name, value in properties.items()}
+        hidden = self._replacements(properties, masked)
         return {
-            name: self._users(name, properties[name], hidden) if new is None else new for name, new in known.items()
+            name: self._user_property(name, properties[name], hidden) if new is None else new
+            for name, new in masked.items()
         }
 
-    def _known(self, name: str, value: str) -> str | None:
-        """A property that RocketMQ knows, None for a user's own."""
+    def _rocketmq_property(self, name: str, value: str) -> str | None:
+        """The masked value of a property that RocketMQ defines; None for a user's own."""
         if name not in OF_ROCKETMQ:
             return None
         if (name in OF_KEYS and self.keys) or (name in OF_IDS and (self.keys or self.hosts)):
@@ -245,7 +246,7 @@ class Masking:
         if name in OF_GROUPS:
             return self.group(value)
         if name in OF_LIGHT_QUEUES and (self.lmq or self.groups):
-            return ",".join(self._light_queue(one) for one in value.split(","))
+            return ",".join(self._light_queue(light_queue) for light_queue in value.split(","))
         return self.topic(value) if name in OF_TOPICS else value
 
     def _light_queue(self, name: str) -> str:
@@ -253,24 +254,24 @@ class Masking:
             return self.topic(name)
         return self.pseudonym("lmq", name) if name else name
 
-    def _hidden(self, properties: dict[str, str], known: dict[str, str | None]) -> dict[str, str]:
-        """What was hidden of a message, in whole words and in its parts, and what stands for it."""
-        found: dict[str, str] = {}
-        for name, new in known.items():
+    def _replacements(self, properties: dict[str, str], masked: dict[str, str | None]) -> dict[str, str]:
+        """The hidden words of a message, whole and in parts, with their replacements."""
+        replacements: dict[str, str] = {}
+        for name, new in masked.items():
             value = properties[name]
             if new is None or new == value or name in OF_TOPICS:
                 continue
             sign = "," if name in OF_LIGHT_QUEUES else " "
             if value.count(sign) == new.count(sign):
-                found |= dict(zip(value.split(sign), new.split(sign), strict=True))
+                replacements |= dict(zip(value.split(sign), new.split(sign), strict=True))
             else:
-                found[value] = new
-        return {value: new for value, new in found.items() if value and value != new}
+                replacements[value] = new
+        return {value: new for value, new in replacements.items() if value and value != new}
 
-    def _users(self, name: str, value: str, hidden: dict[str, str]) -> str:
+    def _user_property(self, name: str, value: str, hidden: dict[str, str]) -> str:
         if self.properties and name not in self.kept:
             return self.pseudonym("value", value) if value else value
-        for secret in sorted((one for one in hidden if one in value), key=len, reverse=True):
+        for secret in sorted((hidden_word for hidden_word in hidden if hidden_word in value), key=len, reverse=True):
             value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", hidden[secret], value)
         return self._names(value)
 
@@ -286,7 +287,7 @@ class Masking:
         }
 
     def nested(self, value: Any, name: str = "") -> Any:
-        """A value with others inside it, as the incident of a check: each field, sentence and command masked."""
+        """A nested value, such as the incident of a check, with each field, sentence and command masked."""
         if not self.any:
             return value
         if isinstance(value, dict):
@@ -297,16 +298,16 @@ class Masking:
         return self.words(masked) if isinstance(masked, str) and masked == value and name != "topic" else masked
 
     def _finding(self, record: dict[str, Any]) -> dict[str, Any]:
-        made = dict(record)
-        evidence = made.get("evidence") or {}
+        masked = dict(record)
+        evidence = masked.get("evidence") or {}
         groups = [str(name) for name in (evidence.get("group") or "", *(evidence.get("groups") or ()))]
         for name in ("message", "nextStep", "command"):
-            said = str(made.get(name) or "")
-            if said or name != "command":
-                made[name] = self._about_all(groups, said)
-        made["file"] = self.path(made.get("file"))
-        made["evidence"] = self._named(groups, self.evidence("", evidence))
-        return made
+            sentence = str(masked.get(name) or "")
+            if sentence or name != "command":
+                masked[name] = self._about_all(groups, sentence)
+        masked["file"] = self.path(masked.get("file"))
+        masked["evidence"] = self._named(groups, self.evidence("", evidence))
+        return masked
 
     def _about_all(self, groups: list[str], text: str) -> str:
         """:meth:`about` with all of ``groups``, the longest names first."""
@@ -315,13 +316,13 @@ class Masking:
         return text
 
     def _named(self, groups: list[str], value: Any) -> Any:
-        """Evidence that names ``groups`` somewhere, in its names too."""
+        """Mask evidence that names ``groups`` anywhere, also in its keys."""
         if not self.groups:
             return value
         if isinstance(value, dict):
-            return {self._about_all(groups, name): self._named(groups, one) for name, one in value.items()}
+            return {self._about_all(groups, name): self._named(groups, item) for name, item in value.items()}
         if isinstance(value, list):
-            return [self._named(groups, one) for one in value]
+            return [self._named(groups, item) for item in value]
         return self._about_all(groups, value) if isinstance(value, str) else value
 
     # ---- sentences ---------------------------------------------------------------------------------------------------
@@ -334,20 +335,20 @@ class Masking:
         return re.sub(rf"(?<![\w%]){re.escape(group)}(?!\w)", lambda _found: self.group(group), text)
 
     def words(self, text: str) -> str:
-        """A sentence without hosts and folders (with hosts), ids (with keys or hosts), keys behind a topic, topics that
-        name a group or a light queue.
+        """Mask a sentence: hosts and folders (with hosts), ids (with keys or hosts), keys behind a topic, and topics
+        that name a group or a light queue.
         """
         text = self._names(text)
         if self.keys:
-            text = _KEY.sub(lambda found: f"#{self.key(found[0][1:])}", text)
+            text = _KEY.sub(lambda match: f"#{self.key(match[0][1:])}", text)
         return _PATH.sub("…/", text) if self.hosts else text
 
     def _names(self, text: str) -> str:
         if self.hosts:
-            text = _ADDRESS.sub(lambda found: self.host(found[0]) or "", text)
+            text = _ADDRESS.sub(lambda match: self.host(match[0]) or "", text)
         if self.keys or self.hosts:
-            text = _ID.sub(lambda found: self.key(found[0]), text)
-        return _NAMED.sub(lambda found: self.topic(found[0]), text) if self.groups or self.lmq else text
+            text = _ID.sub(lambda match: self.key(match[0]), text)
+        return _NAMED.sub(lambda match: self.topic(match[0]), text) if self.groups or self.lmq else text
 
     def path(self, path: str | None) -> str | None:
         """A path without the folders above the store, which name machines and people, and without names of groups and
@@ -358,22 +359,22 @@ class Masking:
         return path if path is None else self._names(path)
 
     def evidence(self, name: str, value: Any) -> Any:
-        """A value of a finding's evidence under its name, what stands inside it too."""
+        """A value of a finding's evidence, masked according to its name, with the values inside it."""
         if isinstance(value, dict):
-            return {inner: self.evidence(str(inner), one) for inner, one in value.items()}
-        low = name.lower()
-        if self.bodies and low in {"body", "text", "value"}:
+            return {inner: self.evidence(str(inner), item) for inner, item in value.items()}
+        lower_name = name.lower()
+        if self.bodies and lower_name in {"body", "text", "value"}:
             return HIDDEN
         if isinstance(value, list | tuple):
-            return [self.evidence(name, one) for one in value]
+            return [self.evidence(name, item) for item in value]
         if not isinstance(value, str):
-            return None if self.keys and low == "keyhash" else value
-        if self.keys and (low.endswith(("key", "keys")) or low in {"msgid", "offsetmsgid"}):
+            return None if self.keys and lower_name == "keyhash" else value
+        if self.keys and (lower_name.endswith(("key", "keys")) or lower_name in {"msgid", "offsetmsgid"}):
             return self.key(value)
-        if self.hosts and low.endswith(("host", "hosts", "address")):
+        if self.hosts and lower_name.endswith(("host", "hosts", "address")):
             return self.host(value)
-        if self.groups and low.endswith(("group", "groups")):
+        if self.groups and lower_name.endswith(("group", "groups")):
             return self.group(value)
-        if self.properties and low.endswith(("property", "properties")):
+        if self.properties and lower_name.endswith(("property", "properties")):
             return self.pseudonym("value", value) if value else value
         return self.words(value)

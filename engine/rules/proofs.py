@@ -1,8 +1,8 @@
-"""What is known of a stretch of a log in which nothing is wrong: enough for a check to pass over it.
+"""Proofs that a stretch of a log has no faults, so that a check can skip it.
 
-Whoever proves a stretch holds its units against their queue entries, byte by byte, and tells what the index has to hold
-for them; a check takes a proof where its own state and the index allow, and walks the stretch itself where they do not.
-So it tells the same either way.
+A prover compares the units of a stretch with their queue entries, byte by byte, and states what the index must hold for
+them. A check uses a proof if its own state and the index allow, and walks the stretch itself otherwise. The result is
+the same either way.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 
 class ProvenRun(NamedTuple):
-    """Units of one queue whose entries are right: ``units`` of them from queue offset ``first`` on; the last one stands
-    at ``last_physical`` in the log.
+    """Units of one queue whose entries are right: ``units`` of them from queue offset ``first`` on; the last one is at
+    ``last_physical`` in the log.
     """
 
     topic: str
@@ -29,14 +29,14 @@ class ProvenRun(NamedTuple):
 
 
 class KeySum(NamedTuple):
-    """How many index entries there are, and their digest. The number is −1 where nobody looked."""
+    """Number of index entries, and their digest. The number is −1 if they were not counted."""
 
     entries: int = -1
     digest: str = ""
 
 
 class KeyDigest:
-    """Index entries one after the other as one number: two lists of them are the same where it is."""
+    """Digest of a sequence of index entries: equal digests mean equal sequences."""
 
     __slots__ = ("_hashes", "_offsets", "count")
 
@@ -46,7 +46,7 @@ class KeyDigest:
         self.count = 0
 
     def add(self, offsets: npt.NDArray[np.int64], hashes: npt.NDArray[np.integer]) -> None:
-        """Entries that lead to ``offsets`` of the log, with the hashes of their keys."""
+        """Add entries that point to ``offsets`` of the log, with the hashes of their keys."""
         self._offsets.update(np.ascontiguousarray(offsets, "<i8").data)
         self._hashes.update(np.ascontiguousarray(hashes, "<i4").data)
         self.count += len(offsets)
@@ -64,12 +64,15 @@ class KeyDigest:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Everything that begins in [``first``, ``behind``) (offsets into the log) is a good unit where it says it stands,
-    or a blank; store times (ms) do not fall from ``first_time`` to ``last_time``; every unit that belongs
-    into a queue has its entry. Where the store has an index, it has to hold the entries of ``keys`` for these units, or
-    those of ``keys_and_tags`` (docs/formats/index-file.md#keys: RocketMQ 5.4 and later add tag entries).
+    """Everything that begins in [``first``, ``behind``) (offsets into the log) is a good unit at its own offset, or a
+    blank.
 
-    ``first_size`` is the first unit's (bytes), ``blank`` the place and size of the blank at the end, None without one.
+    Store times (ms) do not fall from ``first_time`` to ``last_time``; every unit that belongs into a queue has its
+    entry. If the store has an index, it must hold the entries of ``keys`` for these units, or those of
+    ``keys_and_tags`` (docs/formats/index-file.md#keys: RocketMQ 5.4 and later add tag entries).
+
+    ``first_size`` is the first unit's size (bytes), ``blank`` the place and size of the blank at the end, None without
+    one.
     """
 
     first: int
@@ -85,7 +88,7 @@ class Proof:
 
 
 class ProofLine:
-    """Proofs in the order of the log, asked for by somebody who goes along it; one is in memory at a time."""
+    """Proofs in the order of the log, read along with a walk; only one is in memory at a time."""
 
     def __init__(self, proofs: Iterable[Proof] = ()) -> None:
         self._rest = iter(proofs)
@@ -97,7 +100,7 @@ class ProofLine:
         return self._next if self._next is not None and self._next.first == offset else None
 
     def behind(self, offset: int) -> Proof | None:
-        """The first one that begins behind ``offset``."""
+        """The first proof that begins behind ``offset``."""
         self._pass(offset)
         return self._next
 

@@ -27,7 +27,7 @@ RULE_OF: dict[Verdict, str] = {
 
 
 class Entries(NamedTuple):
-    """Entries as columns; an offset of −1 stands where no file holds an entry."""
+    """Entries as columns; the offset is −1 if no file holds the entry."""
 
     physical: Int64
     size: Int64
@@ -35,7 +35,7 @@ class Entries(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One entry, or what a unit asks for."""
+    """A queue entry, or the entry that a unit requires."""
 
     physical: int
     size: int
@@ -43,7 +43,7 @@ class Side(NamedTuple):
 
 
 def differing(entries: Entries, physical: Int64, size: Int64, tags: Int64, tags_known: bool = True) -> Mask:
-    """Which entries are not what their units ask for; tags of ext addresses have been looked up already."""
+    """Mark entries that differ from those their units require; tags of ext addresses are already resolved."""
     wrong: Mask = (entries.physical != physical) | (entries.size != size)
     if tags_known:
         wrong |= entries.tags != tags
@@ -51,47 +51,47 @@ def differing(entries: Entries, physical: Int64, size: Int64, tags: Int64, tags_
 
 
 def plausible_delay(code: int, store_timestamp: int) -> bool:
-    """Whether a delay topic's code can be a delivery time under levels that are not known here."""
+    """Return True if a delay topic's code can be a delivery time under unknown delay levels."""
     delay = code - store_timestamp
     return 0 < delay <= 40 * 86_400_000 and delay % 1000 == 0
 
 
-def verdict(entry: Side, wanted: Side, before: Side | None) -> Verdict:
-    """Why ``entry`` is not the one of its unit; ``before`` is the entry in front of it."""
+def verdict(entry: Side, required: Side, previous: Side | None) -> Verdict:
+    """Explain why ``entry`` is not the one of its unit; ``previous`` is the entry in front of it."""
     if entry.physical < 0:
         return "missing"
     if entry == (0, 0, 0) or entry.size <= 0:
         return "empty"
     if entry.size == PREFILLED_SIZE and entry.physical == 0:
         return "prefilled"
-    if entry.physical == wanted.physical:
-        return "size" if entry.size != wanted.size else "tag"
-    if before is not None and before.physical >= 0 and before.size != PREFILLED_SIZE:
-        if entry.physical == before.physical and entry.size == before.size:
+    if entry.physical == required.physical:
+        return "size" if entry.size != required.size else "tag"
+    if previous is not None and previous.physical >= 0 and previous.size != PREFILLED_SIZE:
+        if entry.physical == previous.physical and entry.size == previous.size:
             return "duplicate"
-        if entry.physical < before.physical:
+        if entry.physical < previous.physical:
             return "backward"
     return "offset"
 
 
-def words(seen: Verdict, entry: Side, wanted: Side) -> str:
-    """One clause that says what was expected and what was found."""
-    match seen:
+def words(reason: Verdict, entry: Side, required: Side) -> str:
+    """Describe the expected and the actual entry in one clause."""
+    match reason:
         case "missing":
-            return f"no file holds it; its unit is at {wanted.physical:,}"
+            return f"no file holds it; its unit is at {required.physical:,}"
         case "empty":
-            return f"is empty; its unit is at {wanted.physical:,}"
+            return f"is empty; its unit is at {required.physical:,}"
         case "prefilled":
-            return f"is pre-filled; its unit is at {wanted.physical:,}"
+            return f"is pre-filled; its unit is at {required.physical:,}"
         case "size":
-            return f"says {entry.size:,} bytes, its unit at {wanted.physical:,} has {wanted.size:,}"
+            return f"says {entry.size:,} bytes, its unit at {required.physical:,} has {required.size:,}"
         case "tag":
-            return f"has tag code {entry.tags}, its unit at {wanted.physical:,} gives {wanted.tags}"
+            return f"has tag code {entry.tags}, its unit at {required.physical:,} gives {required.tags}"
         case "duplicate":
-            return f"repeats the entry in front of it (offset {entry.physical:,}); its unit is at {wanted.physical:,}"
+            return f"repeats the entry in front of it (offset {entry.physical:,}); its unit is at {required.physical:,}"
         case "backward":
-            return f"points back to {entry.physical:,}; its unit is at {wanted.physical:,}"
+            return f"points back to {entry.physical:,}; its unit is at {required.physical:,}"
         case "offset":
-            return f"points to {entry.physical:,}; its unit is at {wanted.physical:,}"
+            return f"points to {entry.physical:,}; its unit is at {required.physical:,}"
         case "unit":
             return f"points at its unit, which itself says queue offset {entry.tags:,}"

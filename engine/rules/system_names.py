@@ -5,7 +5,7 @@ from __future__ import annotations
 RETRY, DLQ, LMQ = "%RETRY%", "%DLQ%", "%LMQ%"
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 CLUSTER_PROPERTY = "CLUSTER"
-"""A broker writes its cluster's name into the properties of what clients send; a store by itself does not."""
+"""A broker writes its cluster's name into the properties of clients' messages; a store without a broker does not."""
 _TOPICS = frozenset(
     {
         "TBW102",
@@ -38,7 +38,9 @@ _GROUPS = frozenset(
 
 
 def is_system_topic(name: str) -> bool:
-    """A topic that a broker makes for itself; retry, dead-letter and light queues of groups are none."""
+    """Return True for a topic that a broker creates for itself; retry, dead-letter and light queues of groups do not
+    count.
+    """
     return name in _TOPICS or name.startswith("rmq_sys_")
 
 

@@ -1,8 +1,9 @@
-"""Parts of a store that are recognised and not decoded: what may not be told because of them, and written over. Pure.
+"""Parts of a store that are recognised but not decoded: what is unknown because of them, and must not be overwritten.
+Pure.
 
-A folder is what it holds, not what it is called: CURRENT beside a manifest make a RocksDB, an entry of the DLedger
-library around a message makes a DLedger log. :func:`find_undecoded` looks through a store's folders; everybody who
-answers or writes asks the parts that it gives. Names, lengths and first bytes come through a :class:`FolderListing`.
+A folder is recognised by its content, not by its name: CURRENT next to a manifest is a RocksDB, an entry of the DLedger
+library around a message is a DLedger log. :func:`find_undecoded` searches a store's folders; every reader and writer
+consults the parts that it returns. Names, lengths and first bytes come through a :class:`FolderListing`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from engine.codec.foreign import (
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
-"""What a question may be about."""
+"""Subjects of questions."""
 Format = Literal["RocksDB", "DLedger log", "compaction log"]
 
 SUBJECT_WORDS: dict[Subject, str] = {
@@ -77,9 +78,9 @@ _BY_NAME: dict[str, frozenset[Subject]] = {
     "config/users": frozenset({"access"}),
     "config/acls": frozenset({"access"}),
 }
-"""What a broker keeps where, for a RocksDB whose column families do not tell."""
+"""Subjects by folder, for a RocksDB whose column families do not show them."""
 _ALWAYS_COUNT: frozenset[Subject] = frozenset({"queues", "topics", "groups", "offsets"})
-"""What has no other place beside such a RocksDB, however little it holds on disk: a broker keeps the rest in memory."""
+"""Subjects that exist only in such a RocksDB, however little it holds on disk: a broker keeps the rest in memory."""
 _MOST_FOLDERS = 2_000
 _DEEPEST = 4
 _MANIFEST_BYTES = 64 << 20
@@ -97,19 +98,19 @@ class FolderListing(Protocol):
     """The folders of one store. Paths are seen from the store's root, with slashes; "" is the root."""
 
     def entries(self, folder: str) -> Iterable[tuple[str, int, bool]]:
-        """Name, length and whether it is a folder, of all that is in ``folder``; nothing where it is not there."""
+        """Name, length and folder flag of everything in ``folder``; nothing if it does not exist."""
 
     def head(self, file: str, size: int) -> bytes:
-        """The first ``size`` bytes of ``file``, b"" where it cannot be read."""
+        """The first ``size`` bytes of ``file``, b"" if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndecodedPart:
-    """A folder whose content is not decoded, and the subjects that it speaks of.
+    """A folder whose content is not decoded, and its subjects.
 
-    ``beside_files``: file queues with entries stand beside it in the same store; which of both counts the broker's
-    configuration says. ``holds_data`` is false where no record can be in it: no table file and no write-ahead log with
-    a byte. ``words`` is what is said of it.
+    ``beside_files``: file queues with entries exist next to it in the same store; the broker's configuration decides
+    which of both counts. ``holds_data`` is False if it cannot hold a record: no table file and no write-ahead log with
+    a byte. ``words`` describe it.
     """
 
     folder: str
@@ -123,25 +124,30 @@ class UndecodedPart:
     """Queues with compacted messages, as ``topic/queue``."""
 
     def reason(self, subject: Subject) -> str:
-        """Why nothing can be told about ``subject``."""
+        """The reason why nothing is known about ``subject``."""
         return f"cannot be told: {SUBJECT_WORDS[subject]} in a {self.format} ({self.folder}/), which is not decoded"
 
     @property
     def is_in_the_way_of_writing(self) -> bool:
-        """Whether a writer would leave it behind, or build beside it what a broker reads from it."""
+        """True if a writer would leave this part behind, or build files next to it that a broker reads from it."""
         return self.holds_data or bool(self.subjects & _ALWAYS_COUNT)
 
     @property
     def refusal(self) -> str:
-        """Why nothing is written into a store with this part."""
+        """The reason why nothing is written into a store with this part."""
         if self.compacted:
             return f"{self.folder}/ holds compacted messages, which are not decoded: nothing is written into this store"
-        what = " and ".join(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects) or "data"
-        return f"{self.folder}/ is a {self.format} of {what}, which is not decoded: nothing is written into this store"
+        content_words = (
+            " and ".join(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects) or "data"
+        )
+        return (
+            f"{self.folder}/ is a {self.format} of {content_words}, which is not decoded: "
+            "nothing is written into this store"
+        )
 
 
 class Mode(NamedTuple):
-    """A setting of a broker that keeps something where it is not decoded: the value that means so, and what it is."""
+    """A broker setting that stores something in an undecoded form: the value that enables it, and what it stores."""
 
     key: str
     value: str
@@ -168,12 +174,14 @@ a store of RocksDB queues only, which the first two rows mean.
 
 
 def modes_in(settings: Mapping[str, str]) -> list[Mode]:
-    """Those of :data:`MODES` that a broker's configuration turns on."""
+    """The entries of :data:`MODES` that a broker's configuration turns on."""
     return [mode for mode in MODES if settings.get(mode.key, "").strip().lower() == mode.value.lower()]
 
 
 def refuses_double_write(settings: Mapping[str, str]) -> bool:
-    """Whether a broker of 5.5 does not start: queues written twice, and light queues not in the RocksDB alone."""
+    """Return True if a 5.5 broker refuses to start: queues are written twice, and light queues are not only in the
+    RocksDB.
+    """
     is_on = {key: settings.get(key, "").strip().lower() == "true" for key in (_DOUBLE_WRITE, _LIGHT_IN_ROCKSDB)}
     return is_on[_DOUBLE_WRITE] and not is_on[_LIGHT_IN_ROCKSDB]
 
@@ -186,9 +194,9 @@ def find_undecoded(listing: FolderListing) -> list[UndecodedPart]:
 def answering(
     parts: Sequence[UndecodedPart], subject: Subject, *, files_count: bool | None = True
 ) -> UndecodedPart | None:
-    """The part that keeps a question about ``subject`` from being answered, or None.
+    """The part that makes a question about ``subject`` unanswerable, or None.
 
-    ``files_count``: whether file queues beside a RocksDB of queues are what a broker reads; None where that is open.
+    ``files_count``: whether a broker reads the file queues next to a RocksDB of queues; None if unknown.
     """
     for part in parts:
         if subject not in part.subjects or not (part.holds_data or subject in _ALWAYS_COUNT):
@@ -216,7 +224,7 @@ def _find(listing: FolderListing) -> Iterator[UndecodedPart]:
         entries = [Entry(*entry) for entry in listing.entries(folder)]
         folders = [entry.name for entry in entries if entry.is_folder]
         if folder and "commitlog" in folders:
-            continue  # a copy of another store that somebody keeps here
+            continue  # a copy of another store that is kept here
         if folder:
             part = _part(listing, folder, entries)
             if part is not None:
@@ -264,12 +272,12 @@ def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
 
 
 def _by_families(folder: str, manifest: rocksdb_manifest.Manifest, log_bytes: int) -> frozenset[Subject]:
-    """What the names of the column families say; of those in ``rocksdbstore`` only what holds a byte counts."""
+    """Subjects named by the column families; of those in ``rocksdbstore`` only families that hold data count."""
     names = set(manifest.families.values())
     if {"timer", "trans"} <= names:
-        held = manifest.bytes_by_family()
+        bytes_by_family = manifest.bytes_by_family()
         by_family: dict[str, Subject] = {"default": "index", "timer": "timer", "trans": "transactions"}
-        counting = {subject for name, subject in by_family.items() if held.get(name) or log_bytes}
+        counting = {subject for name, subject in by_family.items() if bytes_by_family.get(name) or log_bytes}
         return frozenset(counting or by_family.values())
     if "offset" in names:
         return frozenset({"queues"})
@@ -279,7 +287,7 @@ def _by_families(folder: str, manifest: rocksdb_manifest.Manifest, log_bytes: in
     several = frozenset(subject for name, subject in tables.items() if name in names)
     if several:
         return several
-    # 5.3 gives each of its three databases of tables the same families: only the folder tells them apart.
+    # 5.3 gives each of its three table databases the same families: only the folder distinguishes them.
     return _TABLES if "kvDataVersion" in names and folder not in _BY_NAME else frozenset()
 
 
@@ -295,7 +303,7 @@ def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
 
 
 def _has_file_queues(listing: FolderListing) -> bool:
-    """Whether a queue file with a byte stands below ``consumequeue``."""
+    """Return True if a queue file below ``consumequeue`` holds at least one byte."""
     for topic, _, topic_is_folder in listing.entries("consumequeue"):
         if not topic_is_folder:
             continue
@@ -333,7 +341,7 @@ def _dledger(listing: FolderListing, folder: str, entries: list[Entry], files: l
 
 
 def _log_of_dledger(listing: FolderListing) -> UndecodedPart | None:
-    """``commitlog`` itself, where its oldest file begins with an entry of DLedger instead of a unit."""
+    """``commitlog`` itself, if its oldest file begins with an entry of DLedger instead of a unit."""
     files = sorted(
         (name, size)
         for name, size, is_folder in listing.entries("commitlog")
@@ -359,8 +367,8 @@ def _compaction(listing: FolderListing, entries: list[Entry]) -> UndecodedPart |
         if not topic.is_folder:
             continue
         for queue, _, is_folder in listing.entries(f"{_COMPACTION}/{topic.name}"):
-            held = list(listing.entries(f"{_COMPACTION}/{topic.name}/{queue}")) if is_folder else []
-            held_bytes = sum(length for _, length, below_is_folder in held if not below_is_folder)
+            files = list(listing.entries(f"{_COMPACTION}/{topic.name}/{queue}")) if is_folder else []
+            held_bytes = sum(length for _, length, below_is_folder in files if not below_is_folder)
             compacted += [f"{topic.name}/{queue}"] if held_bytes else []
             size += held_bytes
     if not size:

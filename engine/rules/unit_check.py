@@ -1,9 +1,7 @@
-"""The check that a broker makes of a unit before it believes it (docs/formats/commit-log.md#unit-check), mirrored to
-the letter.
+"""A broker's check of a unit before it accepts it (docs/formats/commit-log.md#unit-check), reproduced exactly.
 
-:mod:`engine.codec.message` proves a frame; this module answers what RocketMQ would answer, oddities included: a
-negative body length counts as no body, the stored CRC is compared with all its 32 bits,
-PHYSICALOFFSET is not compared at all.
+:mod:`engine.codec.message` proves a frame; this module gives RocketMQ's answer, oddities included: a negative body
+length counts as no body, all 32 bits of the stored CRC are compared, PHYSICALOFFSET is not compared at all.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ _DUP_INFO = "DUP_INFO"
 
 
 class Rules(NamedTuple):
-    """What the release and the configuration make of the check."""
+    """Settings of the check that come from the release and the configuration."""
 
     release: Release = NEWEST
     crc: bool = True  # checkCRCOnRecover
@@ -50,7 +48,7 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a good unit asks of the dispatchers (Java: DispatchRequest); offsets are those that stand in the unit."""
+    """Dispatch request of a valid unit (Java: DispatchRequest); offsets are those stored in the unit."""
 
     topic: str
     queue_id: int
@@ -66,7 +64,7 @@ class Request:
 
 
 class Refusal(NamedTuple):
-    """The check failed: ``size`` is the unit's own length where only the sum of its parts disagrees, else −1."""
+    """The check failed: ``size`` is the unit's own length if only the sum of its parts disagrees, else −1."""
 
     size: int
     reason: str
@@ -83,16 +81,17 @@ STANDARD = Rules()
 Answer = Request | Refusal | MoreBytes | Literal["blank"]
 
 
-def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = True) -> Answer:
-    """What a broker makes of ``buf[at]``; ``room`` is the number of bytes from there to the end of the file.
+def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: bool = True) -> Answer:
+    """Return a broker's judgement on the unit at ``buf[position]``; ``room`` is the number of bytes from there to the
+    end of the file.
 
-    ``body`` false: the body is stepped over and no CRC is made, as dispatch does.
+    With ``body`` False the body is skipped and no CRC is computed, as dispatch does.
     """
     if room <= 4 or room < 8:
         return Refusal(-1, f"{room} bytes left in the file")
-    if len(buf) - at < 8:
+    if len(buf) - position < 8:
         return MoreBytes(8)
-    total, magic = _PAIR.unpack_from(buf, at)
+    total, magic = _PAIR.unpack_from(buf, position)
     release = of(rules.release)
     if (release.checks_length_before_magic and room < total) or (release.refuses_negative_length and total < 0):
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
@@ -105,51 +104,51 @@ def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = 
         return Refusal(-1, f"magic code 0x{magic:08X}{newer}")
     if total < 0 or total > room:
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
-    if len(buf) - at < total:
+    if len(buf) - position < total:
         return MoreBytes(total)
     try:
-        return _parse(buf, at, min(len(buf), at + room), rules, body)
+        return _parse(buf, position, min(len(buf), position + room), rules, body)
     except (struct.error, ValueError, IndexError) as error:
         return Refusal(-1, f"the unit cannot be parsed: {error}")
 
 
-def _parse(buf: Bytes, at: int, limit: int, rules: Rules, body: bool) -> Request | Refusal:
-    total, magic, stored_crc, queue_id, _, queue_offset, physical, sys_flag, _ = _HEAD.unpack_from(buf, at)
-    here = at + _HEAD.size + (20 if sys_flag & BORN_HOST_V6 else 8)
-    (stored,) = _I64.unpack_from(buf, here)
-    here += 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
-    (body_length,) = _I32.unpack_from(buf, here)
-    here += 4
+def _parse(buf: Bytes, start: int, limit: int, rules: Rules, body: bool) -> Request | Refusal:
+    total, magic, stored_crc, queue_id, _, queue_offset, physical, sys_flag, _ = _HEAD.unpack_from(buf, start)
+    position = start + _HEAD.size + (20 if sys_flag & BORN_HOST_V6 else 8)
+    (stored,) = _I64.unpack_from(buf, position)
+    position += 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
+    (body_length,) = _I32.unpack_from(buf, position)
+    position += 4
     if body_length > 0:
         if body_length > total:
             return Refusal(-1, f"bodyLength says {body_length:,} in a unit of {total:,} bytes")
-        if here + body_length > limit:
+        if position + body_length > limit:
             return Refusal(-1, "the body reaches beyond the file")
         if body and rules.crc and not rules.property_crc:
-            computed = crc31(buf[here : here + body_length])
+            computed = crc31(buf[position : position + body_length])
             if computed != stored_crc:
                 return Refusal(-1, f"CRC of the body is {hex_crc(computed)}, the unit says {hex_crc(stored_crc)}")
-        here += body_length
+        position += body_length
     length_field = BY_MAGIC[magic].topic_length
-    (topic_length,) = length_field.unpack_from(buf, here)
-    here += length_field.size
-    if not 0 <= topic_length <= total or here + topic_length > limit:
+    (topic_length,) = length_field.unpack_from(buf, position)
+    position += length_field.size
+    if not 0 <= topic_length <= total or position + topic_length > limit:
         return Refusal(-1, f"topicLength says {topic_length:,}")
-    topic = utf8(bytes(buf[here : here + topic_length]))
-    here += topic_length
-    (length,) = _I16.unpack_from(buf, here)
-    here += 2
+    topic = utf8(bytes(buf[position : position + topic_length]))
+    position += topic_length
+    (length,) = _I16.unpack_from(buf, position)
+    position += 2
     properties: dict[str, str] = {}
     if length > 0:
-        if length > total or here + length > limit:
+        if length > total or position + length > limit:
             return Refusal(-1, f"propertiesLength says {length:,}")
-        properties = props.decode(bytes(buf[here : here + length]))
-        here += length
-    wrong = _wrong_properties(buf, here, total, topic, properties, rules, body)
+        properties = props.decode(bytes(buf[position : position + length]))
+        position += length
+    wrong = _wrong_properties(buf, position, total, topic, properties, rules, body)
     if wrong:
         return Refusal(-1, wrong)
-    if here - at != total:
-        return Refusal(total, f"the parts make {here - at:,} bytes, the length field says {total:,}")
+    if position - start != total:
+        return Refusal(total, f"the parts make {position - start:,} bytes, the length field says {total:,}")
     base, count = queue_offset, 1
     if props.INNER_NUM in properties and props.INNER_BASE in properties:
         base, count = int(properties[props.INNER_BASE]), int(properties[props.INNER_NUM])

@@ -1,4 +1,4 @@
-"""What became of a message: a verdict over its units, its place in queue and index, and a group's progress. Pure.
+"""Decides the verdict on a message from its units, its place in queue and index, and a group's progress. Pure.
 
 The units of one message share its unique key: delayed and delivered, half and committed, retried, dead (store flavours,
 section 3). The newest unit decides what state the message is in; whether it can be read decides the rest.
@@ -55,7 +55,7 @@ HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 ROCKSDB_HALF_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"
 ROCKSDB_OP_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC"
-"""Where 5.4 and later put them with ``transRocksDBEnable``; which halves are open stands in ``rocksdbstore``."""
+"""Topic that 5.4 and later use with ``transRocksDBEnable``; ``rocksdbstore`` has the open halves."""
 GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 RETRY_PREFIX = "%RETRY%"
@@ -78,8 +78,10 @@ ROLE_WORDS: dict[Role, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One way to a message: ``by`` what, and what it leads to. ``verdict`` speaks of this way only: ``found`` where it
-    leads to the message, else what stands in the way; ``why`` is what the files say.
+    """A way to a message: ``by`` which identifier, and its result.
+
+    ``verdict`` covers this way only: ``found`` if it reaches the message, else the obstacle; ``why`` is the evidence in
+    the files.
     """
 
     by: By
@@ -90,11 +92,12 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """Where a unit stands with its queue: ``state`` is ``listed``, ``absent``, ``behind`` (dispatch has not come so
-    far), ``noQueue`` (the topic has no folder), ``deletedTopic`` (nor is it declared: dispatch gives it none),
-    ``otherTag`` (the entry's tag code is not the unit's), ``notNeeded`` (no consumer is to read it), ``notOpened`` or
-    ``undecoded`` (its queue is in a RocksDB).
-    ``why`` is what its entry says.
+    """A unit's place in its queue.
+
+    ``state`` is ``listed``, ``absent``, ``behind`` (not dispatched yet), ``noQueue`` (the topic has no folder),
+    ``deletedTopic`` (nor is it declared: dispatch gives it none), ``otherTag`` (the entry's tag code is not the
+    unit's), ``notNeeded`` (no consumer should read it), ``notOpened`` or ``undecoded`` (its queue is in a RocksDB).
+    ``why`` is the statement of its entry.
     """
 
     state: PlaceState
@@ -103,7 +106,7 @@ class QueuePlace:
 
 @dataclass(frozen=True, slots=True)
 class KeyReach:
-    """Whether the index leads from a key of a unit to it; None where no index is to be asked."""
+    """Reach of a unit's key: whether the index finds the unit by it; None if the index must not be asked."""
 
     key: str
     reached: bool | None
@@ -112,7 +115,7 @@ class KeyReach:
 
 @dataclass(frozen=True, slots=True)
 class GroupReach:
-    """The next offset of a group in the unit's queue; ``queue_end`` is where that ends."""
+    """The next offset of a group in the unit's queue; ``queue_end`` is the end of the queue."""
 
     group: str
     offset: int
@@ -121,32 +124,32 @@ class GroupReach:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the offset lies beyond the queue: it says nothing about what the group has read."""
+        """True if the offset is beyond the queue's end: then it does not show what the group has read."""
         return self.queue_end is not None and self.offset > self.queue_end
 
     def has_read(self, queue_offset: int) -> bool:
-        """Whether the group has read past ``queue_offset``."""
+        """Return True if the group has read past ``queue_offset``."""
         return self.offset > queue_offset and not self.is_beyond
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was found out about a message beside its units."""
+    """Facts about a message besides its units."""
 
     place: QueuePlace
-    in_index: bool | None  # None: it has no key, or there is no index to be in; of the asked key where one was asked
+    in_index: bool | None  # None: it has no key, or there is no index; refers to the requested key if there is one
     settled_halves: frozenset[int]  # half-queue offsets that an op message names
-    log_end: int  # where the next start would end the log
-    group_offset: int | None = None  # the asked group's next offset in the message's queue
+    log_end: int  # end of the log after the next start
+    group_offset: int | None = None  # the requested group's next offset in the message's queue
     group_known: bool = False
-    filter_matches: bool | None = None  # of the asked group's SQL filter; None where it has none
+    filter_matches: bool | None = None  # result of the requested group's SQL filter; None if it has none
     keys: tuple[KeyReach, ...] = ()
     groups: tuple[GroupReach, ...] = ()
-    standing: str = ""  # the service that should have delivered it and stands still, in words
+    standing: str = ""  # words for the stalled service that should have delivered it
 
 
 def role(unit: Unit) -> Role:
-    """What part a unit plays in its message's life, by its stored topic and properties."""
+    """The part that a unit plays in its message's life, by its stored topic and properties."""
     topic, text = unit.topic, unit.properties
     if topic in (HALF_TOPIC, ROCKSDB_HALF_TOPIC):
         return "half"
@@ -170,14 +173,14 @@ def role(unit: Unit) -> Role:
 
 
 def own_key(unit: Unit) -> str | None:
-    """The unique key that the sender of this very message was told: the first one among the unit's properties.
+    """The unique key that the broker returned to this message's sender: the first one among the unit's properties.
 
     A 5.x broker adds the batch's key behind each element's own in a classic batch: the last one wins in every reader
     and in the index, and all elements share it.
     """
     for pair in unit.properties_raw.split(b"\x02"):
-        name, found, value = pair.partition(b"\x01")
-        if found and name == props.UNIQUE_KEY.encode():
+        name, separator, value = pair.partition(b"\x01")
+        if separator and name == props.UNIQUE_KEY.encode():
             return utf8(value)
     return unit.unique_key
 
@@ -205,7 +208,9 @@ def _original(unit: Unit, originals: dict[str, str], parted: dict[str, list[Unit
     named = originals.get(unit.properties.get(props.ORIGIN_MESSAGE_ID, ""))
     if named is not None:
         return named
-    return next((key for key, seen in parted.items() if key in originals.values() and seen[0].body == unit.body), None)
+    return next(
+        (key for key, units in parted.items() if key in originals.values() and units[0].body == unit.body), None
+    )
 
 
 def group_of(unit: Unit) -> str | None:
@@ -221,20 +226,23 @@ def group_of(unit: Unit) -> str | None:
 
 
 def of_group(family: Sequence[Unit], group: str | None) -> list[Unit]:
-    """The units that matter to ``group``: another group's retries and dead letters do not. All, without a group."""
+    """The units that matter to ``group``, without other groups' retries and dead letters; all units if there is no
+    group.
+    """
     if group is None:
         return list(family)
     names = {group, None}
     return [
         unit
         for unit in family
-        if (own := group_of(unit)) in names or (own or "").startswith((f"{group}_", f"{group}+"))
+        if (group_of_unit := group_of(unit)) in names or (group_of_unit or "").startswith((f"{group}_", f"{group}+"))
     ]
 
 
 def deciding_unit(family: Sequence[Unit]) -> Unit:
-    """The unit whose role tells the message's state: the newest, but a message once delivered or committed stays so,
-    whatever a check or a late recall wrote behind it.
+    """The unit whose role gives the message's state: the newest one.
+
+    A message once delivered or committed stays so, whatever a check or a late recall wrote later.
     """
     newest = family[-1]
     if role(newest) in {"half", "givenUp", "recall"}:
@@ -246,8 +254,10 @@ def deciding_unit(family: Sequence[Unit]) -> Unit:
 
 @dataclass(frozen=True, slots=True)
 class LifeStep:
-    """One step of a message's life: ``step`` is ``born``, ``stored`` or another part that a unit plays (:data:`Role`),
-    ``dispatched``, ``indexed`` or ``consumed`` (by the groups ``who``); time in ms and place in the log where known.
+    """A step of a message's life.
+
+    ``step`` is ``born``, ``stored`` or another part that a unit plays (:data:`Role`), ``dispatched``, ``indexed`` or
+    ``consumed`` (by the groups ``who``); time in ms and place in the log if known.
     """
 
     step: str
@@ -257,16 +267,16 @@ class LifeStep:
 
 
 def life(family: Sequence[Unit], unit: Unit, facts: Facts) -> tuple[LifeStep, ...]:
-    """What has happened to a message so far; ``unit`` is the one that decides, of which ``facts`` speak."""
+    """The history of a message so far; ``unit`` is the deciding one, to which ``facts`` refer."""
     steps = [LifeStep("born", family[0].born_timestamp)]
-    for one in family:
-        part = role(one)
-        steps.append(LifeStep("stored" if part == "plain" else part, one.store_timestamp, one.offset))
+    for member in family:
+        part = role(member)
+        steps.append(LifeStep("stored" if part == "plain" else part, member.store_timestamp, member.offset))
     if facts.place.state == "listed":
         steps.append(LifeStep("dispatched"))
     if facts.in_index:
         steps.append(LifeStep("indexed"))
-    readers = tuple(one.group for one in facts.groups if one.has_read(unit.queue_offset))
+    readers = tuple(member.group for member in facts.groups if member.has_read(unit.queue_offset))
     if readers:
         steps.append(LifeStep("consumed", who=readers))
     return tuple(steps)
@@ -309,7 +319,7 @@ def _settled(family: Sequence[Unit], facts: Facts) -> bool:
 
 
 def _readable(facts: Facts) -> Verdict:
-    """The verdict on a message that stands in its own topic."""
+    """The verdict on a message in its own topic."""
     match facts.place.state:
         case "behind":
             return "notYetDispatched"
@@ -340,33 +350,35 @@ def with_group(verdict: Verdict, unit: Unit, facts: Facts) -> Verdict:
     return verdict
 
 
-def in_index(keys: Sequence[KeyReach], asked: str | None) -> bool | None:
-    """Whether the index leads to a unit: from the key that was asked where it is one of the unit's, else from all."""
-    told = [one.reached for one in keys if one.key == asked] or [one.reached for one in keys]
-    known = [one for one in told if one is not None]
-    return all(known) if known else None
+def in_index(keys: Sequence[KeyReach], asked_key: str | None) -> bool | None:
+    """True if the index leads to a unit: from the requested key if the unit has it, else from all its keys."""
+    results = [key_reach.reached for key_reach in keys if key_reach.key == asked_key] or [
+        key_reach.reached for key_reach in keys
+    ]
+    known_results = [key_reach for key_reach in results if key_reach is not None]
+    return all(known_results) if known_results else None
 
 
 def routes(unit: Unit, facts: Facts) -> list[Route]:
     """Every way to ``unit``: by its offset, by its queue, by each key, by each group's progress."""
-    found = [_by_offset(unit, facts), _by_queue(unit, facts.place)]
-    for one in facts.keys:
-        by: By = "uniqueKey" if one.key == unit.unique_key else "key"
-        verdict: Verdict = "unknown" if one.reached is None else "found" if one.reached else "notInIndex"
-        found.append(Route(by, one.key, verdict, one.why))
+    all_routes = [_by_offset(unit, facts), _by_queue(unit, facts.place)]
+    for key_reach in facts.keys:
+        by: By = "uniqueKey" if key_reach.key == unit.unique_key else "key"
+        verdict: Verdict = "unknown" if key_reach.reached is None else "found" if key_reach.reached else "notInIndex"
+        all_routes.append(Route(by, key_reach.key, verdict, key_reach.why))
     for group in facts.groups:
-        stands: Verdict = "consumed" if group.has_read(unit.queue_offset) else "notConsumed"
-        found.append(Route("group", group.group, "beyondQueue" if group.is_beyond else stands, group.why))
-    return found
+        group_verdict: Verdict = "consumed" if group.has_read(unit.queue_offset) else "notConsumed"
+        all_routes.append(Route("group", group.group, "beyondQueue" if group.is_beyond else group_verdict, group.why))
+    return all_routes
 
 
 def _by_offset(unit: Unit, facts: Facts) -> Route:
-    said = f"{unit.offset:,}"
+    value = f"{unit.offset:,}"
     if unit.crc == "bad":
-        return Route("offset", said, "damaged", "the body is not what was stored")
+        return Route("offset", value, "damaged", "the body is not what was stored")
     if unit.offset >= facts.log_end:
-        return Route("offset", said, "truncated", "it stands behind the end of the log")
-    return Route("offset", said, "found", f"the unit is intact; its id is {unit.offset_msg_id}")
+        return Route("offset", value, "truncated", "it stands behind the end of the log")
+    return Route("offset", value, "found", f"the unit is intact; its id is {unit.offset_msg_id}")
 
 
 _QUEUE_VERDICTS: dict[str, Verdict] = {
@@ -382,15 +394,15 @@ _QUEUE_VERDICTS: dict[str, Verdict] = {
 
 
 def _by_queue(unit: Unit, place: QueuePlace) -> Route:
-    said = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
+    value = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
     if place.state == "notNeeded":
         verdict: Verdict = "half" if unit.transaction_type == PREPARED else "rolledBack"
-        return Route("queue", said, verdict, "no queue lists half messages and what was rolled back")
-    return Route("queue", said, _QUEUE_VERDICTS[place.state], place.why)
+        return Route("queue", value, verdict, "no queue lists half messages and what was rolled back")
+    return Route("queue", value, _QUEUE_VERDICTS[place.state], place.why)
 
 
 def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
-    """What to do about it: one sentence."""
+    """The recommended next step, in one sentence."""
     if facts.standing and verdict in {"delayed", "retried"}:
         return STANDING_STEP
     if verdict == "notInQueue" and facts.place.state == "deletedTopic":
@@ -420,7 +432,7 @@ OTHER_HOST_STEP = (
     "The id is of another broker: ask the store of that one, or give the message's unique key or topic/queue/offset."
 )
 BEGINS_WITH = " begins with it"
-"""What stands behind each key that begins with half an id."""
+"""Text behind each key that begins with half an id."""
 BEGINNING_STEP = "It is the beginning of other names: give the whole id or key."
 
 NEXT_STEPS: dict[Verdict, str] = {

@@ -73,7 +73,7 @@ def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):
 @pytest.mark.parametrize("name", ["broker-transactions", "broker-transactions-4.9.7", "broker-retries"])
 def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(golden, monkeypatch, name):
     """Nobody has looked for the units of a message that is named by its place; of a large log the index tells them."""
-    monkeypatch.setattr(where_module, "FAMILY_SCAN", 0)
+    monkeypatch.setattr(where_module, "FAMILY_SCAN_BYTES", 0)
     with open_store(stores_of(golden(name))[0]) as store:
         store.settle_log_end()
         units = [unit for unit in store.units() if isinstance(unit, Unit)]

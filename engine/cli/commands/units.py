@@ -100,9 +100,9 @@ def _items(
     """What is wanted of the log; without a filter also what is no unit."""
     stop, crc = args.stop, not args.no_crc
     if out.as_json and out.mask is None and args.limit is None:
-        yield from listed(store.log, wanted, start, stop, crc=crc, body=args.body, seen=seen)
+        yield from listed(store.log, wanted, start, stop, crc=crc, body=args.body, on_progress=seen)
     elif wanted is not None:
-        yield from matching_units(store.log, wanted, start, stop, crc=crc, seen=seen)
+        yield from matching_units(store.log, wanted, start, stop, crc=crc, on_progress=seen)
     else:
         for item in store.units(start, stop, crc=crc):
             if not isinstance(item, Stop):

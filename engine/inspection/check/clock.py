@@ -1,4 +1,6 @@
-"""The clocks that a store's times came from: steps of the broker's (CL08), and producers' that differ (CL13)."""
+"""Checks the clocks behind a store's times: backward steps of the broker's clock (CL08), and producers with another
+clock (CL13).
+"""
 
 from __future__ import annotations
 
@@ -23,32 +25,32 @@ from engine.rules.log_rules import CLOCK_STEP, StepBack
 from engine.rules.proofs import Proof
 from engine.rules.system_names import DLQ, RETRY, is_system_topic
 
-DAY = 86_400_000
-TOLERANCE = 5 * 60_000
-"""ms that clocks of two machines may differ without a word."""
-STEADY = 60_000
-"""ms within which the times between born and stored lie where the clocks differ, and nothing else."""
+DAY_MS = 86_400_000
+TOLERANCE_MS = 5 * 60_000
+"""ms by which the clocks of two machines may differ without a finding."""
+STEADY_MS = 60_000
+"""ms within which the differences between birth and store time lie if only the clocks differ."""
 MOST_LEAPS = 1000
-MOST_TOLD = 20
-MOST_APART = 30 * DAY
-"""ms that a producer's clock is taken to be behind; messages that are older were born elsewhere, and copied."""
+MAX_REPORTED = 20
+MAX_CLOCK_OFFSET_MS = 30 * DAY_MS
+"""Largest clock difference of a producer, in ms; older messages were born elsewhere and copied."""
 SAMPLED_FILES, SAMPLED_UNITS = 8, 200
-LEAST_UNITS = 10
+MIN_UNITS = 10
 Int64 = NDArray[np.int64]
 
 
 def latest_credible(store: StoreSnapshot, now: int | None) -> int:
-    """The latest time (ms) that a unit can have been stored: now, or when a file of the log was last written if this
-    machine's clock is behind the broker's; and what clocks may differ.
+    """Latest credible store time (ms): now, or the last write of a log file if this machine's clock is behind the
+    broker's; plus the tolerance between clocks.
     """
     latest = round(time.time() * 1000) if now is None else now
     with contextlib.suppress(CannotRead, OSError):
         latest = max([latest, *(round(file.about().st_mtime * 1000) for file in store.log.files)])
-    return latest + TOLERANCE
+    return latest + TOLERANCE_MS
 
 
 class Leap(NamedTuple):
-    """Store times of a day apart, one behind the other: ``offset`` is the later unit's."""
+    """A jump of a day or more between consecutive store times: ``offset`` is the later unit's."""
 
     offset: int
     before: int
@@ -57,7 +59,7 @@ class Leap(NamedTuple):
 
 @dataclass(slots=True)
 class Stretch:
-    """Units between two leaps: where it begins, its newest time, and the newest that is credible (ms; −1 for none)."""
+    """Units between two leaps: its start, its newest time, and its newest credible time (ms; −1 for none)."""
 
     offset: int
     newest: int = -1
@@ -65,7 +67,7 @@ class Stretch:
 
 
 class WrongTime(NamedTuple):
-    """Units [start, end) that a clock dated wrong by ``by`` ms, ahead or behind; ``end`` is the first right one's."""
+    """Units [start, end) that a wrong clock dated ``by`` ms ahead or behind; ``end`` is the first correct one."""
 
     start: int
     end: int
@@ -83,7 +85,7 @@ class Clock:
         self._last = -1
         self._leaps: list[Leap] = []
         self._stretches: list[Stretch] = [Stretch(0)]
-        self._ahead: tuple[int, int] | None = None  # (offset, time) of the first unit that is dated later than now
+        self._ahead: tuple[int, int] | None = None  # (offset, time) of the first unit with a time in the future
         self._steps = 0
         self._longest = 0
         self._first_step: tuple[int, int, int] | None = None
@@ -92,18 +94,18 @@ class Clock:
         """More units; ``steps`` are their steps back by their place in ``times``."""
         if not len(times):
             return
-        before = np.concatenate([[self._last if self._last >= 0 else times[0]], times[:-1]])
+        previous_times = np.concatenate([[self._last if self._last >= 0 else times[0]], times[:-1]])
         for step in steps:
-            if int(before[step.row]) - int(times[step.row]) < DAY:
+            if int(previous_times[step.row]) - int(times[step.row]) < DAY_MS:
                 self._step(int(offsets[step.row]), int(times[step.row]), step.milliseconds)
-        edges = np.flatnonzero(np.abs(times - before) >= DAY)
-        for at in edges[: MOST_LEAPS - len(self._leaps)]:
-            self._leaps.append(Leap(int(offsets[at]), int(before[at]), int(times[at])))
+        edges = np.flatnonzero(np.abs(times - previous_times) >= DAY_MS)
+        for row in edges[: MOST_LEAPS - len(self._leaps)]:
+            self._leaps.append(Leap(int(offsets[row]), int(previous_times[row]), int(times[row])))
         cuts = [0, *edges.tolist(), len(times)]
-        for number, (low, high) in enumerate(pairwise(cuts)):
+        for number, (start_row, end_row) in enumerate(pairwise(cuts)):
             if number and len(self._stretches) <= MOST_LEAPS:
-                self._stretches.append(Stretch(int(offsets[low])))
-            self._stretch(offsets[low:high], times[low:high])
+                self._stretches.append(Stretch(int(offsets[start_row])))
+            self._stretch(offsets[start_row:end_row], times[start_row:end_row])
         self._last = int(times[-1])
 
     def _step(self, offset: int, stored: int, milliseconds: int) -> None:
@@ -115,66 +117,68 @@ class Clock:
     def _stretch(self, offsets: Int64, times: Int64) -> None:
         if not len(times):
             return
-        one = self._stretches[-1]
-        one.newest = max(one.newest, int(times.max()))
+        stretch = self._stretches[-1]
+        stretch.newest = max(stretch.newest, int(times.max()))
         late = times > self._limit
         if late.any():
-            at = int(np.argmax(late))
-            self._ahead = self._ahead or (int(offsets[at]), int(times[at]))
+            row = int(np.argmax(late))
+            self._ahead = self._ahead or (int(offsets[row]), int(times[row]))
         credible = times[~late]
         if len(credible):
-            one.credible = max(one.credible, int(credible.max()))
+            stretch.credible = max(stretch.credible, int(credible.max()))
 
     def accepts(self, proof: Proof) -> bool:
-        """Whether a proven stretch has neither leaps nor times that are not credible."""
+        """Return True if a proven stretch has no leaps and only credible times."""
         start = self._last if self._last >= 0 else proof.first_time
-        return proof.last_time <= self._limit and start <= proof.first_time and proof.last_time - start < DAY
+        return proof.last_time <= self._limit and start <= proof.first_time and proof.last_time - start < DAY_MS
 
     def pass_over(self, proof: Proof) -> None:
-        """As if the units of a proven stretch had gone by."""
-        one = self._stretches[-1]
-        one.newest, one.credible = max(one.newest, proof.last_time), max(one.credible, proof.last_time)
+        """Account for a proven stretch as if its units had been walked."""
+        stretch = self._stretches[-1]
+        stretch.newest, stretch.credible = max(stretch.newest, proof.last_time), max(stretch.credible, proof.last_time)
         self._last = proof.last_time
 
     @property
     def newest(self) -> int:
-        """The newest store time (ms) not known to be wrong, the newest of all where each one is; 0 for none."""
+        """The newest store time (ms) not known to be wrong; if all are wrong, the newest of them; 0 if there is
+        none.
+        """
         wrong = self.wrong_times()
         right = [
-            one.credible
-            for one in self._stretches
-            if not any(span.by > 0 and span.start <= one.offset < span.end for span in wrong)
+            stretch.credible
+            for stretch in self._stretches
+            if not any(span.by > 0 and span.start <= stretch.offset < span.end for span in wrong)
         ]
-        known = max(right, default=-1)
-        return known if known >= 0 else max(0, *(one.newest for one in self._stretches))
+        newest_right = max(right, default=-1)
+        return newest_right if newest_right >= 0 else max(0, *(stretch.newest for stretch in self._stretches))
 
     def wrong_times(self) -> list[WrongTime]:
         """Stretches between a leap and the one that takes it back."""
-        found: list[WrongTime] = []
+        spans: list[WrongTime] = []
         opened: Leap | None = None
         for leap in self._leaps:
             step = leap.after - leap.before
             if opened is None or (opened.after > opened.before) == (step > 0):
                 opened = leap
-                if step < 0 and not found:
-                    found.append(WrongTime(0, leap.offset, -1, leap.before, -step, leap.after))
+                if step < 0 and not spans:
+                    spans.append(WrongTime(0, leap.offset, -1, leap.before, -step, leap.after))
                 continue
             by = opened.after - opened.before
-            if by < 0:  # it fell and rose again: it was behind, not ahead before
-                found = [one for one in found if one.end != opened.offset]
-            found.append(WrongTime(opened.offset, leap.offset, opened.after, leap.before, by, leap.after))
+            if by < 0:  # the time fell and rose again: the clock was behind, not ahead before
+                spans = [span for span in spans if span.end != opened.offset]
+            spans.append(WrongTime(opened.offset, leap.offset, opened.after, leap.before, by, leap.after))
             opened = None
-        return found
+        return spans
 
     def findings(self, file_of: Callable[[int], str | None]) -> Iterator[Finding]:
         """CL08; ``file_of`` names the file that holds an offset."""
-        told = self.wrong_times()[:MOST_TOLD]
-        for wrong in told:
+        wrong_times = self.wrong_times()[:MAX_REPORTED]
+        for wrong in wrong_times:
             yield _wrong_time(wrong, file_of)
-        if self._ahead is not None and not any(one.start <= self._ahead[0] < one.end for one in told):
+        if self._ahead is not None and not any(span.start <= self._ahead[0] < span.end for span in wrong_times):
             yield self._dated_ahead(self._ahead, file_of)
         if self._first_step is not None:
-            at, stored, milliseconds = self._first_step
+            offset, stored, milliseconds = self._first_step
             text = (
                 f"Stored {time_text(stored)}, {duration_text(milliseconds)} before an earlier unit; "
                 f"such steps: {self._steps:,}, the longest {duration_text(self._longest)}"
@@ -182,33 +186,35 @@ class Clock:
             evidence: dict[str, Any] = {"steps": self._steps, "longestMs": self._longest}
             evidence |= {"expected": time_text(stored + milliseconds), "found": time_text(stored)}
             evidence[HAPPENED] = (
-                f"the broker's clock was set back by {duration_text(milliseconds)}, at {at:,} of the log"
+                f"the broker's clock was set back by {duration_text(milliseconds)}, at {offset:,} of the log"
             )
             evidence |= dict.fromkeys((STORED_FROM, STORED_TO), stored)
             grave = self._longest >= CLOCK_STEP
-            yield catalogue.CL08.found(text, file_of(at), at, evidence, "warn" if grave else "note")
+            yield catalogue.CL08.found(text, file_of(offset), offset, evidence, "warn" if grave else "note")
 
-    def _dated_ahead(self, first: tuple[int, int], file_of: Callable[[int], str | None]) -> Finding:
-        at, stored = first
-        newest = max(one.newest for one in self._stretches)
-        now = self._limit - TOLERANCE
+    def _dated_ahead(self, first_ahead: tuple[int, int], file_of: Callable[[int], str | None]) -> Finding:
+        offset, stored = first_ahead
+        newest = max(stretch.newest for stretch in self._stretches)
+        now = self._limit - TOLERANCE_MS
         text = (
-            f"Units from {at:,} on are dated {time_text(stored)} to {time_text(newest)}, "
+            f"Units from {offset:,} on are dated {time_text(stored)} to {time_text(newest)}, "
             f"up to {duration_text(newest - now)} later than now: the broker's clock runs ahead"
         )
-        evidence: dict[str, Any] = {"expected": f"up to {time_text(now)}", "found": time_text(newest), "from": at}
-        evidence[HAPPENED] = f"the broker's clock ran ahead by {duration_text(newest - now)}, from {at:,} of the log on"
+        evidence: dict[str, Any] = {"expected": f"up to {time_text(now)}", "found": time_text(newest), "from": offset}
+        evidence[HAPPENED] = (
+            f"the broker's clock ran ahead by {duration_text(newest - now)}, from {offset:,} of the log on"
+        )
         evidence |= {STORED_FROM: stored, STORED_TO: newest}
-        return catalogue.CL08.found(text, file_of(at), at, evidence, kind="ahead")
+        return catalogue.CL08.found(text, file_of(offset), offset, evidence, kind="ahead")
 
 
 def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Finding:
     way = "ahead" if wrong.by > 0 else "behind"
-    first = f"{time_text(wrong.first)} to " if wrong.first >= 0 else "until "
+    from_words = f"{time_text(wrong.first)} to " if wrong.first >= 0 else "until "
     units = f"units {wrong.start:,} to {wrong.end:,}" if wrong.first >= 0 else f"units up to {wrong.end:,}"
     text = (
         f"The broker's clock ran {duration_text(abs(wrong.by))} {way}: "
-        f"{units} are dated {first}{time_text(wrong.last)}, the next one {time_text(wrong.right)}"
+        f"{units} are dated {from_words}{time_text(wrong.last)}, the next one {time_text(wrong.right)}"
     )
     evidence: dict[str, Any] = {
         "expected": time_text(wrong.right),
@@ -216,47 +222,47 @@ def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Findi
         "from": wrong.start,
         "to": wrong.end,
     }
-    at = wrong.start if wrong.first >= 0 else wrong.end
+    offset = wrong.start if wrong.first >= 0 else wrong.end
     ran = "ran ahead" if way == "ahead" else "was behind"
     evidence[HAPPENED] = (
         f"the broker's clock {ran} by {duration_text(abs(wrong.by))}, from {wrong.start:,} of the log on"
     )
     if wrong.first >= 0:
         evidence |= {STORED_FROM: wrong.first, STORED_TO: wrong.last}
-    return catalogue.CL08.found(text, file_of(at), at, {**evidence, "byMs": wrong.by}, kind=way)
+    return catalogue.CL08.found(text, file_of(offset), offset, {**evidence, "byMs": wrong.by}, kind=way)
 
 
 def producers(store: StoreSnapshot) -> Iterator[Finding]:
-    """CL13: hosts whose messages are born at another time than they are stored, all by the same; told of a sample.
+    """CL13: hosts whose messages all have the same difference between birth and store time; based on a sample.
 
-    A message that waited, or was sent again, keeps when it was born: such topics are left out.
+    A message that waited, or was sent again, keeps its birth time: topics with such messages are left out.
     """
     between: dict[str, list[int]] = {}
-    first: dict[str, int] = {}
+    first_offsets: dict[str, int] = {}
     for unit in _sample(store):
         if is_system_topic(unit.topic) or unit.topic.startswith((RETRY, DLQ)) or unit.reconsume_times:
             continue
         host = unit.born_host.rsplit(":", 1)[0]
         between.setdefault(host, []).append(unit.store_timestamp - unit.born_timestamp)
-        first.setdefault(host, unit.offset)
+        first_offsets.setdefault(host, unit.offset)
     for host, spans in sorted(between.items()):
-        low, high = min(spans), max(spans)
-        ahead = high < -TOLERANCE
-        apart = ahead or TOLERANCE < low < MOST_APART
-        if len(spans) < LEAST_UNITS or not apart or high - low > STEADY:
+        shortest, longest = min(spans), max(spans)
+        ahead = longest < -TOLERANCE_MS
+        apart = ahead or TOLERANCE_MS < shortest < MAX_CLOCK_OFFSET_MS
+        if len(spans) < MIN_UNITS or not apart or longest - shortest > STEADY_MS:
             continue
-        by = duration_text(min(abs(low), abs(high)))
+        by = duration_text(min(abs(shortest), abs(longest)))
         way = f"{by} before they were born" if ahead else f"{by} after they were born"
         text = f"Messages of {host} are stored {way}, all of a sample of {len(spans):,}: its clock is not the broker's"
-        file = store.log.sequence.find(first[host])
+        file = store.log.sequence.find(first_offsets[host])
         evidence = {
             "host": host,
             "units": len(spans),
             "expected": duration_text(0),
-            "found": duration_text(low),
-            "ms": [low, high],
+            "found": duration_text(shortest),
+            "ms": [shortest, longest],
         }
-        yield rules.CL13.found(text, file.path if file else None, first[host], evidence)
+        yield rules.CL13.found(text, file.path if file else None, first_offsets[host], evidence)
 
 
 def _sample(store: StoreSnapshot) -> Iterator[Unit]:

@@ -27,37 +27,37 @@ class _Length(NamedTuple):
     unit: int
 
 
-def findings(store: StoreSnapshot, given: MessageStoreConfig) -> Iterator[Finding]:
-    """CF05: what a broker with this configuration would not find as it expects it, or takes otherwise."""
+def findings(store: StoreSnapshot, config: MessageStoreConfig) -> Iterator[Finding]:
+    """CF05: settings under which a broker would not find the store as it expects it, or would read it differently."""
     if store.paths is None:
         return
-    for length in _lengths(store, given):
+    for length in _lengths(store, config):
         if length.found and length.expected not in length.found:
-            yield _wrong_length(length, all(key in given.given for key in length.keys), _fitting(store, length))
-    yield from _out_of_bounds(given)
-    refused = refused_by_releases(given.file)
+            yield _wrong_length(length, all(key in config.given for key in length.keys), _fitting(store, length))
+    yield from _out_of_bounds(config)
+    refused = refused_by_releases(config.file)
     if refused is not None:
         evidence = {"expected": "combineCQUseRocksdbForLmq=true", "found": None, "keys": ["rocksdbCQDoubleWriteEnable"]}
-        yield catalogue.CF05.found(refused, given.file, None, evidence, "warn")
-    folders = settle_folders(store.path, given, reading=True)
-    yield from (_outside_path(one, store.path) for one in folders.outside)
-    yield from (_mapped_path(one) for one in folders.paths if one.is_mapped)
+        yield catalogue.CF05.found(refused, config.file, None, evidence, "warn")
+    folders = settle_folders(store.path, config, reading=True)
+    yield from (_outside_path(path, store.path) for path in folders.outside)
+    yield from (_mapped_path(path) for path in folders.paths if path.is_mapped)
 
 
-def _lengths(store: StoreSnapshot, given: MessageStoreConfig) -> list[_Length]:
-    queues = [queue for found in store.topics().values() for queue in found.values()]
+def _lengths(store: StoreSnapshot, config: MessageStoreConfig) -> list[_Length]:
+    queues = [queue for readers in store.topics().values() for queue in readers.values()]
     simple = {f.size: f.path for queue in queues if queue.kind == "simple" for f in queue.files}
     batch = {f.size: f.path for queue in queues if queue.kind == "batch" for f in queue.files}
     log = {f.size: f.path for f in reversed(store.log.files)}
     index = {i.size: i.path for i in store.index_files()}
-    table = 40 + 4 * given.max_hash_slot_num + 20 * given.max_index_num
-    entries = _whole(given.mapped_file_size_consume_queue, CQ_UNIT)
+    table = 40 + 4 * config.max_hash_slot_num + 20 * config.max_index_num
+    entries = _round_up(config.mapped_file_size_consume_queue, CQ_UNIT)
     return [
-        _Length(("mappedFileSizeCommitLog",), given.mapped_file_size_commit_log, log, 1),
+        _Length(("mappedFileSizeCommitLog",), config.mapped_file_size_commit_log, log, 1),
         _Length(("mappedFileSizeConsumeQueue",), entries, simple, CQ_UNIT),
         _Length(
             ("mapperFileSizeBatchConsumeQueue",),
-            _whole(given.mapper_file_size_batch_consume_queue, BATCH_CQ_UNIT),
+            _round_up(config.mapper_file_size_batch_consume_queue, BATCH_CQ_UNIT),
             batch,
             BATCH_CQ_UNIT,
         ),
@@ -65,54 +65,55 @@ def _lengths(store: StoreSnapshot, given: MessageStoreConfig) -> list[_Length]:
     ]
 
 
-def _whole(size: int, unit: int) -> int:
+def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
 def _fitting(store: StoreSnapshot, length: _Length) -> dict[str, int]:
-    """The values with which a broker would make such files, as far as they can be told."""
-    other, _ = max(length.found.items())
+    """Settings with which a broker would create files of these lengths, as far as they can be inferred."""
+    actual_size, _ = max(length.found.items())
     if len(length.keys) == 1:
-        return {length.keys[0]: other}
+        return {length.keys[0]: actual_size}
     fullest = max(store.index_files(), key=lambda reader: reader.header.entries)
-    known = index_geometry(fullest.file)[0]
-    return {"maxHashSlotNum": known.slots, "maxIndexNum": known.entries} if known is not None else {}
+    geometry = index_geometry(fullest.file)[0]
+    return {"maxHashSlotNum": geometry.slots, "maxIndexNum": geometry.entries} if geometry is not None else {}
 
 
-def _out_of_bounds(given: MessageStoreConfig) -> Iterator[Finding]:
-    """Values that a broker reads and does not take: it goes on with the nearest that it knows."""
-    for key, told, taken in given.clamped():
-        if key in given.given:
-            text = f"{key} is {told:,}; a broker takes {taken:,} instead, without a word"
-            evidence = {"expected": taken, "found": told, "keys": [key]}
+def _out_of_bounds(config: MessageStoreConfig) -> Iterator[Finding]:
+    """Values that a broker reads but replaces by the nearest one within its bounds."""
+    for key, value, clamped_value in config.clamped():
+        if key in config.given:
+            text = f"{key} is {value:,}; a broker takes {clamped_value:,} instead, without a word"
+            evidence = {"expected": clamped_value, "found": value, "keys": [key]}
             yield catalogue.CF05.found(text, None, None, evidence, "warn", kind="bounds")
 
 
-def _wrong_length(length: _Length, given: bool, fitting: dict[str, int]) -> Finding:
-    """Keys that are not written down mean RocketMQ's defaults, which may be meant otherwise: a note only."""
-    other, path = max(length.found.items())
+def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int]) -> Finding:
+    """Keys that are not in the file stand for RocketMQ's defaults, and another value may be meant: only a note."""
+    actual_size, path = max(length.found.items())
     keys = ", ".join(length.keys)
-    text = f"{keys} means files of {length.expected:,} bytes, the store's have {other:,}"
-    if not given:
-        text = f"{keys} not in the configuration: a broker would make files of {length.expected:,} bytes, not {other:,}"
-    elif length.unit > 1 and length.expected * length.unit == other:
+    text = f"{keys} means files of {length.expected:,} bytes, the store's have {actual_size:,}"
+    if not is_configured:
+        text = f"{keys} not in the configuration: a broker would make files of {length.expected:,} bytes, "
+        text += f"not {actual_size:,}"
+    elif length.unit > 1 and length.expected * length.unit == actual_size:
         text += f": {length.expected:,} entries of {length.unit} bytes were meant"
     if fitting:
         text += f"; {' and '.join(f'{key}={value}' for key, value in fitting.items())} fits"
-    evidence = {"expected": length.expected, "found": other, "keys": list(length.keys), "fitting": fitting}
-    return catalogue.CF05.found(text, path, None, evidence, "error" if given else "note")
+    evidence = {"expected": length.expected, "found": actual_size, "keys": list(length.keys), "fitting": fitting}
+    return catalogue.CF05.found(text, path, None, evidence, "error" if is_configured else "note")
 
 
 def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
-    """Whoever follows it writes into another store."""
-    what = f"another store than {root}" if path.is_there else f"not a part of {root}"
-    text = f"{path.key} is {path.path}, which is {what}; it was not followed"
+    """A broker that follows this path writes into another store."""
+    place_words = f"another store than {root}" if path.is_there else f"not a part of {root}"
+    text = f"{path.key} is {path.path}, which is {place_words}; it was not followed"
     evidence = {"expected": str(root), "found": path.path, "keys": [path.key]}
     return catalogue.CF05.found(text, None, None, evidence, kind="outside")
 
 
 def _mapped_path(path: ConfiguredPath) -> Finding:
-    """A copy of a store lies elsewhere by its nature: a note."""
+    """A copy of a store naturally has another path: a note."""
     text = f"{path.key} is {path.path}, this store has {path.place}"
     return catalogue.CF05.found(
         text, None, None, {"expected": str(path.place), "found": path.path, "keys": [path.key]}, "note"

@@ -1,7 +1,7 @@
-"""Units of the log that are in no queue: which they are, what the next start does about them, and who waits for them.
+"""Units of the log that are in no queue: which they are, and what the next start does about them.
 
-A queue that lost its tail or its folder is one fault of the store, told once, with what a start would dispatch again:
-the plan of recovery is asked, so the two never differ.
+A queue that lost its tail or its folder is one fault of the store, reported once, with the units that a start would
+dispatch again. This comes from the recovery plan, so that both agree.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MOST = 20
 MOST_NAMED = 3
 SYSTEM_PREFIX = "rmq_sys_"
 SYSTEM_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC})
-"""Besides those with the prefix: topics that nobody can delete."""
+"""Topics that nobody can delete, besides those with the prefix."""
 Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """A queue that has not all of its units: where it ends, where it would, and the first unit that it lacks."""
+    """A queue that lacks units: its end, the end that it should have, and the first missing unit."""
 
     key: Key
     end: int
@@ -53,8 +53,8 @@ class Short:
 
 
 class Undispatched:
-    """What :class:`QueueCheck` did not find in the queues; afterwards :attr:`short` says how long each of these queues
-    would be.
+    """Units that :class:`QueueCheck` did not find in the queues; afterwards :attr:`short` holds the length that each of
+    these queues would have.
     """
 
     def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck, starts: Starts) -> None:
@@ -69,12 +69,12 @@ class Undispatched:
         """The store has units and no queue at all."""
         homes = self._queues.homeless
         units = sum(home.units for home in homes.values())
-        first = min(home.first for home in homes.values())
+        first_unit = min(home.first for home in homes.values())
         text = f"The store has no consume queues; the log has {units:,} units for {len(homes):,} of them"
         assert self._store.paths is not None
         folder = str(self._store.paths.consumequeue)
-        fate, severity, left_out = self._fate({key: home.units for key, home in homes.items()})
-        evidence = {"units": units, "firstUnit": first, HAPPENED: "the store lost all its consume queues"}
+        fate, severity, left_out = self._describe_next_start({key: home.units for key, home in homes.items()})
+        evidence = {"units": units, "firstUnit": first_unit, HAPPENED: "the store lost all its consume queues"}
         evidence |= self._left_out(left_out)
         kind = "gone" if severity is None else "again"
         return catalogue.CQ10.found(text + fate, folder, None, evidence, severity and "warn", kind=kind)
@@ -84,53 +84,57 @@ class Undispatched:
     def findings(
         self, faulty: Collection[Key], odd_units: Collection[int], early: Collection[Key] = ()
     ) -> Iterator[Finding]:
-        """CQ10 and CQ08; queues that are ``faulty`` have been told, units that are odd themselves too, and of queues
-        that lack one entry (``early``) the one unit behind their end.
+        """CQ10 and CQ08.
+
+        Leaves out queues that are ``faulty`` (already reported), units that are odd themselves, and for queues that
+        lack one entry (``early``) the unit behind their end.
         """
-        yield from self._behind(faulty, early)
+        yield from self._undispatched_units(faulty, early)
         yield from self._homeless(odd_units)
 
-    def _behind(self, faulty: Collection[Key], early: Collection[Key]) -> Iterator[Finding]:
+    def _undispatched_units(self, faulty: Collection[Key], early: Collection[Key]) -> Iterator[Finding]:
         every = self._queues.walks
         walks = [walk for key, walk in every.items() if walk.behind > (1 if key in early else 0)]
         if not walks:
             return
-        first = min(walk.first_behind for walk in walks)
+        first_unit = min(walk.first_behind for walk in walks)
         units = sum(walk.behind for walk in walks)
-        if self._queues.last_matched < first or self._store.abort:
-            if self._left_behind(first, units):
+        if self._queues.last_matched < first_unit or self._store.abort:
+            if self._left_behind(first_unit, units):
                 return
         else:
             walks = [w for w in walks if (w.reader.topic, w.reader.queue_id) not in faulty and not w.wrong]
         if walks:
-            yield self._told([_short(walk) for walk in sorted(walks, key=lambda walk: walk.first_behind)])
+            yield self._report_short_queues(
+                [_short_queue(walk) for walk in sorted(walks, key=lambda walk: walk.first_behind)]
+            )
 
-    def _told(self, short: list[Short]) -> Finding:
-        units, first = sum(one.units for one in short), min(one.first for one in short)
-        self.short |= {one.key: one.end + one.units for one in short}
-        fate, severity, left_out = self._fate({one.key: one.units for one in short})
-        queues = [{"queue": one.name, "end": one.end, "units": one.units} for one in short[:MOST]]
-        evidence: dict[str, Any] = {"units": units, "queues": queues, "firstUnit": first}
+    def _report_short_queues(self, short_queues: list[Short]) -> Finding:
+        units, first_unit = sum(queue.units for queue in short_queues), min(queue.first for queue in short_queues)
+        self.short |= {queue.key: queue.end + queue.units for queue in short_queues}
+        fate, severity, left_out = self._describe_next_start({queue.key: queue.units for queue in short_queues})
+        queues = [{"queue": queue.name, "end": queue.end, "units": queue.units} for queue in short_queues[:MOST]]
+        evidence: dict[str, Any] = {"units": units, "queues": queues, "firstUnit": first_unit}
         evidence |= self._left_out(left_out)
-        evidence[HAPPENED] = f"{len(short):,} queues lack {units:,} units of the log, from {first:,} on"
-        evidence |= between(*[self._log.stored(first)] * 2)
-        came_back = self._cut_once(first)
+        evidence[HAPPENED] = f"{len(short_queues):,} queues lack {units:,} units of the log, from {first_unit:,} on"
+        evidence |= between(*[self._log.stored(first_unit)] * 2)
+        came_back = self._cut_once(first_unit)
         severity = None if came_back and severity == "warn" else severity
         kind = "" if severity in (None, "error") else "again"
-        if len(short) == 1:
-            one = short[0]
-            evidence |= {"expected": one.end + one.units, "found": one.end}
-            text = f"Queue {one.name} ends at {one.end:,}; {_units(one.units)} of the log are behind that"
+        if len(short_queues) == 1:
+            queue = short_queues[0]
+            evidence |= {"expected": queue.end + queue.units, "found": queue.end}
+            text = f"Queue {queue.name} ends at {queue.end:,}; {_units(queue.units)} of the log are behind that"
             text += came_back + fate
-            return catalogue.CQ10.found(text, one.path, one.place, evidence, severity, kind=kind)
-        most = max(short, key=lambda one: one.units)
-        text = f"{units:,} units from here on are not in their {len(short):,} queues: "
-        text += f"{most.name} ends at {most.end:,} and lacks {most.units:,}" + came_back + fate
-        return catalogue.CQ10.found(text, self._file(first), first, evidence, severity, kind=kind)
+            return catalogue.CQ10.found(text, queue.path, queue.place, evidence, severity, kind=kind)
+        longest = max(short_queues, key=lambda queue: queue.units)
+        text = f"{units:,} units from here on are not in their {len(short_queues):,} queues: "
+        text += f"{longest.name} ends at {longest.end:,} and lacks {longest.units:,}" + came_back + fate
+        return catalogue.CQ10.found(text, self._file(first_unit), first_unit, evidence, severity, kind=kind)
 
-    def _fate(self, units: dict[Key, int]) -> tuple[str, Severity | None, dict[Key, int]]:
-        """What the next start does about so many units of these queues, how grave that is, and how many of each it
-        leaves out for good as far as that is known.
+    def _describe_next_start(self, units: dict[Key, int]) -> tuple[str, Severity | None, dict[Key, int]]:
+        """Describe what the next start does about these units: a text, its severity, and the units of each queue that
+        the start leaves out for good (as far as that is known).
         """
         if self._live:
             return "", "note", {}
@@ -139,53 +143,57 @@ class Undispatched:
             return "", "note" if self._store.abort else None, {}
         out = _left_out_by(plan, units)
         lost = sum(out.values())
-        again = sum(units.values()) - lost
-        them = "it" if lost + again == 1 else "them"
+        dispatched_count = sum(units.values()) - lost
+        them = "it" if lost + dispatched_count == 1 else "them"
         if not lost:
-            other = self._starts.plan(compared_with(plan.like))
-            leaves = sum(_left_out_by(other, units).values()) if other is not None and other.will_start else 0
-            if other is not None and leaves:
-                fate = f" · RocketMQ {plan.like} dispatches {them} again when it starts, {other.like} leaves {leaves:,} out"  # noqa: E501
+            other_plan = self._starts.plan(compared_with(plan.like))
+            leaves = (
+                sum(_left_out_by(other_plan, units).values()) if other_plan is not None and other_plan.will_start else 0
+            )
+            if other_plan is not None and leaves:
+                fate = f" · RocketMQ {plan.like} dispatches {them} again when it starts, {other_plan.like} leaves {leaves:,} out"  # noqa: E501
                 return fate, "note" if self._store.abort else None, {}
             return f" · the next start dispatches {them} again", "note" if self._store.abort else "warn", {}
         limit = file_limit_words(plan)
         limit = f" · {limit}" if limit else ""
-        if not again:
+        if not dispatched_count:
             return f" · no start dispatches {them} again{limit}", None, out
-        fate = f" · the next start dispatches {again:,} of them again and leaves {lost:,} out for good"
+        fate = f" · the next start dispatches {dispatched_count:,} of them again and leaves {lost:,} out for good"
         return fate + limit, None, out
 
     def _left_out(self, units: dict[Key, int]) -> dict[str, Any]:
-        """The evidence of what is left out for good; the rule about starts tells it no second time."""
+        """Evidence on units that are left out for good; the rule about starts does not report them again."""
         self._starts.left_out |= units
         return {LEFT_OUT: sum(units.values())} if units else {}
 
-    def _cut_once(self, first: int) -> str:
-        """The broker that closed the store knew a log that ended before: these bytes were cut, and came back. Not where
-        a queue knows bytes behind them.
+    def _cut_once(self, first_unit: int) -> str:
+        """Return a note if the broker that closed the store knew a log that ended earlier: these bytes were cut, and
+        came back.
+
+        Not if a queue knows bytes behind them.
         """
-        if first < self._queues.last_matched:
+        if first_unit < self._queues.last_matched:
             return ""
         checkpoint = self._starts.checkpoint
-        unit = self._log.stored(first)
+        unit = self._log.stored(first_unit)
         if self._store.abort or checkpoint is None or not 0 < checkpoint.physic_msg_timestamp < unit:
             return ""
         return " · the checkpoint of the last close ends in front of them: a recovery or a slave cut the log there, and the bytes came back"  # noqa: E501
 
-    def _left_behind(self, first: int, units: int) -> bool:
-        """The log was cut at a broken unit, and what lay behind it is still there: one finding for all of it."""
+    def _left_behind(self, first_unit: int, units: int) -> bool:
+        """Report units behind a broken unit at which the log was cut once: one finding for all of them."""
         if self._store.abort:
             return False
         spans = self._log.spans
-        before = [span for span in spans.spans if span.kind == "damage" and span.end == first]
-        if not before and first not in self._log.bad_crc:
+        damaged_spans = [span for span in spans.spans if span.kind == "damage" and span.end == first_unit]
+        if not damaged_spans and first_unit not in self._log.bad_crc:
             return False
-        start = before[0].start if before else first
-        if before:
-            spans.spans.remove(before[0])
+        start = damaged_spans[0].start if damaged_spans else first_unit
+        if damaged_spans:
+            spans.spans.remove(damaged_spans[0])
         self._log.drop(catalogue.CL03, start)
         reason = "a recovery cut the log at the unit that is broken here"
-        spans.add(start, max(self._log.end, first), "left", reason, units)
+        spans.add(start, max(self._log.end, first_unit), "left", reason, units)
         spans.arrange()
         return True
 
@@ -194,8 +202,8 @@ class Undispatched:
     def _homeless(self, odd_units: Collection[int]) -> Iterator[Finding]:
         lost: dict[Key, Homeless] = {}
         shown = 0
-        declared = self._declared()
-        firsts = self._firsts()
+        declared = self._declared_queues()
+        firsts = self._first_offsets()
         for key, home in self._queues.homeless.items():
             if home.units == 1 and home.first in odd_units:
                 continue
@@ -207,30 +215,33 @@ class Undispatched:
                 text = f"Topic {topic} has no queue {number}; the log still has {_units(home.units)} of it"
                 yield catalogue.CQ08.found(text, self._file(home.first), home.first, _evidence(key, home))
         if lost:
-            yield self._told_lost(lost)
+            yield self._report_lost_queues(lost)
 
-    def _firsts(self) -> dict[str, int]:
+    def _first_offsets(self) -> dict[str, int]:
         """For each topic that has entries, the first place in the log that they know."""
-        known: dict[str, int] = {}
+        first_offsets: dict[str, int] = {}
         for (topic, _), walk in self._queues.walks.items():
             if walk.end > walk.first:
                 first = walk.entry(walk.first).physical
-                known[topic] = min(known.get(topic, first), first)
-        return known
+                first_offsets[topic] = min(first_offsets.get(topic, first), first)
+        return first_offsets
 
-    def _declared(self) -> dict[str, int] | None:
-        """Topics of the topics table with their number of queues; none where there is no table, and None where a store
-        crashed without one, or lost its own: that names no topic that was deleted.
+    def _declared_queues(self) -> dict[str, int] | None:
+        """Topics of the topics table with their number of queues; empty without a table.
+
+        None if the store crashed without a table or lost it: then it says nothing about deleted topics.
         """
-        found = read_table(self._store, "topics.json")
-        table = found.value.get("topicConfigTable") if found else None
+        table_file = read_table(self._store, "topics.json")
+        table = table_file.value.get("topicConfigTable") if table_file else None
         if not isinstance(table, dict):
             return {} if topics_known(self._store).told else None
         return {name: _queues(row) for name, row in table.items() if isinstance(row, dict)}
 
     def _was_lost(self, key: Key, home: Homeless, declared: dict[str, int] | None, firsts: dict[str, int]) -> bool:
-        """Whether the queue had a folder in this life of its topic: nobody deletes one queue, nor a system topic. What
-        is older than the first entry of the topic's other queues is of a former life, in which it was deleted.
+        """Return True if the queue had a folder in this life of its topic.
+
+        Nobody deletes a single queue or a system topic. Units older than the first entry of the topic's other queues
+        belong to a former life, in which the topic was deleted.
         """
         topic, number = key
         if topic in firsts:
@@ -239,15 +250,15 @@ class Undispatched:
             return True
         return declared is None or number < declared.get(topic, 0)
 
-    def _told_lost(self, lost: dict[Key, Homeless]) -> Finding:
-        fate, severity, left_out = self._fate({key: home.units for key, home in lost.items()})
+    def _report_lost_queues(self, lost: dict[Key, Homeless]) -> Finding:
+        fate, severity, left_out = self._describe_next_start({key: home.units for key, home in lost.items()})
         kind = "" if severity in (None, "error") else "again"
-        (topic, number), home = min(lost.items(), key=lambda one: one[1].first)
+        (topic, number), home = min(lost.items(), key=lambda item: item[1].first)
         if len(lost) == 1:
             text = f"Queue {topic}/{number} has no folder; the log has {_units(home.units)} of it"
             evidence = _evidence((topic, number), home)
         else:
-            units = sum(one.units for one in lost.values())
+            units = sum(item.units for item in lost.values())
             names = [f"{key[0]}/{key[1]}" for key in lost]
             text = f"{len(lost):,} queues have no folder ({', '.join(names[:3])}"
             text += f"{' …' if len(names) > 3 else ''}); the log has {_units(units)} of them"
@@ -257,15 +268,15 @@ class Undispatched:
         named = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
         evidence[HAPPENED] = f"{len(lost):,} queues have no folder ({named})"
         evidence |= between(*[self._log.stored(home.first)] * 2)
-        cause = None if self._store.abort else self._why_untold()
+        cause = None if self._store.abort else self._cause_of_doubt()
         if cause is not None:
             fate += " · only topics.json could tell whether their topics were deleted"
         return catalogue.CQ10.found(
             text + fate, self._file(home.first), home.first, evidence, severity, kind=kind, caused_by=cause
         )
 
-    def _why_untold(self) -> str | None:
-        """The rule that tells of the topics table that was lost; None where there is one, or never was."""
+    def _cause_of_doubt(self) -> str | None:
+        """The rule that reports the lost topics table; None if there is a table, or never was one."""
         if is_listed(self._store) or not is_of_a_broker(self._store):
             return None
         table = read_table(self._store, "topics.json")
@@ -277,18 +288,18 @@ class Undispatched:
 
 
 def _left_out_by(plan: RecoveryPlan, units: Mapping[Key, int]) -> dict[Key, int]:
-    """Of so many units of these queues how many of each the start leaves out."""
+    """For each queue, how many of these units the start leaves out."""
     added = {(queue.topic, queue.queue_id): queue.entries_added for queue in plan.queues}
-    return {key: left for key, count in units.items() if (left := count - added.get(key, 0)) > 0}
+    return {key: lost_count for key, count in units.items() if (lost_count := count - added.get(key, 0)) > 0}
 
 
-def _short(walk: QueueWalk) -> Short:
-    last = walk.reader.sequence.find(walk.end * walk.unit_size) or (
+def _short_queue(walk: QueueWalk) -> Short:
+    last_file = walk.reader.sequence.find(walk.end * walk.unit_size) or (
         walk.reader.files[-1] if walk.reader.files else None
     )
-    place = walk.end * walk.unit_size - last.start_offset if last else None
+    place = walk.end * walk.unit_size - last_file.start_offset if last_file else None
     key = (walk.reader.topic, walk.reader.queue_id)
-    return Short(key, walk.end, walk.behind, walk.first_behind, last.path if last else None, place)
+    return Short(key, walk.end, walk.behind, walk.first_behind, last_file.path if last_file else None, place)
 
 
 def _evidence(key: Key, home: Homeless) -> dict[str, Any]:
@@ -296,7 +307,7 @@ def _evidence(key: Key, home: Homeless) -> dict[str, Any]:
 
 
 def _queues(row: dict[str, Any]) -> int:
-    """How many queues a row of the topics table gives its topic."""
+    """Number of queues that a row of the topics table gives its topic."""
     counts = (row.get("writeQueueNums"), row.get("readQueueNums"))
     return max((count for count in counts if isinstance(count, int)), default=0)
 

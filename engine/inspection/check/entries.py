@@ -1,4 +1,4 @@
-"""One queue in a check: where its walk stands, its entries by number, and what did not fit."""
+"""One queue in a check: the position of its walk, its entries by number, and the mismatches."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class Run:
     def __len__(self) -> int:
         return len(self.number)
 
-    def part(self, first: int, last: int | None) -> Run:
-        piece = slice(first, last)
+    def part(self, start: int, stop: int | None) -> Run:
+        piece = slice(start, stop)
         return Run(self.number[piece], self.physical[piece], self.size[piece], self.tags[piece], self.stored[piece])
 
-    def unit(self, at: int) -> Side:
-        return Side(int(self.physical[at]), int(self.size[at]), int(self.tags[at]))
+    def unit(self, row: int) -> Side:
+        return Side(int(self.physical[row]), int(self.size[row]), int(self.tags[row]))
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A unit whose entry is not the one that belongs there; batch queues count entries by number."""
+    """A unit whose entry is wrong; batch queues count entries by number."""
 
     number: int
     unit: Side
@@ -57,7 +57,7 @@ class Suspect:
 
 
 class QueueWalk:
-    """The state of one queue while the log goes by. Numbers are queue offsets; in a batch queue, entry numbers."""
+    """State of one queue while the log is walked. Numbers are queue offsets; in a batch queue, entry numbers."""
 
     def __init__(self, reader: QueueReader) -> None:
         self.reader = reader
@@ -71,12 +71,12 @@ class QueueWalk:
         self.skipped: list[tuple[int, int]] = []
         self.behind = 0  # units that came after the last entry
         self.first_behind = -1
-        self.before = 0  # units whose entries would stand in front of the first file
+        self.before = 0  # units whose entries would be before the first file
         self.first_before = -1
-        self.lacks = NOWHERE  # the first unit that has not its own entry, whatever is thought of it afterwards
-        self.matched = -1  # the last unit that was held against its entry
+        self.lacks = NOWHERE  # the first unit without its own entry, however it is judged later
+        self.matched = -1  # the last unit that was compared with its entry
         self.units = 0
-        self.held: Run | None = None  # a unit that is judged when the one behind it is known
+        self.held: Run | None = None  # a unit that can only be judged with the next one
         self._ext: tuple[int, bytes] = (0, b"")
         self._orderly: bool | None = None
 
@@ -86,20 +86,20 @@ class QueueWalk:
 
     @property
     def orderly(self) -> bool:
-        """Whether each entry stands at its number in the one file that holds it."""
-        found = self._orderly
-        if found is None:
+        """True if each entry stands at its number in the only file that holds it."""
+        is_orderly = self._orderly
+        if is_orderly is None:
             sequence = self.reader.sequence
             apart = all(a.end_offset <= b.start_offset for a, b in pairwise(sequence.files))
-            found = self._orderly = self.reader.kind == "simple" and apart and not sequence.oddities
-        return found
+            is_orderly = self._orderly = self.reader.kind == "simple" and apart and not sequence.oddities
+        return is_orderly
 
     def _last_written(self) -> int:
-        """Number behind the last entry that is not all zero, wherever holes are in front of it."""
+        """Number behind the last entry that is not all zero, whatever holes are in front of it."""
         for file in reversed(self.reader.files):
-            last = last_byte(file)
-            if last:
-                return file.start_offset // self.unit_size + -(-last // self.unit_size)
+            last_position = last_byte(file)
+            if last_position:
+                return file.start_offset // self.unit_size + -(-last_position // self.unit_size)
         return self.first
 
     def skip(self, start: int, stop: int) -> None:
@@ -112,7 +112,7 @@ class QueueWalk:
             self.skipped.append((start, stop))
 
     def suspect(self, number: int, unit: Side, entry: Side, verdict: Verdict) -> None:
-        """One unit that did not find its entry."""
+        """Note a unit that did not find its entry."""
         self.wrong += 1
         self.lacks = min(self.lacks, unit.physical)
         self.last_wrong = number
@@ -120,7 +120,7 @@ class QueueWalk:
             self.suspects.append(Suspect(number, unit, entry, verdict))
 
     def begin_anew(self, number: int, physical: int) -> None:
-        """The topic was deleted and made again: what did not fit before belonged to its former life."""
+        """Start over: the topic was deleted and recreated, and earlier mismatches belong to its former life."""
         self.suspects = [s for s in self.suspects if 0 <= s.entry.physical < physical and s.number >= number]
         self.wrong = len(self.suspects)
         self.skipped = [(start, stop) for start, stop in self.skipped if stop <= number]
@@ -128,7 +128,7 @@ class QueueWalk:
         self.before, self.first_before = 0, -1
 
     def raw(self, start: int, count: int) -> np.ndarray:
-        """Entries by number; where no file holds one, its offset is −1."""
+        """Entries by number; the offset is −1 if no file holds the entry."""
         kind = CQ_UNIT if self.unit_size == cq.CQ_UNIT_SIZE else BATCH_CQ_UNIT
         offset, stop = start * self.unit_size, (start + count) * self.unit_size
         sequence = self.reader.sequence
@@ -139,11 +139,11 @@ class QueueWalk:
         rows["physical_offset"] = -1
         while offset < stop:
             data = sequence.read(offset, stop - offset)
-            whole = len(data) // self.unit_size
-            if whole:
-                at = offset // self.unit_size - start
-                rows[at : at + whole] = np.frombuffer(data[: whole * self.unit_size], kind)
-                offset += whole * self.unit_size
+            entry_count = len(data) // self.unit_size
+            if entry_count:
+                row = offset // self.unit_size - start
+                rows[row : row + entry_count] = np.frombuffer(data[: entry_count * self.unit_size], kind)
+                offset += entry_count * self.unit_size
                 continue
             number = sequence.position_of(offset)
             if number + 1 >= len(sequence.files):
@@ -152,25 +152,25 @@ class QueueWalk:
             offset = -(-offset // self.unit_size) * self.unit_size
         return rows
 
-    def messages(self, first: int, rows: np.ndarray) -> int:
-        """How many messages these entries hold; ``rows`` count from entry ``first``."""
+    def messages(self, first_entry: int, rows: np.ndarray) -> int:
+        """Number of messages that these entries hold; ``rows`` count from entry ``first_entry``."""
         if self.reader.kind == "simple":
             return len(rows)
-        return int(self.raw(first, int(rows.max()) + 1)["batch_size"][rows].sum())
+        return int(self.raw(first_entry, int(rows.max()) + 1)["batch_size"][rows].sum())
 
     def entries(self, start: int, count: int) -> Entries:
         """Entries as columns; the tags of ext addresses are looked up."""
         rows = self.raw(start, count)
         tags = rows["tags_code"].astype(np.int64)
         physical = rows["physical_offset"].astype(np.int64)
-        for at in np.flatnonzero((tags <= cq.MAX_EXT_ADDRESS) & (physical >= 0)):
-            tags[at] = self._ext_tags(int(tags[at]))
+        for row in np.flatnonzero((tags <= cq.MAX_EXT_ADDRESS) & (physical >= 0)):
+            tags[row] = self._ext_tags(int(tags[row]))
         return Entries(physical, rows["size"].astype(np.int64), tags)
 
     def entry(self, number: int) -> Side:
-        """One entry."""
-        found = self.entries(number, 1)
-        return Side(int(found.physical[0]), int(found.size[0]), int(found.tags[0]))
+        """The entry with this number."""
+        entries = self.entries(number, 1)
+        return Side(int(entries.physical[0]), int(entries.size[0]), int(entries.tags[0]))
 
     def chunks(self, start: int, stop: int, step: int = 1 << 16) -> Iterator[tuple[int, Entries]]:
         """Entries [start, stop) piece by piece, each with the number of its first; holes between files are left out."""
@@ -187,7 +187,7 @@ class QueueWalk:
             start += count
 
     def _ext_tags(self, address: int) -> int:
-        """Tag code of an ext unit; the address itself where there is no such unit."""
+        """Tag code of an ext unit; the address itself if there is no such unit."""
         if self.reader.ext is None:
             return address
         offset = cq.ext_offset(address)
@@ -196,10 +196,13 @@ class QueueWalk:
             data = self.reader.ext.read(offset, _EXT_WINDOW)
             base = offset
             self._ext = (base, data)
-        at = offset - base
-        if len(data) - at < 20:
+        position = offset - base
+        if len(data) - position < 20:
             return address
-        size, length = int.from_bytes(data[at : at + 2], "big"), int.from_bytes(data[at + 18 : at + 20], "big")
+        size, length = (
+            int.from_bytes(data[position : position + 2], "big"),
+            int.from_bytes(data[position + 18 : position + 20], "big"),
+        )
         if size != length + 20:
             return address
-        return int.from_bytes(data[at + 2 : at + 10], "big", signed=True)
+        return int.from_bytes(data[position + 2 : position + 10], "big", signed=True)

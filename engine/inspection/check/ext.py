@@ -1,5 +1,5 @@
-"""The ext files of queues: tags and filters that stand apart from the entries, and lead nowhere once they are lost
-(CQ15; docs/formats/consume-queue.md#ext).
+"""Checks the ext files of queues: tags and filters stored apart from the entries, which are useless once these files
+are lost (CQ15; docs/formats/consume-queue.md#ext).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ CHUNK = 1 << 16
 _HEAD = 1 << 15
 
 
-class _Used(NamedTuple):
+class _AddressUse(NamedTuple):
     """The ext addresses of a queue's entries, as offsets into its ext files."""
 
     entries: int
-    lost: int  # entries that lead outside of what the files hold
+    lost: int  # entries that point outside the files
     first_lost: int  # queue offset of the first
     furthest: int
 
@@ -33,65 +33,65 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     """CQ15. Raises :class:`CannotRead`."""
     if store.paths is None or store.lock_state == "held":
         return
-    gone: dict[str, _Used] = {}
+    lost_queues: dict[str, _AddressUse] = {}
     for queues in store.topics().values():
         for queue in queues.values():
             if queue.kind != "simple" or not _has_addresses(queue):
                 continue
-            held = _held(queue)
-            used = _addresses(queue, held)
-            end = held[-1][1] if held else 0
-            if used.lost and not held:
-                gone[f"{queue.topic}/{queue.queue_id}"] = used
+            ranges = _ext_ranges(queue)
+            used = _count_addresses(queue, ranges)
+            end = ranges[-1][1] if ranges else 0
+            if used.lost and not ranges:
+                lost_queues[f"{queue.topic}/{queue.queue_id}"] = used
             elif used.lost:
-                yield _short(queue, used, end)
+                yield _lost_units_finding(queue, used, end)
             elif not store.abort:
                 yield from _orphans(queue, used, end)
-    if gone:
-        yield _gone(store, gone)
+    if lost_queues:
+        yield _lost_files_finding(store, lost_queues)
 
 
-def follow(found: Iterable[Finding], lost: Iterable[Finding]) -> Iterator[Finding]:
-    """``found``, in which wrong tag codes of queues that lost their ext files follow from that."""
-    queues = {name for one in lost if one.severity != "note" for name in one.evidence["queues"]}
-    for one in found:
-        yield one.follows("CQ15") if one.id == "CQ09" and one.evidence.get("queue") in queues else one
+def follow(findings: Iterable[Finding], lost: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield ``findings``; wrong tag codes of queues that lost their ext files become a consequence of that."""
+    queues = {name for finding in lost if finding.severity != "note" for name in finding.evidence["queues"]}
+    for finding in findings:
+        yield finding.follows("CQ15") if finding.id == "CQ09" and finding.evidence.get("queue") in queues else finding
 
 
 def _has_addresses(queue: QueueReader) -> bool:
-    """Whether one of the first, the middle and the last entry holds an address."""
-    low, high = max(queue.sequence.min_offset, 0) // queue.unit_size, queue.raw_end // queue.unit_size
-    places = {low, (low + high) // 2, high - 1} if high > low else set()
+    """Return True if the first, the middle or the last entry holds an address."""
+    start, end = max(queue.sequence.min_offset, 0) // queue.unit_size, queue.raw_end // queue.unit_size
+    places = {start, (start + end) // 2, end - 1} if end > start else set()
     units = (queue.array(place, place + 1) for place in places)
     return any(len(rows) and cq.is_ext_address(int(rows["tags_code"][0])) for rows in units)
 
 
-def _held(queue: QueueReader) -> list[tuple[int, int]]:
-    """The stretches [first byte, byte behind the last unit) that the ext files hold; of all but the last file only the
-    head is looked at.
+def _ext_ranges(queue: QueueReader) -> list[tuple[int, int]]:
+    """The ranges [first byte, byte behind the last unit) that the ext files hold. Only the last file is read whole; of
+    the others only the head.
     """
     if queue.ext is None:
         return []
     queue.ext.whole()
-    held: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for file in reversed(queue.ext.files):
         start = file.start_offset
         if not isinstance(cq_ext.decode(file.read(0, _HEAD), 0, start), cq_ext.CqExtUnit):
             continue
         end = file.end_offset
-        if not held:
+        if not ranges:
             units = cq_ext.walk(file.read(0, file.size), start)
-            end = max(seen.end for seen in units if isinstance(seen, cq_ext.CqExtUnit))
-        held.insert(0, (start, end))
-    return held
+            end = max(unit.end for unit in units if isinstance(unit, cq_ext.CqExtUnit))
+        ranges.insert(0, (start, end))
+    return ranges
 
 
-def _addresses(queue: QueueReader, held: list[tuple[int, int]]) -> _Used:
+def _count_addresses(queue: QueueReader, ranges: list[tuple[int, int]]) -> _AddressUse:
     entries = lost = 0
     first_lost = furthest = -1
-    at, stop = max(queue.sequence.min_offset, 0) // queue.unit_size, queue.raw_end // queue.unit_size
-    while at < stop:
-        rows = queue.array(at, min(at + CHUNK, stop))
+    number, stop = max(queue.sequence.min_offset, 0) // queue.unit_size, queue.raw_end // queue.unit_size
+    while number < stop:
+        rows = queue.array(number, min(number + CHUNK, stop))
         if not len(rows):
             break
         tags = rows["tags_code"].astype(np.int64)
@@ -101,28 +101,28 @@ def _addresses(queue: QueueReader, held: list[tuple[int, int]]) -> _Used:
         if len(offsets):
             furthest = max(furthest, int(offsets.max()))
         inside = np.zeros(len(offsets), bool)
-        for first, end in held:
-            inside |= (offsets >= first) & (offsets < end)
+        for start, end in ranges:
+            inside |= (offsets >= start) & (offsets < end)
         outside = ~inside
         if outside.any():
             lost += int(outside.sum())
-            first_lost = at + int(np.flatnonzero(address)[outside][0]) if first_lost < 0 else first_lost
-        at += len(rows)
-    return _Used(entries, lost, first_lost, furthest)
+            first_lost = number + int(np.flatnonzero(address)[outside][0]) if first_lost < 0 else first_lost
+        number += len(rows)
+    return _AddressUse(entries, lost, first_lost, furthest)
 
 
-def _gone(store: StoreSnapshot, gone: dict[str, _Used]) -> Finding:
+def _lost_files_finding(store: StoreSnapshot, lost_queues: dict[str, _AddressUse]) -> Finding:
     assert store.paths is not None
-    lost = sum(used.lost for used in gone.values())
+    lost = sum(used.lost for used in lost_queues.values())
     text = (
-        f"The ext files of queues are gone or empty ({', '.join(list(gone)[:3])}; queues: {len(gone):,}): entries lead "
-        f"there for their tags ({lost:,})"
+        f"The ext files of queues are gone or empty ({', '.join(list(lost_queues)[:3])}; queues: {len(lost_queues):,}):"
+        f" entries lead there for their tags ({lost:,})"
     )
-    evidence: dict[str, Any] = {"expected": lost, "found": 0, "queues": list(gone)}
+    evidence: dict[str, Any] = {"expected": lost, "found": 0, "queues": list(lost_queues)}
     return rules.CQ15.found(text, str(store.paths.consumequeue_ext), None, evidence)
 
 
-def _short(queue: QueueReader, used: _Used, end: int) -> Finding:
+def _lost_units_finding(queue: QueueReader, used: _AddressUse, end: int) -> Finding:
     assert queue.ext is not None
     name = f"{queue.topic}/{queue.queue_id}"
     text = (
@@ -134,14 +134,14 @@ def _short(queue: QueueReader, used: _Used, end: int) -> Finding:
     return rules.CQ15.found(text, file.path, max(end - file.start_offset, 0), {**evidence, "entries": used.lost})
 
 
-def _orphans(queue: QueueReader, used: _Used, end: int) -> Iterator[Finding]:
-    """Units behind the last that an entry leads to: dispatch was cut off between the two."""
-    last = queue.ext_unit(used.furthest + cq.EXT_BASE) if used.furthest >= 0 else None
-    if queue.ext is None or last is None or used.furthest + last.size >= end:
+def _orphans(queue: QueueReader, used: _AddressUse, end: int) -> Iterator[Finding]:
+    """Units behind the last one that an entry points to: the broker stopped between writing the two."""
+    last_used = queue.ext_unit(used.furthest + cq.EXT_BASE) if used.furthest >= 0 else None
+    if queue.ext is None or last_used is None or used.furthest + last_used.size >= end:
         return
-    name, behind = f"{queue.topic}/{queue.queue_id}", used.furthest + last.size
-    text = f"The ext files of queue {name} hold {end - behind:,} bytes behind {behind:,} that no entry leads to"
-    file = queue.ext.find(behind)
-    evidence = {"expected": behind, "found": end, "queues": [name]}
-    place = behind - file.start_offset if file is not None else None
+    name, used_end = f"{queue.topic}/{queue.queue_id}", used.furthest + last_used.size
+    text = f"The ext files of queue {name} hold {end - used_end:,} bytes behind {used_end:,} that no entry leads to"
+    file = queue.ext.find(used_end)
+    evidence = {"expected": used_end, "found": end, "queues": [name]}
+    place = used_end - file.start_offset if file is not None else None
     yield rules.CQ15.found(text, file.path if file is not None else None, place, evidence, kind="orphans")

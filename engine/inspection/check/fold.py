@@ -1,7 +1,7 @@
-"""One fault, one finding: what did not fit in queues and index is judged when the broken places of the log are known.
+"""One fault, one finding: judges the mismatches of queues and index when the broken places of the log are known.
 
-A damaged unit leaves a queue entry and index entries behind that lead to nothing; they are counted with the damage and
-are no findings of their own. What remains is told once a queue and once a file, at its first place.
+A damaged unit leaves behind a queue entry and index entries that point to nothing. They are counted with the damage and
+are no findings of their own. The rest is reported once per queue and once per file, at its first place.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from engine.rules.findings import HAPPENED, Finding, Severity
 MOST_LOOKS = 256
 MOST_OWNERS = 8
 MOST_SPANS = 8
-"""Damaged spans of the log in front of a unit that are looked through for one that got no entry."""
+"""Number of damaged spans before a unit that are searched for a unit without an entry."""
 MOST_READ = 1 << 20
-"""Bytes of a queue's file behind an empty entry that are looked at for pages of zeros."""
+"""Bytes of a queue's file behind an empty entry that are searched for pages of zeros."""
 _LMQ = "%LMQ%"
 
 
 class QueueFold:
-    """Findings of all queues; afterwards :attr:`odd_units` are units whose own fields are wrong, and
-    :attr:`undispatched` knows which queues are too short.
+    """Findings of all queues.
+
+    Afterwards :attr:`odd_units` has the units whose own fields are wrong, and :attr:`undispatched` the queues that are
+    too short.
     """
 
     def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck, starts: Starts) -> None:
@@ -55,7 +57,7 @@ class QueueFold:
         self._faulty: set[tuple[str, int]] = set()
         self._beyond = 0
         self.lost = 0
-        """Messages that queues know behind the end of the log; light queues know the same ones again."""
+        """Messages that queues know behind the end of the log, without light queues, which know the same ones."""
         self.known_to = 0
         self.cut: set[str] = set()
         """Queues that know messages behind the end of the log."""
@@ -63,27 +65,27 @@ class QueueFold:
         self.odd_units: set[int] = set()
 
     def findings(self) -> Iterator[Finding]:
-        """Everything about queues; fills the log's broken places with the entries that lead there."""
+        """All findings about queues; adds to the log's broken places the entries that point there."""
         walks = self._queues.walks
         if not walks and self._queues.homeless and self._store.paths is not None:
             yield self.undispatched.all_gone()
             return
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for key, walk in walks.items():
             files = self._files(walk)
             if files:
                 self._faulty.add(key)
-            found.extend(files)
+            findings.extend(files)
         for walk in walks.values():
-            found.extend(self._entries_without_units(walk))
+            findings.extend(self._entries_without_units(walk))
         for walk in walks.values():
-            found.extend(self._units_without_entries(walk))
-        found.extend(self.undispatched.findings(self._faulty, self.odd_units, self._early))
-        found.extend(self._behind_the_log())
-        short = {f"{topic}/{number}" for topic, number in self.undispatched.short}
-        for one in found:
-            emptied = one.id == "CQ06" and one.evidence["queue"] in short
-            yield one.follows("CQ10") if emptied else one
+            findings.extend(self._units_without_entries(walk))
+        findings.extend(self.undispatched.findings(self._faulty, self.odd_units, self._early))
+        findings.extend(self._behind_the_log())
+        short_names = {f"{topic}/{number}" for topic, number in self.undispatched.short}
+        for finding in findings:
+            emptied = finding.id == "CQ06" and finding.evidence["queue"] in short_names
+            yield finding.follows("CQ10") if emptied else finding
 
     # -- files of a queue
 
@@ -91,101 +93,111 @@ class QueueFold:
         reader = walk.reader
         files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in reader.files]
         size = self._file_sizes.get(reader.kind, 0)
-        found = []
+        findings = []
         for fault in log_rules.file_sequence(files, size):
             severity: Severity | None = "warn" if fault.kind == "empty" else None
             evidence: dict[str, Any] = {"expected": fault.expected, "found": fault.message}
             evidence[HAPPENED] = log_rules.happened(fault, size, f"the queue {walk.name}")
             text = f"Queue {walk.name}: {fault.message}"
-            found.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity))
+            findings.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity))
         for oddity in reader.sequence.oddities:
             text = f"Queue {walk.name}: {oddity.description}"
-            found.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.description}))
-        last = files[-1] if files else None
-        if last and last.start > 0 and last.size and walk.end * walk.unit_size <= last.start and not found:
-            text = f"Queue {walk.name}: its last file is empty and begins at {last.start:,}"
+            findings.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.description}))
+        last_file = files[-1] if files else None
+        if (
+            last_file
+            and last_file.start > 0
+            and last_file.size
+            and walk.end * walk.unit_size <= last_file.start
+            and not findings
+        ):
+            text = f"Queue {walk.name}: its last file is empty and begins at {last_file.start:,}"
             evidence = {"expected": "at least one entry", "found": 0, "queue": walk.name}
             plans = [self._starts.plan(release) for release in self._starts.releases]
             filled = all(plan is not None and plan.will_start for plan in plans)
             light: Severity | None = "note" if self._abort else None
             kind = "filled" if filled else ""
-            found.append(catalogue.CQ06.found(text, last.path, 0, evidence, None if kind else light, kind=kind))
-        if walk.before and not found:
-            path = last.path if last else None
+            findings.append(catalogue.CQ06.found(text, last_file.path, 0, evidence, None if kind else light, kind=kind))
+        if walk.before and not findings:
+            path = last_file.path if last_file else None
             text = f"Queue {walk.name} begins at entry {walk.first:,}; {walk.before:,} units of the log come before"
             evidence = {"units": walk.before, "firstUnit": walk.first_before, "found": walk.first}
             evidence[HAPPENED] = (
                 f"the first files of the queue {walk.name} are missing, in front of entry {walk.first:,}"
             )
-            found.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
-        return found
+            findings.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
+        return findings
 
     # -- entry → unit
 
     def _entries_without_units(self, walk: QueueWalk) -> Iterator[Finding]:
-        start = walk.first if walk.next is None else walk.next
-        walk.skip(min(max(start, walk.first), walk.end), walk.end)
-        told = walk.wrong > 0
+        walked_to = walk.first if walk.next is None else walk.next
+        walk.skip(min(max(walked_to, walk.first), walk.end), walk.end)
+        reported = walk.wrong > 0
         leading = True
-        for low, high in walk.skipped:
-            for first, entries in walk.chunks(low, high):
+        for start, end in walk.skipped:
+            for first_number, entries in walk.chunks(start, end):
                 count = len(entries.physical)
                 prefilled = (entries.physical == 0) & (entries.size == PREFILLED_SIZE)
                 missing = entries.physical < 0
                 expired = (entries.physical < self._least) & ~missing & (entries.size > 0)
-                fine = missing | (prefilled | expired if low == walk.first and leading else np.zeros(count, bool))
+                fine = missing | (prefilled | expired if start == walk.first and leading else np.zeros(count, bool))
                 beyond = (entries.physical >= self._log.end) & ~missing
-                self._note_beyond(walk, beyond, first, entries)
-                out_of_step = None if told else self._out_of_step(walk, first, entries, fine & expired & ~prefilled)
+                self._note_beyond(walk, beyond, first_number, entries)
+                out_of_step = (
+                    None if reported else self._out_of_step(walk, first_number, entries, fine & expired & ~prefilled)
+                )
                 if out_of_step is not None:
-                    told = True
+                    reported = True
                     yield out_of_step
-                for at in np.flatnonzero(~fine & ~beyond):
-                    entry = queue_rules.Side(int(entries.physical[at]), int(entries.size[at]), int(entries.tags[at]))
-                    finding = self._judge(walk, first + int(at), entry)
-                    if finding is not None and not told:
-                        told = True
+                for row in np.flatnonzero(~fine & ~beyond):
+                    entry = queue_rules.Side(int(entries.physical[row]), int(entries.size[row]), int(entries.tags[row]))
+                    finding = self._judge(walk, first_number + int(row), entry)
+                    if finding is not None and not reported:
+                        reported = True
                         yield finding
             leading = False
 
     def _out_of_step(
-        self, walk: QueueWalk, first: int, entries: queue_rules.Entries, expired: np.ndarray
+        self, walk: QueueWalk, first_number: int, entries: queue_rules.Entries, expired: np.ndarray
     ) -> Finding | None:
-        """Entries whose units have expired can still be held against each other: they point ever further."""
+        """Compare entries whose units have expired with each other: their offsets must still rise."""
         rows = np.flatnonzero(expired)
         physical = entries.physical[rows]
         repeated = np.flatnonzero(physical[1:] == physical[:-1]) + 1
         odd = np.flatnonzero(index_rules.out_of_order(physical))
         if not len(repeated) and not len(odd):
             return None
-        at = int(min([*repeated[:1], *odd[:1]]))
-        number = first + int(rows[at])
-        rule, word = ("CQ05", "repeats the entry in front of it") if at in repeated else ("CQ12", "is out of order")
-        evidence = {"queueOffset": number, "expected": "offsets that rise", "found": int(physical[at])}
-        return self._of_entry(walk, number, rule, f"{word} (offset {int(physical[at]):,})", evidence)
+        row = int(min([*repeated[:1], *odd[:1]]))
+        number = first_number + int(rows[row])
+        rule, word = ("CQ05", "repeats the entry in front of it") if row in repeated else ("CQ12", "is out of order")
+        evidence = {"queueOffset": number, "expected": "offsets that rise", "found": int(physical[row])}
+        return self._of_entry(walk, number, rule, f"{word} (offset {int(physical[row]):,})", evidence)
 
-    def _note_beyond(self, walk: QueueWalk, beyond: np.ndarray, first: int, entries: queue_rules.Entries) -> None:
+    def _note_beyond(
+        self, walk: QueueWalk, beyond: np.ndarray, first_number: int, entries: queue_rules.Entries
+    ) -> None:
         physical = entries.physical
         places = np.flatnonzero(beyond)
         if len(places):
             self.cut.add(walk.name)
             self.known_to = max(self.known_to, int((physical[places] + entries.size[places]).max()))
-            self.lost += 0 if walk.reader.topic.startswith(_LMQ) else walk.messages(first, places)
-        for span in (one for one in self._log.spans.spans if one.end > self._log.end):
-            left = places[beyond[places]]
-            inside = left[(physical[left] >= span.start) & (physical[left] < span.end)]
+            self.lost += 0 if walk.reader.topic.startswith(_LMQ) else walk.messages(first_number, places)
+        for span in (broken_span for broken_span in self._log.spans.spans if broken_span.end > self._log.end):
+            remaining = places[beyond[places]]
+            inside = remaining[(physical[remaining] >= span.start) & (physical[remaining] < span.end)]
             if len(inside):
-                span.lead_all_in(walk.name, first + int(inside[0]), first + int(inside[-1]), len(inside))
+                span.lead_all_in(walk.name, first_number + int(inside[0]), first_number + int(inside[-1]), len(inside))
                 beyond[inside] = False
-        left = np.flatnonzero(beyond)
-        if len(left):
-            self._beyond += len(left)
+        remaining = np.flatnonzero(beyond)
+        if len(remaining):
+            self._beyond += len(remaining)
             if self._first_beyond is None:
-                self._first_beyond = (walk, first + int(left[0]), int(physical[left[0]]))
+                self._first_beyond = (walk, first_number + int(remaining[0]), int(physical[remaining[0]]))
         beyond[places] = True
 
     def _judge(self, walk: QueueWalk, number: int, entry: queue_rules.Side) -> Finding | None:
-        """An entry that no unit asked for: why."""
+        """Explain an entry that no unit asked for."""
         span = self._log.spans.find(entry.physical)
         if span is not None and entry.size > 0:
             span.lead_in(walk.name, number)
@@ -197,38 +209,38 @@ class QueueFold:
         if self._looks >= MOST_LOOKS:
             return None
         self._looks += 1
-        seen = self._store.log.unit_at(entry.physical, crc=False)
+        item = self._store.log.unit_at(entry.physical, crc=False)
         where = f"points to {entry.physical:,}"
         points = {"physicalOffset": entry.physical, "size": entry.size}
         evidence: dict[str, Any] = {"queueOffset": number, "found": points}
-        if not isinstance(seen, Unit):
+        if not isinstance(item, Unit):
             evidence["expected"] = "a unit at that offset"
             return self._of_entry(walk, number, "CQ04", f"{where}, where no unit begins", evidence)
         if number > walk.first and walk.entry(number - 1)[:2] == entry[:2]:
             evidence["expected"] = "each unit once"
             return self._of_entry(walk, number, "CQ05", f"repeats the entry in front of it ({where})", evidence)
-        own = f"{seen.topic}/{seen.queue_id}/{seen.queue_offset}"
-        evidence["unit"] = own
-        same_queue = (seen.topic, seen.queue_id) == (walk.reader.topic, walk.reader.queue_id)
-        if same_queue and seen.queue_offset == number:
-            return self._not_for_queues(walk, number, seen)
-        if same_queue and walk.first <= seen.queue_offset < walk.end:
-            other = walk.entry(seen.queue_offset)
-            if other.physical == entry.physical:
+        unit_place = f"{item.topic}/{item.queue_id}/{item.queue_offset}"
+        evidence["unit"] = unit_place
+        same_queue = (item.topic, item.queue_id) == (walk.reader.topic, walk.reader.queue_id)
+        if same_queue and item.queue_offset == number:
+            return self._not_for_queues(walk, number, item)
+        if same_queue and walk.first <= item.queue_offset < walk.end:
+            other_entry = walk.entry(item.queue_offset)
+            if other_entry.physical == entry.physical:
                 evidence["expected"] = "each unit once"
-                text = f"{where}, as does entry {seen.queue_offset:,}"
+                text = f"{where}, as does entry {item.queue_offset:,}"
                 return self._of_entry(walk, number, "CQ05", text, evidence)
-        if seen.size == entry.size and self._is_orphan(seen):
-            return self._odd_unit(walk, number, seen)
+        if item.size == entry.size and self._is_orphan(item):
+            return self._odd_unit(walk, number, item)
         evidence["expected"] = f"a unit of {walk.name} with queue offset {number:,}"
-        return self._of_entry(walk, number, "CQ04", f"{where}, a unit of {own}", evidence)
+        return self._of_entry(walk, number, "CQ04", f"{where}, a unit of {unit_place}", evidence)
 
     def _is_orphan(self, unit: Unit) -> bool:
-        """The unit's own fields lead to an entry that does not know it."""
-        other = self._queues.walks.get((unit.topic, unit.queue_id))
-        if other is None or not other.first <= unit.queue_offset < other.end:
+        """Return True if the unit's own fields name an entry that points elsewhere."""
+        other_walk = self._queues.walks.get((unit.topic, unit.queue_id))
+        if other_walk is None or not other_walk.first <= unit.queue_offset < other_walk.end:
             return True
-        return other.entry(unit.queue_offset).physical != unit.offset
+        return other_walk.entry(unit.queue_offset).physical != unit.offset
 
     def _odd_unit(self, walk: QueueWalk, number: int, unit: Unit) -> Finding:
         self.odd_units.add(unit.offset)
@@ -244,7 +256,7 @@ class QueueFold:
         return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
 
     def _not_for_queues(self, walk: QueueWalk, number: int, unit: Unit) -> Finding | None:
-        """The unit's own entry, but the unit says that it is no message: a half or a rolled back one."""
+        """The unit's own entry, although the unit is a half or a rolled back message."""
         if unit.transaction_type in (0, COMMIT):
             return None
         self.odd_units.add(unit.offset)
@@ -263,73 +275,80 @@ class QueueFold:
     def _units_without_entries(self, walk: QueueWalk) -> Iterator[Finding]:
         key = (walk.reader.topic, walk.reader.queue_id)
         suspects = [s for s in walk.suspects if s.unit.physical not in self.odd_units]
-        if (
-            key in self._faulty or self._store.lock_state == "held"
-        ):  # a writer makes files behind those that were listed
+        if key in self._faulty or self._store.lock_state == "held":  # a writer adds files behind the listed ones
             suspects = [s for s in suspects if s.verdict != "missing"]
         if not suspects:
             return
-        first = min(suspects, key=lambda s: s.number)
-        if first.verdict == "unit":
-            yield self._unit_with_other_number(walk, first)
+        suspect = min(suspects, key=lambda s: s.number)
+        if suspect.verdict == "unit":
+            yield self._unit_with_other_number(walk, suspect)
             return
-        text = queue_rules.words(first.verdict, first.entry, first.unit)
+        text = queue_rules.words(suspect.verdict, suspect.entry, suspect.unit)
         evidence: dict[str, Any] = {
-            "queueOffset": first.number,
-            "expected": {"physicalOffset": first.unit.physical, "size": first.unit.size, "tagsCode": first.unit.tags},
-            "found": {"physicalOffset": first.entry.physical, "size": first.entry.size, "tagsCode": first.entry.tags},
+            "queueOffset": suspect.number,
+            "expected": {
+                "physicalOffset": suspect.unit.physical,
+                "size": suspect.unit.size,
+                "tagsCode": suspect.unit.tags,
+            },
+            "found": {
+                "physicalOffset": suspect.entry.physical,
+                "size": suspect.entry.size,
+                "tagsCode": suspect.entry.tags,
+            },
         }
-        early = self._one_early(walk, suspects)
+        early = self._is_one_early(walk, suspects)
         if walk.wrong > 1:
             evidence["furtherEntries"] = walk.wrong - 1
             evidence["lastQueueOffset"] = walk.last_wrong
             text += "" if early else f"; {walk.wrong - 1:,} more entries up to {walk.last_wrong:,} are wrong too"
-        evidence |= between(*[self._log.stored(first.unit.physical)] * 2)
+        evidence |= between(*[self._log.stored(suspect.unit.physical)] * 2)
         if early:
-            evidence["neverDispatched"] = first.unit.physical
+            evidence["neverDispatched"] = suspect.unit.physical
             evidence[HAPPENED] = (
-                f"entry {first.number:,} of the queue {walk.name} was never written, and those behind it stand one place early"  # noqa: E501
+                f"entry {suspect.number:,} of the queue {walk.name} was never written, and those behind it stand one place early"  # noqa: E501
             )
             self._early.add(key)
             text += f": it was never dispatched, and the {_entries(walk.wrong)} behind it stand one place early"
         owner = self._other_queue(walk, suspects)
         text += f" · these are the entries of {owner}" if owner else ""
-        text += self._cut_at(walk, first)
+        text += self._cut_at(walk, suspect)
         if owner:
             evidence[HAPPENED] = (
-                f"the queue {walk.name} has the entries of {owner} from entry {first.number:,} on: a file of that queue"
+                f"the queue {walk.name} has the entries of {owner} from entry {suspect.number:,} on: "
+                "a file of that queue"
             )
-        elif first.verdict == "empty":
-            evidence[HAPPENED] = self._emptied(walk, first.number)
-        severity: Severity | None = "warn" if first.verdict == "prefilled" else None
-        yield self._of_entry(walk, first.number, queue_rules.RULE_OF[first.verdict], text, evidence, severity)
+        elif suspect.verdict == "empty":
+            evidence[HAPPENED] = self._describe_emptying(walk, suspect.number)
+        severity: Severity | None = "warn" if suspect.verdict == "prefilled" else None
+        yield self._of_entry(walk, suspect.number, queue_rules.RULE_OF[suspect.verdict], text, evidence, severity)
 
-    def _one_early(self, walk: QueueWalk, suspects: list[Suspect]) -> bool:
-        """Whether the entries from the first suspect on are each the one that belongs behind it."""
+    def _is_one_early(self, walk: QueueWalk, suspects: list[Suspect]) -> bool:
+        """Return True if each entry from the first suspect on belongs one place further back."""
         return (
             walk.wrong > 1
             and all(suspect.verdict == "offset" for suspect in suspects)
             and all(
-                after.number == one.number + 1 and one.entry[:2] == after.unit[:2]
-                for one, after in pairwise(sorted(suspects, key=lambda suspect: suspect.number))
+                following.number == current.number + 1 and current.entry[:2] == following.unit[:2]
+                for current, following in pairwise(sorted(suspects, key=lambda suspect: suspect.number))
             )
         )
 
     def _other_queue(self, walk: QueueWalk, suspects: list[Suspect]) -> str:
-        """The queue whose entries these are, where all that are looked at stand at their numbers of one other queue."""
+        """Name the queue whose entries these are, if all that are checked stand at their numbers of one other queue."""
         names = set()
         for suspect in suspects[:MOST_OWNERS]:
-            seen = self._store.log.unit_at(suspect.entry.physical, crc=False) if suspect.entry.size > 0 else None
-            if not isinstance(seen, Unit) or seen.queue_offset != suspect.number:
+            item = self._store.log.unit_at(suspect.entry.physical, crc=False) if suspect.entry.size > 0 else None
+            if not isinstance(item, Unit) or item.queue_offset != suspect.number:
                 return ""
-            names.add((seen.topic, seen.queue_id))
+            names.add((item.topic, item.queue_id))
         if len(suspects) < 2 or len(names) != 1 or (walk.reader.topic, walk.reader.queue_id) in names:
             return ""
         topic, queue_id = names.pop()
         return f"{topic}/{queue_id}"
 
-    def _emptied(self, walk: QueueWalk, number: int) -> str:
-        """What zeroed the entries from ``number`` on: whole pages are those of a write that was lost."""
+    def _describe_emptying(self, walk: QueueWalk, number: int) -> str:
+        """Describe the cause of the zeroed entries from ``number`` on: whole zero pages mean a lost write."""
         file = walk.reader.sequence.find(number * walk.unit_size)
         place = number * walk.unit_size - file.start_offset if file is not None else 0
         zeros = zero_pages(file.read(place, MOST_READ), place) if file is not None else None
@@ -337,33 +356,35 @@ class QueueFold:
             return f"entry {number:,} of the queue {walk.name} was never written"
         return f"pages of the queue {walk.name} are zero from entry {number:,} on: their write was lost"
 
-    def _cut_at(self, walk: QueueWalk, first: Suspect) -> str:
-        """What the next start does with the entries behind one that is empty."""
-        plan = of_own_release(self._store, self._starts) if first.verdict == "empty" else None
-        key, behind = (walk.reader.topic, walk.reader.queue_id), walk.end - first.number - 1
-        for queue in plan.queues if plan is not None and behind > 0 else ():
-            if (queue.topic, queue.queue_id) == key and queue.max_offset - queue.entries_added <= first.number:
-                return f" · the next start cuts the queue there: the {_entries(behind)} behind it go"
+    def _cut_at(self, walk: QueueWalk, suspect: Suspect) -> str:
+        """Describe what the next start does with the entries behind an empty one."""
+        plan = of_own_release(self._store, self._starts) if suspect.verdict == "empty" else None
+        key, entries_behind = (walk.reader.topic, walk.reader.queue_id), walk.end - suspect.number - 1
+        for queue in plan.queues if plan is not None and entries_behind > 0 else ():
+            if (queue.topic, queue.queue_id) == key and queue.max_offset - queue.entries_added <= suspect.number:
+                return f" · the next start cuts the queue there: the {_entries(entries_behind)} behind it go"
         return ""
 
     def _unit_with_other_number(self, walk: QueueWalk, suspect: Suspect) -> Finding:
-        at = suspect.unit.physical
+        offset = suspect.unit.physical
         text = f"The unit says queue offset {suspect.entry.tags:,}; queue {walk.name} has it as {suspect.number:,}"
         evidence = {"expected": suspect.number, "found": suspect.entry.tags, "queue": walk.name}
         unread = self._damaged_unit(walk, suspect)
         if unread is None:
-            self.odd_units.add(at)
+            self.odd_units.add(offset)
         else:
             text += f", for the damaged unit at {unread:,} got no entry"
-        file = self._store.log.sequence.find(at)
+        file = self._store.log.sequence.find(offset)
         cause = catalogue.CL01.id if unread is not None else None
-        return catalogue.CL09.found(text, file.path if file else None, at, evidence, caused_by=cause)
+        return catalogue.CL09.found(text, file.path if file else None, offset, evidence, caused_by=cause)
 
     def _damaged_unit(self, walk: QueueWalk, suspect: Suspect) -> int | None:
-        """Offset of a damaged unit whose place in the queue the unit of ``suspect`` has; None where there is none."""
+        """Offset of a damaged unit whose queue offset the unit of ``suspect`` has taken; None if there is none."""
         place = (walk.reader.topic, walk.reader.queue_id, suspect.number)
-        before = [span for span in self._log.spans.spans if span.kind == "damage" and span.end <= suspect.unit.physical]
-        for span in before[-MOST_SPANS:]:
+        earlier_damage = [
+            span for span in self._log.spans.spans if span.kind == "damage" and span.end <= suspect.unit.physical
+        ]
+        for span in earlier_damage[-MOST_SPANS:]:
             for lost in lost_units(self._store, span.start, span.end - span.start):
                 if (lost.topic, lost.queue_id, lost.queue_offset) == place:
                     return lost.offset
@@ -403,7 +424,7 @@ def _entries(count: int) -> str:
 
 
 def _file_sizes(queues: QueueCheck) -> dict[str, int]:
-    """The length that most queue files of each kind were made with, whatever a configuration says."""
+    """The length of most queue files of each kind, whatever the configuration says."""
     votes: dict[str, dict[int, int]] = {}
     for walk in queues.walks.values():
         files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in walk.reader.files]

@@ -28,15 +28,19 @@ from engine.rules.system_names import LMQ, is_system_group, is_system_topic
 
 MOST = 20
 SMALLEST_UNIT_BYTES = 91
-"""A unit of the log with a topic's name of one letter and nothing else: no queue has more entries than fit."""
+"""Size of a unit with a one-letter topic and nothing else: limits the number of entries of a queue."""
 _NO_TOPIC = "mqadmin updateTopic -b BROKER -t {topic} -r {queues} -w {queues} -p 6"
 
 
 def findings(
-    store: StoreSnapshot, homeless: Collection[tuple[str, int]], newest: int, short: Mapping[tuple[str, int], int]
+    store: StoreSnapshot,
+    homeless: Collection[tuple[str, int]],
+    newest: int,
+    short_queues: Mapping[tuple[str, int], int],
 ) -> Iterator[Finding]:
-    """CF06–CF09, CQ14 of a store; ``homeless`` are queues without a folder whose units the log still has, ``newest``
-    is the newest store time (ms), ``short`` says of queues that lack units where they would end.
+    """CF06–CF09 and CQ14 of a store. ``homeless``: queues without a folder whose units are still in the log;
+    ``newest``: the newest store time (ms); ``short_queues``: for queues that lack units, the number at which they
+    should end.
 
     Raises :class:`CannotRead` where a table or a folder could not be read.
     """
@@ -49,11 +53,11 @@ def findings(
     yield from groups.of_topics_without_queues()
     yield from groups.unknown_topics()
     yield from groups.hidden_queues()
-    yield from _delayed(store, newest, short)
+    yield from _delay_offset_findings(store, newest, short_queues)
 
 
 class _Groups:
-    """The offset tables of a store held against its queues and its topics."""
+    """Compares the offset tables of a store with its queues and topics."""
 
     def __init__(self, store: StoreSnapshot, homeless: Collection[str]) -> None:
         assert store.paths is not None
@@ -71,17 +75,21 @@ class _Groups:
         return str(self._config / ("lmqConsumerOffset.json" if light else "consumerOffset.json"))
 
     def before_the_log(self) -> Iterator[Finding]:
-        """CF06: what these groups would read next was deleted with the oldest files of the log."""
+        """CF06: the next messages of these groups were deleted with the oldest files of the log."""
         lost: dict[str, dict[str, dict[str, int]]] = {}
         for row in self._rows:
             if is_system_group(row.group) or is_system_topic(row.topic) or self._is_compacted(row.topic):
                 continue
             for queue_id, offset in sorted(row.offsets.items()):
                 queue = self._store.topics().get(row.topic, {}).get(queue_id)
-                first = self._first_in_log(queue) if queue is not None else 0
-                if queue is not None and 0 <= offset < first:
+                first_in_log = self._first_in_log(queue) if queue is not None else 0
+                if queue is not None and 0 <= offset < first_in_log:
                     place = f"{row.topic}/{queue_id}"
-                    lost.setdefault(row.group, {})[place] = {"offset": offset, "first": first, "lost": first - offset}
+                    lost.setdefault(row.group, {})[place] = {
+                        "offset": offset,
+                        "first": first_in_log,
+                        "lost": first_in_log - offset,
+                    }
         for group, queues in sorted(lost.items(), key=lambda item: -_sum(item[1]))[:MOST]:
             places = ", ".join(f"{place} {row['lost']:,}" for place, row in list(queues.items())[:3])
             text = f"Group {group} lost messages unread, {_sum(queues):,} in all: the log has deleted them ({places})"
@@ -96,13 +104,13 @@ class _Groups:
         return any(queue.startswith(f"{topic}/") for part in self._store.undecoded for queue in part.compacted)
 
     def below_zero(self) -> Iterator[Finding]:
-        """CF11: offsets below zero, which a broker takes for none; −1 is what JavaScript clients write."""
-        found: dict[str, dict[str, int]] = {}
+        """CF11: offsets below zero, which a broker treats as missing; JavaScript clients write −1."""
+        negative_offsets: dict[str, dict[str, int]] = {}
         for row in self._rows:
             for queue_id, offset in sorted(row.offsets.items()):
                 if offset < 0 and not is_system_group(row.group):
-                    found.setdefault(row.group, {})[f"{row.topic}/{queue_id}"] = offset
-        for group, queues in list(found.items())[:MOST]:
+                    negative_offsets.setdefault(row.group, {})[f"{row.topic}/{queue_id}"] = offset
+        for group, queues in list(negative_offsets.items())[:MOST]:
             places = ", ".join(f"{place} {offset:,}" for place, offset in list(queues.items())[:3])
             text = f"Group {group} has offsets below zero ({len(queues):,}): {places}: it has not begun there"
             evidence = {"group": group, "expected": "an offset from 0 on", "found": dict(list(queues.items())[:MOST])}
@@ -115,14 +123,14 @@ class _Groups:
         return 0
 
     def of_topics_without_queues(self) -> Iterator[Finding]:
-        """CF08: a topic that is made again begins at 0, and these groups stand further."""
-        gone: dict[str, dict[str, int]] = {}
+        """CF08: a recreated topic begins at 0, and these groups are already further."""
+        groups_by_topic: dict[str, dict[str, int]] = {}
         for row in self._rows:
             furthest = max(row.offsets.values(), default=0)
             if furthest <= 0 or row.topic in self._store.topics() or self._lost_its_queues(row.topic):
                 continue
-            gone.setdefault(row.topic, {})[row.group] = furthest
-        for topic, groups in sorted(gone.items())[:MOST]:
+            groups_by_topic.setdefault(row.topic, {})[row.group] = furthest
+        for topic, groups in sorted(groups_by_topic.items())[:MOST]:
             names = ", ".join(f"{group} {offset:,}" for group, offset in list(groups.items())[:3])
             text = f"Topic {topic} has no queues, and groups have offsets in it ({len(groups):,}): {names}"
             evidence: dict[str, Any] = {
@@ -134,19 +142,19 @@ class _Groups:
             yield catalogue_tables.CF08.found(text, self._offsets, None, evidence)
 
     def _lost_its_queues(self, topic: str) -> bool:
-        """The log has units of the topic, and it was not deleted: CQ10 tells of that."""
+        """Return True if the log has units of the topic and it was not deleted: CQ10 reports that."""
         if topic not in self._homeless:
             return False
         return topic.startswith(LMQ) or topic in (self._topics or ()) or not topics_known(self._store).told
 
     def unknown_topics(self) -> Iterator[Finding]:
-        """CQ14: clients are told that there is no such topic."""
+        """CQ14: the broker tells clients that the topic does not exist."""
         if self._topics is None:
             return
         shown = 0
         for topic, queues in self._store.topics().items():
-            known = topic in self._topics or topic.startswith(LMQ) or is_system_topic(topic)
-            messages = 0 if known else sum(self._messages(queue) for queue in queues.values())
+            is_known = topic in self._topics or topic.startswith(LMQ) or is_system_topic(topic)
+            messages = 0 if is_known else sum(self._messages(queue) for queue in queues.values())
             if not messages or shown >= MOST:
                 continue
             shown += 1
@@ -166,34 +174,34 @@ class _Groups:
             yield catalogue_tables.CQ14.found(text, str(folder), None, evidence, grave, command=command)
 
     def hidden_queues(self) -> Iterator[Finding]:
-        """CF07: queues that consumers or producers do not see by what topics.json says."""
+        """CF07: queues that topics.json hides from consumers or producers."""
         shown = 0
         for topic, config in (self._topics or {}).items():
             queues = self._store.topics().get(topic, {})
             if not queues or is_system_topic(topic) or shown >= MOST:
                 continue
-            for finding in self._hidden(config, queues):
+            for finding in self._hidden_queue_findings(config, queues):
                 shown += 1
                 yield finding
 
-    def _hidden(self, config: TopicConfig, queues: dict[int, QueueReader]) -> Iterator[Finding]:
+    def _hidden_queue_findings(self, config: TopicConfig, queues: dict[int, QueueReader]) -> Iterator[Finding]:
         beyond = {number: queue for number, queue in queues.items() if number >= config.read_queue_nums}
         unread = self._unread(config.name, beyond)
-        held = sum(self._messages(queue) for queue in beyond.values())
-        wanted = max(queues) + 1
-        if held:
+        message_count = sum(self._messages(queue) for queue in beyond.values())
+        needed_queues = max(queues) + 1
+        if message_count:
             text = (
                 f"Topic {config.name} has readQueueNums {config.read_queue_nums:,}, and queues behind that "
-                f"({', '.join(map(str, list(beyond)[:8]))}) hold messages ({held:,})"
+                f"({', '.join(map(str, list(beyond)[:8]))}) hold messages ({message_count:,})"
             )
-            yield self._of_topic(config, text, unread, "beyond", "readQueueNums", wanted, config.read_queue_nums)
+            yield self._of_topic(config, text, unread, "beyond", "readQueueNums", needed_queues, config.read_queue_nums)
         elif config.write_queue_nums > config.read_queue_nums:
             text = (
                 f"Topic {config.name} has writeQueueNums {config.write_queue_nums:,} and readQueueNums "
                 f"{config.read_queue_nums:,}: what producers put into the queues behind that nobody reads"
             )
-            wanted = config.write_queue_nums
-            yield self._of_topic(config, text, {}, "wider", "readQueueNums", wanted, config.read_queue_nums)
+            needed_queues = config.write_queue_nums
+            yield self._of_topic(config, text, {}, "wider", "readQueueNums", needed_queues, config.read_queue_nums)
         if not config.perm & PERM_READ:
             unread = self._unread(config.name, queues)
             text = f"Topic {config.name} may not be read (perm {config.perm})"
@@ -203,10 +211,10 @@ class _Groups:
             yield self._of_topic(config, text, {}, "unwritable", "perm", PERM_WRITE | config.perm, config.perm)
 
     def _of_topic(
-        self, config: TopicConfig, text: str, unread: dict[str, int], kind: str, field: str, expected: int, found: int
+        self, config: TopicConfig, text: str, unread: dict[str, int], kind: str, field: str, expected: int, actual: int
     ) -> Finding:
         text += _unread_words(unread)
-        evidence: dict[str, Any] = {"topic": config.name, "field": field, "expected": expected, "found": found}
+        evidence: dict[str, Any] = {"topic": config.name, "field": field, "expected": expected, "found": actual}
         evidence |= {"unread": unread, "groups": list(unread)}
         queues = expected if field == "readQueueNums" else config.read_queue_nums
         perm = expected if field == "perm" else config.perm
@@ -217,15 +225,15 @@ class _Groups:
         return catalogue_tables.CF07.found(text, path, None, evidence, grave, kind=kind, command=command)
 
     def _unread(self, topic: str, queues: dict[int, QueueReader]) -> dict[str, int]:
-        """By group that reads the topic: messages of these queues that it has not read, and the log has."""
-        found: dict[str, int] = {}
+        """For each group that reads the topic: messages of these queues that it has not read and the log still has."""
+        unread_by_group: dict[str, int] = {}
         for row in self._rows:
             if row.topic != topic or is_system_group(row.group):
                 continue
             unread = sum(self._behind(queue, row.offsets.get(number, 0)) for number, queue in queues.items())
             if unread:
-                found[row.group] = unread
-        return found
+                unread_by_group[row.group] = unread
+        return unread_by_group
 
     def _behind(self, queue: QueueReader, offset: int) -> int:
         return max(queue.max_offset - max(offset, self._first_in_log(queue)), 0)
@@ -235,15 +243,17 @@ class _Groups:
 
 
 def _unread_words(unread: dict[str, int]) -> str:
-    told = ", ".join(f"{group} {count:,}" for group, count in list(unread.items())[:3])
-    return f"; unread by {told}" if told else ""
+    words = ", ".join(f"{group} {count:,}" for group, count in list(unread.items())[:3])
+    return f"; unread by {words}" if words else ""
 
 
 def _sum(queues: dict[str, dict[str, int]]) -> int:
     return sum(row["lost"] for row in queues.values())
 
 
-def _delayed(store: StoreSnapshot, newest: int, short: Mapping[tuple[str, int], int]) -> Iterator[Finding]:
+def _delay_offset_findings(
+    store: StoreSnapshot, newest: int, short_queues: Mapping[tuple[str, int], int]
+) -> Iterator[Finding]:
     """CF09: offsets of delay levels that are not those of their queues."""
     table = tables.loaded(store, "delayOffset.json")
     queues = store.topics().get(SCHEDULE_TOPIC, {})
@@ -259,47 +269,49 @@ def _delayed(store: StoreSnapshot, newest: int, short: Mapping[tuple[str, int], 
         elif levels[level] > end:
             text = f"Delay level {level} is delivered from {levels[level]:,} on, its queue ends at {end:,}"
             evidence = {"level": level, "queue": f"{SCHEDULE_TOPIC}/{number}", "expected": end, "found": levels[level]}
-            cause = "CQ10" if levels[level] <= short.get((SCHEDULE_TOPIC, number), -1) else None
+            cause = "CQ10" if levels[level] <= short_queues.get((SCHEDULE_TOPIC, number), -1) else None
             yield catalogue_tables.CF09.found(
                 text, path, None, evidence, "note" if store.abort else None, kind="beyond", caused_by=cause
             )
     if missing:
-        again = sum(queues[level - 1].max_offset - max(queues[level - 1].min_offset, 0) for level in missing)
+        redelivered = sum(queues[level - 1].max_offset - max(queues[level - 1].min_offset, 0) for level in missing)
         text = (
             f"delayOffset.json has no offset for delay levels whose messages were delivered "
-            f"({', '.join(map(str, missing))}): all of them are delivered again (messages: {again:,})"
+            f"({', '.join(map(str, missing))}): all of them are delivered again (messages: {redelivered:,})"
         )
-        evidence = {"levels": missing, "messages": again, "found": sorted(levels)}
+        evidence = {"levels": missing, "messages": redelivered, "found": sorted(levels)}
         yield catalogue_tables.CF09.found(text, path, None, evidence, "note" if store.abort else None, kind="missing")
 
 
 def _has_delivered(store: StoreSnapshot, queue: QueueReader, newest: int) -> bool:
-    """Whether the level's first message was delivered: it was due before the store's newest unit, and the log has it
-    again. Where the log cannot tell, it was due, so it was delivered. A store that a broker left before, and another
-    release went on with, may hold levels of which nothing was delivered.
+    """Return True if the level's first message was delivered: it was due before the store's newest unit, and the log
+    holds it again under its real topic. If the log cannot show that, a message that was due counts as delivered.
+
+    A store that a broker left earlier, and another release continued, may have levels of which nothing was delivered.
     """
-    first = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
-    if first is None or not 0 < first.tags_code <= newest:
+    first_entry = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
+    if first_entry is None or not 0 < first_entry.tags_code <= newest:
         return False
-    unit = store.log.seen_at(first.physical_offset, crc=False)
+    unit = store.log.seen_at(first_entry.physical_offset, crc=False)
     return not isinstance(unit, Unit) or not unit.unique_key or was_delivered(store, unit)
 
 
 LEAST_SHORTER_QUEUES = 2
-"""Queues that are shorter than their groups' offsets: a single one may be one wrong offset."""
+"""Least number of queues shorter than their groups' offsets: a single one may be one wrong offset."""
 _EXPLAINED_BY_NEW_LOG = frozenset({"CF02", "CF08"})
 _LOST_TAIL = frozenset({"CL01", "CL11", "CL12", "CQ10", "CQ13"})
-"""Rules that say why queues are shorter than their groups think."""
+"""Rules that explain why queues are shorter than their groups' offsets."""
 
 
-def of_new_log(store: StoreSnapshot, units: int, found: list[Finding]) -> list[Finding]:
-    """Return ``found``, and CF12 in front of what follows from it where the log was begun anew.
+def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> list[Finding]:
+    """Return ``findings``; if the log was started anew, CF12 comes first and the findings that it explains follow from
+    it.
 
     A log that begins at byte 0 never held more messages than it has ``units``. Where the groups have read more than
     twice as many, and no group stands inside its queue, their offsets are of another log. Raises :class:`CannotRead`.
     """
-    if store.paths is None or store.log.min_offset != 0 or any(one.id in _LOST_TAIL for one in found):
-        return found
+    if store.paths is None or store.log.min_offset != 0 or any(finding.id in _LOST_TAIL for finding in findings):
+        return findings
     furthest: dict[tuple[str, int], int] = {}
     groups: set[str] = set()
     beyond: list[str] = []
@@ -312,7 +324,7 @@ def of_new_log(store: StoreSnapshot, units: int, found: list[Finding]) -> list[F
             if offset <= 0 or (queue is not None and queue.kind != "simple"):
                 continue
             if queue is not None and offset <= queue.max_offset:
-                return found
+                return findings
             key = (row.topic, queue_id)
             furthest[key] = max(furthest.get(key, 0), offset)
             groups.add(row.group)
@@ -321,7 +333,7 @@ def of_new_log(store: StoreSnapshot, units: int, found: list[Finding]) -> list[F
                 beyond.append(f"{row.topic}/{queue_id}@{row.group}: {offset:,} of {queue.max_offset:,}")
     read = sum(furthest.values())
     if len(shorter) < LEAST_SHORTER_QUEUES or read <= 2 * units:
-        return found
+        return findings
     text = (
         f"The log was begun anew: it holds {units:,} messages from byte 0 on, and groups have read {read:,} of another "
         f"({len(groups):,} groups, {len(furthest):,} queues): {', '.join(beyond[:3])}"
@@ -333,7 +345,7 @@ def of_new_log(store: StoreSnapshot, units: int, found: list[Finding]) -> list[F
     )
     path = str(store.paths.config / "consumerOffset.json")
     cause = catalogue_tables.CF12.found(text, path, None, evidence)
-    return [cause, *(one.follows("CF12") if _follows_new_log(one) else one for one in found)]
+    return [cause, *(finding.follows("CF12") if _follows_new_log(finding) else finding for finding in findings)]
 
 
 def _follows_new_log(finding: Finding) -> bool:
@@ -341,7 +353,7 @@ def _follows_new_log(finding: Finding) -> bool:
 
 
 class Beyond(NamedTuple):
-    """A queue in which a group stands beyond the end."""
+    """A queue in which a group's offset is beyond the end."""
 
     topic: str
     queue_id: int
@@ -354,12 +366,12 @@ class Beyond(NamedTuple):
 
 
 def offset_findings(
-    store: StoreSnapshot, short: Mapping[tuple[str, int], int], broken: Iterable[Span] = ()
+    store: StoreSnapshot, short_queues: Mapping[tuple[str, int], int], broken_spans: Iterable[Span] = ()
 ) -> Iterator[Finding]:
-    """CF02 a group; ``short`` says of queues that lack units where they would end: there the group is right. Notes in
-    the ``broken`` places which groups stand there.
+    """CF02 for each group. ``short_queues`` gives the number at which queues that lack units should end: up to there a
+    group is right. Notes in ``broken_spans`` which groups stand there.
     """
-    broken = [span for span in broken if span.queues]
+    broken_spans = [span for span in broken_spans if span.queues]
     if store.paths is None:
         return
     shown = 0
@@ -370,53 +382,60 @@ def offset_findings(
         path = str(store.paths.config / (table.file or name))
         groups: dict[str, list[Beyond]] = {}
         for row in config_tables.consumer_offsets(table.value).rows:
-            groups.setdefault(row.group, []).extend(_beyond(store, row.topic, row.offsets))
-            for span in broken:
+            groups.setdefault(row.group, []).extend(_offsets_beyond(store, row.topic, row.offsets))
+            for span in broken_spans:
                 for queue_id, offset in sorted(row.offsets.items()):
                     span.stand(row.group, f"{row.topic}/{queue_id}", offset)
         for group, beyond in groups.items():
-            right = [one for one in beyond if one.offset <= short.get((one.topic, one.queue_id), -1)]
-            for queues, cause in ((right, "CQ10"), ([one for one in beyond if one not in right], None)):
+            right = [
+                beyond_end
+                for beyond_end in beyond
+                if beyond_end.offset <= short_queues.get((beyond_end.topic, beyond_end.queue_id), -1)
+            ]
+            for queues, cause in (
+                (right, "CQ10"),
+                ([beyond_end for beyond_end in beyond if beyond_end not in right], None),
+            ):
                 if queues and shown < MOST:
                     shown += 1
-                    yield _told(store, path, group, queues, cause)
+                    yield _offset_finding(store, path, group, queues, cause)
 
 
-def _beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[Beyond]:
+def _offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[Beyond]:
     for queue_id, offset in sorted(offsets.items()):
         queue = store.queue(topic, queue_id)
         if queue is None:
             continue
-        # a table is written after the queue it speaks of, so a copy of a running store may be ahead
-        last = max(queue.max_offset, queue.raw_end // queue.unit_size if queue.kind == "simple" else 0)
-        if offset > last:
-            yield Beyond(topic, queue_id, offset, last)
+        # a table is written after its queue, so in a copy of a running store it may be ahead
+        queue_end = max(queue.max_offset, queue.raw_end // queue.unit_size if queue.kind == "simple" else 0)
+        if offset > queue_end:
+            yield Beyond(topic, queue_id, offset, queue_end)
 
 
-def _told(store: StoreSnapshot, path: str, group: str, queues: list[Beyond], cause: str | None) -> Finding:
-    first = queues[0]
+def _offset_finding(store: StoreSnapshot, path: str, group: str, queues: list[Beyond], cause: str | None) -> Finding:
+    queue = queues[0]
     text = (
-        f"Group {group} will ask {first.topic}/{first.queue_id} for offset {first.offset:,}, it ends at {first.end:,}"
+        f"Group {group} will ask {queue.topic}/{queue.queue_id} for offset {queue.offset:,}, it ends at {queue.end:,}"
     )
     if len(queues) > 1:
         text += f"; {len(queues) - 1:,} more queues of the group end before its offset"
     evidence: dict[str, Any] = {
-        "expected": first.end,
-        "found": first.offset,
+        "expected": queue.end,
+        "found": queue.offset,
         "group": group,
-        "topic": first.topic,
-        "queueId": first.queue_id,
-        "queues": [one.words for one in queues[:MOST]],
+        "topic": queue.topic,
+        "queueId": queue.queue_id,
+        "queues": [beyond_end.words for beyond_end in queues[:MOST]],
     }
     longest = store.log.end_offset // SMALLEST_UNIT_BYTES
-    kind = "impossible" if cause is None and all(one.offset > longest for one in queues) else ""
-    if cause is None and not store.abort and group == TRANSACTION_GROUP and first.topic == OP_TOPIC:
+    kind = "impossible" if cause is None and all(beyond_end.offset > longest for beyond_end in queues) else ""
+    if cause is None and not store.abort and group == TRANSACTION_GROUP and queue.topic == OP_TOPIC:
         kind = "answers"
         text = (
-            f"The queue {first.topic}/{first.queue_id} of transactions' answers was deleted and began again: their "
-            f"check stands at {first.offset:,}, it ends at {first.end:,}; the answers in it are out of sight, "
+            f"The queue {queue.topic}/{queue.queue_id} of transactions' answers was deleted and began again: their "
+            f"check stands at {queue.offset:,}, it ends at {queue.end:,}; the answers in it are out of sight, "
             "and their half messages are checked again"
         )
-        evidence[HAPPENED] = f"the queue {first.topic}/{first.queue_id} was deleted and began again"
+        evidence[HAPPENED] = f"the queue {queue.topic}/{queue.queue_id} was deleted and began again"
     light: Severity | None = "note" if store.abort and not kind else None
     return catalogue.CF02.found(text, path, None, evidence, light, kind=kind, caused_by=cause)

@@ -1,8 +1,8 @@
 """The four answers of an incident: what happened, what is lost already, what the next start will lose, what to do now.
 
-From the findings of a check and the plans of recovery; nothing where something could not be read, beside a running
-broker, or where nothing is wrong. What is lost stood in stretches of the log in which no message can be read any more,
-between store times that are known.
+Derived from the findings of a check and the recovery plans. None if something could not be read, if a broker is
+running, or if nothing is wrong. Lost messages were in stretches of the log that hold no readable message any more,
+between known store times.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _CHUNK = 1 << 16
 Json = dict[str, Any]
 
 
-def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogCheck) -> Json | None:
+def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: LogCheck) -> Json | None:
     """The ``incident`` of a ``summary`` record. Raises :class:`CannotRead`."""
-    grave = [one for one in found if at_least(one.severity, "warn")]
+    grave = [finding for finding in findings if at_least(finding.severity, "warn")]
     if not grave or store.paths is None or store.unread or store.lock_state == "held":
         return None
-    known = not foreign.unknown_to_plans(store)
-    already = lost_already(store, log) if known else None
-    lost = {like: _start(starts.losses(like), already) for like in starts.releases}
+    is_planned = not foreign.unknown_to_plans(store)
+    already = lost_already(store, log) if is_planned else None
+    lost = {like: _describe_start(starts.losses(like), already) for like in starts.releases}
     for start in lost.values():
         if start is not None and store.log.sequence.doubles:
             start["losesNewMessages"] = True
@@ -61,44 +61,44 @@ def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogC
 
 
 def lost_already(store: StoreSnapshot, log: LogCheck) -> Loss:
-    """Messages that queues know and the log no longer holds: in broken places, in gaps, behind its end."""
-    gone = lost_spans_of(store, log)
-    found = (_lost_of(reader, gone) for queues in store.topics().values() for reader in queues.values())
-    rows = sorted((row for row in found if row is not None), key=lambda row: (row.topic, row.queue_id))
+    """Messages that queues know and the log no longer holds: in broken places, in gaps and behind its end."""
+    lost_spans = lost_spans_of(store, log)
+    losses = (_lost_entries(reader, lost_spans) for queues in store.topics().values() for reader in queues.values())
+    rows = sorted((row for row in losses if row is not None), key=lambda row: (row.topic, row.queue_id))
     return Loss(tuple(rows))
 
 
-def _lost_of(reader: QueueReader, gone: LostSpans) -> QueueLoss | None:
+def _lost_entries(reader: QueueReader, lost_spans: LostSpans) -> QueueLoss | None:
     """Entries of one queue that point into one of the spans; None for none."""
     lost: QueueLoss | None = None
-    for first, rows in _entries(reader):
+    for first_number, rows in _entries(reader):
         physical = rows["physical_offset"].astype(np.int64)
-        wanted = gone.inside(physical, rows["size"])
-        if not len(wanted):
+        lost_rows = lost_spans.inside(physical, rows["size"])
+        if not len(lost_rows):
             continue
-        offsets, count = _offsets(reader, rows, first, wanted)
-        begin, last, unit = int(offsets[0]), int(offsets[-1]), int(physical[wanted[0]])
+        offsets, count = _offsets(reader, rows, first_number, lost_rows)
+        begin, last_offset, unit = int(offsets[0]), int(offsets[-1]), int(physical[lost_rows[0]])
         if lost is None:
-            lost = QueueLoss(reader.topic, reader.queue_id, 0, begin, last, unit)
-            lost.first_time = _own_time(rows, wanted[0], gone.earliest(unit))
+            lost = QueueLoss(reader.topic, reader.queue_id, 0, begin, last_offset, unit)
+            lost.first_time = _own_time(rows, lost_rows[0], lost_spans.earliest(unit))
         lost.messages += count
-        lost.first, lost.last = min(lost.first, begin), max(lost.last, last)
-        lost.last_time = _own_time(rows, wanted[-1], gone.latest(int(physical[wanted[-1]])))
+        lost.first, lost.last = min(lost.first, begin), max(lost.last, last_offset)
+        lost.last_time = _own_time(rows, lost_rows[-1], lost_spans.latest(int(physical[lost_rows[-1]])))
     return lost
 
 
 def _own_time(rows: np.ndarray, row: np.intp, else_: int) -> int:
-    """The store time (ms) that the entry of a batch queue says itself; a simple one says none."""
+    """Store time (ms) in the entry of a batch queue; ``else_`` for a simple queue, whose entries have none."""
     return int(rows["store_timestamp"][row]) if "store_timestamp" in (rows.dtype.names or ()) else else_
 
 
 def _offsets(
-    reader: QueueReader, rows: np.ndarray, first: int, wanted: NDArray[np.intp]
+    reader: QueueReader, rows: np.ndarray, first_number: int, chosen_rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], int]:
-    """Queue offsets of the first message of each wanted entry, and how many messages they are."""
+    """Queue offsets of the first message of each chosen entry, and the number of messages in them."""
     if reader.kind == "simple":
-        return wanted + first, len(wanted)
-    return rows["msg_base_offset"][wanted].astype(np.int64), int(rows["batch_size"][wanted].sum())
+        return chosen_rows + first_number, len(chosen_rows)
+    return rows["msg_base_offset"][chosen_rows].astype(np.int64), int(rows["batch_size"][chosen_rows].sum())
 
 
 def _entries(reader: QueueReader) -> Iterator[tuple[int, np.ndarray]]:
@@ -114,9 +114,9 @@ def _entries(reader: QueueReader) -> Iterator[tuple[int, np.ndarray]]:
 # -- by the next start
 
 
-def _start(plan: RecoveryPlan | None, already: Loss | None) -> Json | None:
-    """What a start of one release loses; None where it cannot be told. Of a log that is gone, and may be on a disk that
-    is not mounted, it is all that the queues know: they are deleted.
+def _describe_start(plan: RecoveryPlan | None, already: Loss | None) -> Json | None:
+    """Describe what a start of one release loses; None if that is not known. If the log is gone (its disk may not be
+    mounted), the start loses everything that the queues know: it deletes them.
     """
     if plan is not None and plan.will_start and plan.empty_log is not None and plan.start_file is None:
         deleted = len(plan.index_deleted)
@@ -125,25 +125,29 @@ def _start(plan: RecoveryPlan | None, already: Loss | None) -> Json | None:
         return None
     if not plan.will_start:
         return {"starts": False, "why": plan.blockers[0].message, **_loss(Loss()), "indexFilesDeleted": 0}
-    both = _together((*plan.undispatched.queues, *plan.dropped.queues))
-    told = {"starts": True, "why": None, **_loss(Loss(both)), "indexFilesDeleted": len(plan.index_deleted)}
-    return {**told, "wrongNumbers": plan.misnumbered}
+    lost_queues = _sum_by_queue((*plan.undispatched.queues, *plan.dropped.queues))
+    record = {"starts": True, "why": None, **_loss(Loss(lost_queues)), "indexFilesDeleted": len(plan.index_deleted)}
+    return {**record, "wrongNumbers": plan.misnumbered}
 
 
-def _together(rows: Iterable[QueueLoss]) -> tuple[QueueLoss, ...]:
-    """The losses of each queue as one."""
-    found: dict[tuple[str, int], QueueLoss] = {}
+def _sum_by_queue(rows: Iterable[QueueLoss]) -> tuple[QueueLoss, ...]:
+    """Sum the losses of each queue."""
+    totals: dict[tuple[str, int], QueueLoss] = {}
     for row in rows:
-        one = found.get((row.topic, row.queue_id))
-        if one is None:
-            found[row.topic, row.queue_id] = QueueLoss(
+        total = totals.get((row.topic, row.queue_id))
+        if total is None:
+            totals[row.topic, row.queue_id] = QueueLoss(
                 row.topic, row.queue_id, row.messages, row.first, row.last, row.unit, row.first_time, row.last_time
             )
             continue
-        one.messages += row.messages
-        one.first, one.last, one.unit = min(one.first, row.first), max(one.last, row.last), min(one.unit, row.unit)
-        one.first_time, one.last_time = min(one.first_time, row.first_time), max(one.last_time, row.last_time)
-    return tuple(row for _, row in sorted(found.items()))
+        total.messages += row.messages
+        total.first, total.last, total.unit = (
+            min(total.first, row.first),
+            max(total.last, row.last),
+            min(total.unit, row.unit),
+        )
+        total.first_time, total.last_time = min(total.first_time, row.first_time), max(total.last_time, row.last_time)
+    return tuple(row for _, row in sorted(totals.items()))
 
 
 def _loss(loss: Loss) -> Json:
@@ -156,7 +160,9 @@ def _loss(loss: Loss) -> Json:
 def _steps(
     store: StoreSnapshot, plan: RecoveryPlan | None, grave: Sequence[Finding], lost: Json | None
 ) -> Iterator[Json]:
-    """At most :data:`MOST_STEPS`: keep what is there, then the step of the cause and the next one, or the plan."""
+    """At most :data:`MOST_STEPS` steps: keep what is there, then the step for the cause and the next one, or the
+    plan.
+    """
     typed = partial(of_store, path=str(store.path), config=store.config_words)
     shown = _step("Ask what the next start would keep, drop and lose.", typed(PLAN))
     advised = list(_advised(grave))
@@ -168,7 +174,7 @@ def _steps(
         yield shown
         return
     steps = []
-    if loses or any(at_least(one.severity, "error") or one.id == "IX04" for one in grave):
+    if loses or any(at_least(finding.severity, "error") or finding.id == "IX04" for finding in grave):
         steps.append(
             _step(
                 "Start no broker on the store yet; take a snapshot first.", typed(f"storescope snapshot {STORE} COPY")
@@ -185,14 +191,14 @@ def _steps(
 
 
 def _advised(grave: Sequence[Finding]) -> Iterator[Json]:
-    """The steps of the findings that stand by themselves, each once."""
-    seen: set[str] = set()
-    for one in by_cause(grave):
-        step = one.next_step.removeprefix(SNAPSHOT_FIRST)
-        if one.caused_by is not None or one.id == "AB01" or step.lower() in seen or one.command in seen:
+    """The steps of the findings without another cause, each once."""
+    listed: set[str] = set()
+    for finding in by_cause(grave):
+        step = finding.next_step.removeprefix(SNAPSHOT_FIRST)
+        if finding.caused_by is not None or finding.id == "AB01" or step.lower() in listed or finding.command in listed:
             continue
-        seen |= {step.lower(), *([one.command] if one.command else [])}
-        yield _step(capital(step), one.command)
+        listed |= {step.lower(), *([finding.command] if finding.command else [])}
+        yield _step(capital(step), finding.command)
 
 
 def _step(text: str, command: str | None) -> Json:
@@ -201,11 +207,11 @@ def _step(text: str, command: str | None) -> Json:
 
 FOREVER = 1 << 62
 GONE = frozenset({"damage", "gap", "stale", "cut", "other"})
-"""Kinds of broken places in which no message can be read any more."""
+"""Kinds of broken places without any readable message."""
 
 
 class LostSpan(NamedTuple):
-    """Bytes [start, end) of the log, and the store times (ms) of the units in front and behind; −1: not known."""
+    """Bytes [start, end) of the log, and the store times (ms) of the units before and after; −1 if unknown."""
 
     start: int
     end: int
@@ -218,47 +224,47 @@ class LostSpans:
 
     def __init__(self, log: LogCheck, spans: Iterable[LostSpan]) -> None:
         self._log = log
-        self._spans = _joined(spans)
+        self._spans = _merge_spans(spans)
         self._starts = np.array([span.start for span in self._spans], np.int64)
         self._ends = np.array([span.end for span in self._spans], np.int64)
 
     def inside(self, physical: NDArray[np.int64], sizes: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Rows whose units stood in one of them; entries of no size lead to no unit."""
-        at = np.searchsorted(self._starts, physical, "right") - 1
-        return np.flatnonzero((at >= 0) & (physical < self._ends[np.maximum(at, 0)]) & (sizes > 0))
+        """Rows whose units were in one of the spans; entries of size 0 point to no unit."""
+        span_index = np.searchsorted(self._starts, physical, "right") - 1
+        return np.flatnonzero((span_index >= 0) & (physical < self._ends[np.maximum(span_index, 0)]) & (sizes > 0))
 
     def earliest(self, offset: int) -> int:
-        """The store time (ms) of the unit that stood at ``offset``, or the latest that it cannot be earlier than."""
-        return self._time(offset, before=True)
+        """Store time (ms) of the unit that was at ``offset``, or its lower bound."""
+        return self._time(offset, earliest=True)
 
     def latest(self, offset: int) -> int:
-        """As :meth:`earliest`: the first that it cannot be later than."""
-        return self._time(offset, before=False)
+        """Like :meth:`earliest`, but the upper bound."""
+        return self._time(offset, earliest=False)
 
-    def _time(self, offset: int, *, before: bool) -> int:
-        own = self._log.stored(offset)
-        if own > 0 and self._log.spans.find(offset) is None:
-            return own
+    def _time(self, offset: int, *, earliest: bool) -> int:
+        unit_time = self._log.stored(offset)
+        if unit_time > 0 and self._log.spans.find(offset) is None:
+            return unit_time
         span = self._spans[int(np.searchsorted(self._starts, offset, "right")) - 1]
-        return span.before if before else span.after
+        return span.before if earliest else span.after
 
 
 def lost_spans_of(store: StoreSnapshot, log: LogCheck) -> LostSpans:
-    """Broken places, gaps, units whose body is another, and what is behind the end."""
-    spans = [LostSpan(one.start, one.end, one.before, one.after) for one in log.spans.spans if one.kind in GONE]
-    spans += [LostSpan(at, at + 1, -1, -1) for at in log.bad_crc]
+    """Broken places, gaps, units with a wrong body CRC, and everything behind the end of the log."""
+    spans = [LostSpan(span.start, span.end, span.before, span.after) for span in log.spans.spans if span.kind in GONE]
+    spans += [LostSpan(offset, offset + 1, -1, -1) for offset in log.bad_crc]
     spans.append(LostSpan(log.end, FOREVER, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
     return LostSpans(log, spans)
 
 
-def _joined(spans: Iterable[LostSpan]) -> list[LostSpan]:
+def _merge_spans(spans: Iterable[LostSpan]) -> list[LostSpan]:
     joined: list[LostSpan] = []
     for span in sorted(spans):
-        last = joined[-1] if joined else None
-        if last is None or span.start > last.end:
+        previous = joined[-1] if joined else None
+        if previous is None or span.start > previous.end:
             joined.append(span)
-        elif span.end > last.end:
-            joined[-1] = last._replace(end=span.end, after=span.after)
+        elif span.end > previous.end:
+            joined[-1] = previous._replace(end=span.end, after=span.after)
     return joined
 
 

@@ -33,7 +33,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BadEntry:
-    """An entry that leads to no unit with its key: file number, entry number, where it points."""
+    """An entry that points to no unit with its key: file number, entry number, target."""
 
     file: int
     number: int
@@ -44,7 +44,7 @@ class BadEntry:
 
 @dataclass(slots=True)
 class IndexAccount:
-    """What one file showed by itself."""
+    """Results of checking one index file by itself."""
 
     reader: IndexReader
     header: codec.IndexHeader | None = None
@@ -56,13 +56,15 @@ class IndexAccount:
     slots: list[BadLink] = field(default_factory=list)
     bad_links: int = 0
     ends: tuple[int, int] = (0, 0)  # where the first and the last entry point
-    rising: bool = True  # each entry points as far as the one in front of it, or further
+    rising: bool = True  # True if the targets of the entries never fall
 
 
 def look_at(reader: IndexReader, live: bool = False) -> IndexAccount:
-    """Prove one file: its counts, its slots, every chain. One that a broker is writing just now (``live``) grows in the
-    meantime: an entry is there before the slot that names it, and that before the header counts it, so they are read
-    the other way round and each may be further than the one before.
+    """Prove one file: its counts, its slots, every chain.
+
+    A file that a broker is writing (``live``) grows meanwhile. The broker writes an entry before the slot that names
+    it, and the slot before the header counts it. So they are read in the opposite order, and each may be ahead of the
+    one before.
     """
     account = IndexAccount(reader)
     data = reader.file.read(0, codec.HEADER_SIZE)
@@ -79,16 +81,16 @@ def look_at(reader: IndexReader, live: bool = False) -> IndexAccount:
     account.entries = _count_entries(reader, geometry, header.entries)
     moving = live and (account.entries != header.entries or reader.file.read(0, codec.HEADER_SIZE) != data)
     settled = account.entries
-    if moving:  # the newest entry may be there in part: it is whole when a slot names it
+    if moving:  # the newest entry may be partly written: it is complete when a slot names it
         settled = min(header.entries, account.entries)
         account.entries = max(settled, int(slots[slots <= account.entries].max(initial=0)))
     chains = Chains(geometry.slots, account.entries + 1)
     ends: list[int] = []
     grown = _chunks(reader, geometry, settled + 1, account.entries + 1)
-    for first, rows in chain(_chunks(reader, geometry, 1, settled + 1), grown):
-        if moving and first == settled + 1:
+    for first_number, rows in chain(_chunks(reader, geometry, 1, settled + 1), grown):
+        if moving and first_number == settled + 1:
             chains.settle()
-        chains.feed(first, rows["key_hash"].astype(np.int64), rows["prev"].astype(np.int64))
+        chains.feed(first_number, rows["key_hash"].astype(np.int64), rows["prev"].astype(np.int64))
         physical = rows["phy_offset"].astype(np.int64)
         account.rising &= not (ends and physical[0] < ends[1]) and not (physical[1:] < physical[:-1]).any()
         ends[:] = [ends[0] if ends else int(physical[0]), int(physical[-1])]
@@ -111,21 +113,23 @@ def _look_if_readable(reader: IndexReader, live: bool) -> IndexAccount | None:
     try:
         return look_at(reader, live)
     except CannotRead:
-        return None  # the door has noted it
+        return None  # ``reading`` has noted it
 
 
-def _count_entries(reader: IndexReader, geometry: codec.Geometry, told: int) -> int:
-    """How many entries really stand in the file: as told if the bytes agree, else up to the last that is not zero."""
-    told = min(max(told, 0), geometry.entries - 1)
-    last = _entry_bytes(reader, geometry, told) if told else b"x"
-    if any(last) and not any(_entry_bytes(reader, geometry, told + 1)):
-        return told
-    if any(last):
-        number = told + 1
+def _count_entries(reader: IndexReader, geometry: codec.Geometry, header_count: int) -> int:
+    """Count the entries that the file really holds: the header's number if the bytes agree, else up to the last entry
+    that is not zero.
+    """
+    header_count = min(max(header_count, 0), geometry.entries - 1)
+    last_entry = _entry_bytes(reader, geometry, header_count) if header_count else b"x"
+    if any(last_entry) and not any(_entry_bytes(reader, geometry, header_count + 1)):
+        return header_count
+    if any(last_entry):
+        number = header_count + 1
         while number < geometry.entries and any(_entry_bytes(reader, geometry, number)):
             number += 1
         return number - 1
-    stop = told
+    stop = header_count
     while stop > 0:
         start = max(stop - CHUNK, 0)
         data = reader.file.read(geometry.entry_position(start + 1), (stop - start) * codec.ENTRY_SIZE).rstrip(b"\0")
@@ -166,8 +170,10 @@ class _Piece:
 
 
 class _Lane:
-    """Entries of files that go on where the one before ends. A healthy store has one lane; a start that lost the newest
-    file dispatches from further back and begins another.
+    """Entries of files, each of which continues where the previous one ends.
+
+    A healthy store has one lane. A start that lost the newest file dispatches from further back and begins another
+    lane.
     """
 
     def __init__(self, pieces: Iterator[_Piece]) -> None:
@@ -187,40 +193,43 @@ class _Lane:
                 return
             self._piece = next(self._pieces, None)
 
-    def give_back(self, taken: list[tuple[_Piece, slice]]) -> None:
-        """Entries that :meth:`take` gave last are taken no more."""
-        if not taken:
+    def give_back(self, runs: list[tuple[_Piece, slice]]) -> None:
+        """Put back the entries that the last :meth:`take` returned."""
+        if not runs:
             return
-        for piece, part in taken:
+        for piece, part in runs:
             piece.used = part.start
-        pieces = [piece for piece, _ in taken]
+        pieces = [piece for piece, _ in runs]
         if self._piece is not None and self._piece is not pieces[-1]:
             pieces.append(self._piece)
         self._piece, self._pieces = pieces[0], chain(pieces[1:], self._pieces)
 
 
-def _ascending(accounts: list[IndexAccount]) -> list[list[int]]:
+def _ascending_lanes(accounts: list[IndexAccount]) -> list[list[int]]:
     """Numbers of the files in runs that go up the log, whatever the order of their names."""
     lanes: list[list[int]] = []
     ends: list[int] = []
-    filled = [number for number, one in enumerate(accounts) if one.geometry and one.header and one.entries]
+    filled = [
+        number for number, account in enumerate(accounts) if account.geometry and account.header and account.entries
+    ]
     for number in sorted(filled, key=lambda number: accounts[number].ends):
-        first, last = accounts[number].ends
-        at = next((at for at, end in enumerate(ends) if first >= end), None)
-        if at is None and len(lanes) >= MOST_LANES:
-            at = len(lanes) - 1
-        if at is None:
-            at = len(lanes)
+        first_physical, last_physical = accounts[number].ends
+        lane = next((lane for lane, end in enumerate(ends) if first_physical >= end), None)
+        if lane is None and len(lanes) >= MOST_LANES:
+            lane = len(lanes) - 1
+        if lane is None:
+            lane = len(lanes)
             lanes.append([])
             ends.append(-1)
-        lanes[at].append(number)
-        ends[at] = last
+        lanes[lane].append(number)
+        ends[lane] = last_physical
     return lanes
 
 
 class IndexCheck:
-    """Fed with blocks of units in the order of the log, it reads along the entries of all files. With ``live`` somebody
-    is writing the last of them.
+    """Receives blocks of units in the order of the log, and reads the entries of all files in parallel.
+
+    With ``live`` a broker is writing the last file.
     """
 
     def __init__(self, readers: list[IndexReader], topics: TopicTable, live: bool = False) -> None:
@@ -229,12 +238,12 @@ class IndexCheck:
         self._topics = topics
         self.bad: list[BadEntry] = []
         self.bad_count = 0
-        self._lanes = [_Lane(self._read(numbers)) for numbers in _ascending(self.accounts)]
+        self._lanes = [_Lane(self._read(numbers)) for numbers in _ascending_lanes(self.accounts)]
         self._rising = all(account.rising for account in self.accounts)
         starts = [lane.first for lane in self._lanes if lane.first >= 0]
         self.first_physical = min(starts, default=-1)
         self.keys = 0
-        """Keys of units that the index should hold: tag entries may be there, and need not be."""
+        """Number of keys that the index should hold, without tag entries, which are optional."""
         self.missing = 0
         self.first_missing = -1
         self.last_missing = -1
@@ -250,14 +259,14 @@ class IndexCheck:
         indexed = good[keys.row] & ((columns.sys_flag[:rows][keys.row] & TRANSACTION_MASK) != ROLLBACK)
         keys = keys.choose(indexed)
         allowed = (keys.row.astype(np.int64) << 32) | keys.key_hash
-        wanted = allowed[~keys.is_tag]
-        self.keys += len(wanted)
-        taken = [run for lane in self._lanes for run in lane.take(stop)]
-        if self._as_written(taken, offsets, wanted) or self._as_written(taken, offsets, allowed):
+        required = allowed[~keys.is_tag]
+        self.keys += len(required)
+        runs = [run for lane in self._lanes for run in lane.take(stop)]
+        if self._is_as_written(runs, offsets, required) or self._is_as_written(runs, offsets, allowed):
             return
-        met = [self._meet(piece, part, offsets, allowed) for piece, part in taken]
-        have = np.concatenate(met) if met else np.zeros(0, np.int64)
-        missing = wanted[~np.isin(wanted, have)]
+        matched_codes = [self._match_entries(piece, part, offsets, allowed) for piece, part in runs]
+        present_codes = np.concatenate(matched_codes) if matched_codes else np.zeros(0, np.int64)
+        missing = required[~np.isin(required, present_codes)]
         if len(missing):
             places = offsets[missing >> 32]
             places = places[places >= self.first_physical]
@@ -267,63 +276,65 @@ class IndexCheck:
                 self.last_missing = int(places.max())
 
     def pass_over(self, proof: Proof) -> bool:
-        """As if the blocks of a proven stretch had gone by; False, and nothing is changed, where the entries that lead
-        there are others, or not in one row.
+        """Account for a proven stretch as if its blocks had been walked. Returns False and changes nothing if the
+        entries that point there differ or do not form a single run.
         """
         if self.first_physical < 0:
             return True
         if len(self._lanes) > 1 or not self._rising:
             return False
-        taken, digest = [], KeyDigest()
+        runs, digest = [], KeyDigest()
         for piece, part in self._lanes[0].take(proof.behind):
-            taken.append((piece, part))
+            runs.append((piece, part))
             digest.add(piece.physical[part], piece.key_hash[part])
             if digest.count > max(proof.keys.entries, proof.keys_and_tags.entries):
                 break
-        older = proof.behind <= self.first_physical and not taken
+        older = proof.behind <= self.first_physical and not runs
         if older or digest.sum in {proof.keys, proof.keys_and_tags}:
             self.keys += max(proof.keys.entries, 0)
             return True
-        self._lanes[0].give_back(taken)
+        self._lanes[0].give_back(runs)
         return False
 
     @staticmethod
-    def _as_written(taken: list[tuple[_Piece, slice]], offsets: Int64, wanted: Int64) -> bool:
-        """Whether the entries are the units' keys one by one, in their order: so a healthy index was written."""
-        if sum(part.stop - part.start for _, part in taken) != len(wanted):
+    def _is_as_written(runs: list[tuple[_Piece, slice]], offsets: Int64, codes: Int64) -> bool:
+        """Return True if the entries are exactly the units' keys in their order, as in a healthy index."""
+        if sum(part.stop - part.start for _, part in runs) != len(codes):
             return False
-        at = 0
-        for piece, part in taken:
-            end = at + part.stop - part.start
-            codes = wanted[at:end]
-            same = (codes & 0xFFFFFFFF == piece.key_hash[part]) & (offsets[codes >> 32] == piece.physical[part])
+        start = 0
+        for piece, part in runs:
+            end = start + part.stop - part.start
+            run_codes = codes[start:end]
+            same = (run_codes & 0xFFFFFFFF == piece.key_hash[part]) & (offsets[run_codes >> 32] == piece.physical[part])
             if not same.all():
                 return False
-            at = end
+            start = end
         return True
 
-    def _meet(self, piece: _Piece, part: slice, offsets: Int64, allowed: Int64) -> Int64:
+    def _match_entries(self, piece: _Piece, part: slice, offsets: Int64, allowed: Int64) -> Int64:
         physical, key_hash = piece.physical[part], piece.key_hash[part]
         row = np.searchsorted(offsets, physical)
         inside = row < len(offsets)
-        there = np.zeros(len(physical), bool)
-        there[inside] = offsets[row[inside]] == physical[inside]
+        unit_exists = np.zeros(len(physical), bool)
+        unit_exists[inside] = offsets[row[inside]] == physical[inside]
         codes = (row.astype(np.int64) << 32) | key_hash
-        wrong = np.flatnonzero(~(there & np.isin(codes, allowed)))
-        for at in wrong:
-            number = piece.first + part.start + int(at)
-            self._note(BadEntry(piece.file, number, int(physical[at]), int(key_hash[at]), bool(there[at])))
-        return codes[there]
+        wrong = np.flatnonzero(~(unit_exists & np.isin(codes, allowed)))
+        for index in wrong:
+            number = piece.first + part.start + int(index)
+            self._note(
+                BadEntry(piece.file, number, int(physical[index]), int(key_hash[index]), bool(unit_exists[index]))
+            )
+        return codes[unit_exists]
 
     def drain(self) -> None:
-        """The log is over: entries that are left point behind it."""
+        """End of the log: the remaining entries point behind it."""
         for piece, part in (run for lane in self._lanes for run in lane.take(1 << 62)):
-            for at in range(part.start, part.stop):
-                number = piece.first + at
+            for row in range(part.start, part.stop):
+                number = piece.first + row
                 if self.bad_count > 100 * MOST_SUSPECTS:
-                    self.bad_count += part.stop - at
+                    self.bad_count += part.stop - row
                     break
-                self._note(BadEntry(piece.file, number, int(piece.physical[at]), int(piece.key_hash[at]), False))
+                self._note(BadEntry(piece.file, number, int(piece.physical[row]), int(piece.key_hash[row]), False))
 
     def _note(self, bad: BadEntry) -> None:
         self.bad_count += 1
@@ -331,18 +342,18 @@ class IndexCheck:
             self.bad.append(bad)
 
     def _read(self, numbers: list[int]) -> Iterator[_Piece]:
-        """Entries of some files in order; those out of order come as bad at once."""
+        """Entries of some files in order; entries out of order are noted as bad at once."""
         for number in numbers:
             account = self.accounts[number]
             assert account.geometry is not None
-            for first, rows in _chunks(account.reader, account.geometry, 1, account.entries + 1):
+            for first_number, rows in _chunks(account.reader, account.geometry, 1, account.entries + 1):
                 physical = rows["phy_offset"].astype(np.int64)
                 key_hash = rows["key_hash"].astype(np.int64)
                 odd = np.flatnonzero(index_rules.out_of_order(physical))
-                for at in odd:
-                    self._note(BadEntry(number, first + int(at), int(physical[at]), int(key_hash[at]), False))
+                for row in odd:
+                    self._note(BadEntry(number, first_number + int(row), int(physical[row]), int(key_hash[row]), False))
                 edges = [-1, *odd.tolist(), len(physical)]
-                for low, high in pairwise(edges):
-                    if high - low > 1:
-                        part = slice(low + 1, high)
-                        yield _Piece(number, first + low + 1, physical[part], key_hash[part])
+                for start, end in pairwise(edges):
+                    if end - start > 1:
+                        part = slice(start + 1, end)
+                        yield _Piece(number, first_number + start + 1, physical[part], key_hash[part])

@@ -28,14 +28,19 @@ from engine.rules.findings import HAPPENED, Finding, Severity
 
 MOST = 20
 MANY_KEYS = 0.25
-"""Share of all keys that are in no index file from which on queries by key cannot be relied on."""
+"""Share of missing keys from which on queries by key are unreliable."""
 
 
 def findings(
-    store: StoreSnapshot, log: LogCheck, index: IndexCheck, odd_units: AbstractSet[int], again_from: int | None = None
+    store: StoreSnapshot,
+    log: LogCheck,
+    index: IndexCheck,
+    odd_units: AbstractSet[int],
+    reindexed_from: int | None = None,
 ) -> Iterator[Finding]:
-    """Everything about index files; ``odd_units`` are units whose own fields are wrong, so their keys are too. The next
-    start indexes the units from ``again_from`` on again, None where it does not or that is not known.
+    """All findings about index files. ``odd_units``: units whose own fields are wrong, so their keys are too.
+    ``reindexed_from``: offset from which the next start indexes units again; None if it does not, or if that is not
+    known.
     """
     doomed = _doomed(store, index)
     wrong, beyond = _sort_out(store, log, index, odd_units)
@@ -58,10 +63,10 @@ def findings(
         if number in blank:
             continue
         lighter: Severity | None = "note" if number in doomed else None
-        twice = None if wrong.get(number) else overwritten(index, number)
-        if twice is not None:
+        overwrite_finding = None if wrong.get(number) else overwritten(index, number)
+        if overwrite_finding is not None:
             rewritten = True
-            yield twice
+            yield overwrite_finding
             continue
         yield from _of_file(account, wrong.get(number, []), lighter, size)
         if number in beyond:
@@ -78,7 +83,7 @@ def findings(
         file = store.log.sequence.find(index.first_missing)
         cut = any(account.trouble is not None for account in index.accounts)
         causes = {"IX06": foreign is not None, "IX10": bool(blank or renamed), "IX08": cut, "IX09": rewritten}
-        healed = again_from is not None and index.first_missing >= again_from
+        healed = reindexed_from is not None and index.first_missing >= reindexed_from
         many = index.missing >= index.keys * MANY_KEYS
         text += " · the next start indexes them again" if healed else ""
         yield catalogue.IX05.found(
@@ -87,7 +92,7 @@ def findings(
             index.first_missing,
             evidence,
             "chat" if healed or store.lock_state == "held" else "warn" if many else None,
-            caused_by=next((rule for rule, holds in causes.items() if holds), None),
+            caused_by=next((rule for rule, applies in causes.items() if applies), None),
         )
 
 
@@ -102,7 +107,7 @@ def _doomed(store: StoreSnapshot, index: IndexCheck) -> set[int]:
 def _sort_out(
     store: StoreSnapshot, log: LogCheck, index: IndexCheck, odd_units: AbstractSet[int]
 ) -> tuple[dict[int, list[BadEntry]], dict[int, list[BadEntry]]]:
-    """By file: entries that are wrong themselves, and those behind the log's end; the rest are consequences."""
+    """Per file: entries that are wrong themselves, and those behind the log's end; the rest are consequences."""
     wrong: dict[int, list[BadEntry]] = {}
     beyond: dict[int, list[BadEntry]] = {}
     least = max(store.log.min_offset, 0)
@@ -120,7 +125,7 @@ def _sort_out(
 
 
 def _in_order(index: IndexCheck, bad: BadEntry) -> bool:
-    """The file itself says that it goes that far: not one entry that was changed."""
+    """Return True if the file's own header reaches that far: then it is not a single changed entry."""
     header = index.accounts[bad.file].header
     return header is not None and bad.physical <= header.end_phy_offset
 
@@ -143,10 +148,10 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
     if account.header_faults:
         text = f"{account.reader.name}: " + "; ".join(account.header_faults)
         yield catalogue.IX01.found(text, path, _header_field(account), {"found": account.header_faults}, lighter)
-    first = min(wrong, key=lambda bad: bad.number) if wrong else None
+    first_bad = min(wrong, key=lambda bad: bad.number) if wrong else None
     link = min(account.links, key=lambda bad: bad.entry) if account.links else None
-    if first is not None and (link is None or first.number <= link.entry):
-        yield _bad_entry(account, geometry, first, len(wrong) - 1, lighter)
+    if first_bad is not None and (link is None or first_bad.number <= link.entry):
+        yield _bad_entry(account, geometry, first_bad, len(wrong) - 1, lighter)
         return
     misplaced = index_rules.with_changed_hash([*account.links, *account.slots])
     if misplaced is not None:
@@ -155,14 +160,14 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
         yield catalogue.IX06.found(text, path, geometry.entry_position(misplaced), evidence, lighter)
     elif link is not None or account.slots:
         bad = link if link is not None else account.slots[0]
-        at = geometry.entry_position(bad.entry) + 16 if bad.entry else geometry.slot_position(bad.slot)
+        position = geometry.entry_position(bad.entry) + 16 if bad.entry else geometry.slot_position(bad.slot)
         evidence = {"expected": bad.expected, "found": bad.found, "slot": bad.slot, "entry": bad.entry}
         further = account.bad_links - 1
         text = f"{account.reader.name}: {index_rules.link_words(bad)}"
         if further:
             evidence["furtherLinks"] = further
             text += f"; {further:,} more links do not fit"
-        yield catalogue.RULES[index_rules.RULE_OF[bad.kind]].found(text, path, at, evidence, lighter)
+        yield catalogue.RULES[index_rules.RULE_OF[bad.kind]].found(text, path, position, evidence, lighter)
 
 
 def _header_field(account: IndexAccount) -> int:
@@ -175,8 +180,8 @@ def _header_field(account: IndexAccount) -> int:
 def _bad_entry(
     account: IndexAccount, geometry: codec.Geometry, bad: BadEntry, further: int, lighter: Severity | None
 ) -> Finding:
-    there = "the unit there has no key or tags of this hash" if bad.unit_there else "no unit begins there"
-    text = f"{account.reader.name}: entry {bad.number:,} (hash {bad.key_hash}) leads to {bad.physical:,}; {there}"
+    unit_words = "the unit there has no key or tags of this hash" if bad.unit_there else "no unit begins there"
+    text = f"{account.reader.name}: entry {bad.number:,} (hash {bad.key_hash}) leads to {bad.physical:,}; {unit_words}"
     evidence: dict[str, Any] = {
         "entry": bad.number,
         "found": {"keyHash": bad.key_hash, "phyOffset": bad.physical},
@@ -189,13 +194,18 @@ def _bad_entry(
 
 
 def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: Severity | None) -> Finding:
-    first = bad[0]
+    first_bad = bad[0]
     text = f"{account.reader.name}: {len(bad):,} entries point behind the end of the log ({log.end:,})"
-    last = max(entry.physical for entry in bad)
-    evidence = {"expected": f"below {log.end:,}", "found": first.physical, "entry": first.number, "last": last}
+    max_physical = max(entry.physical for entry in bad)
+    evidence = {
+        "expected": f"below {log.end:,}",
+        "found": first_bad.physical,
+        "entry": first_bad.number,
+        "last": max_physical,
+    }
     assert account.geometry is not None
     return catalogue.IX07.found(
-        text, account.reader.path, account.geometry.entry_position(first.number), evidence, lighter
+        text, account.reader.path, account.geometry.entry_position(first_bad.number), evidence, lighter
     )
 
 
@@ -203,9 +213,9 @@ MOST_UNITS = 64
 MOST_NAMED = 20
 FOREIGN_FILES = 2
 FOREIGN_SHARE = 0.5
-"""Share of an index's entries that lead nowhere where it is another store's."""
+"""Share of an index's entries that point nowhere if it belongs to another store."""
 LEAST_WRONG = 0.25
-"""Share of these that lead into the log: of a log that lost its tail all lead behind its end."""
+"""Share of these that point into the log: if a log lost its tail, all point behind its end."""
 
 
 def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
@@ -236,31 +246,33 @@ def _builds_no_files(config: MessageStoreConfig | None) -> bool:
 
 def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
     """IX10 by the number of the file: files of 0 bytes, or of zeros."""
-    found: dict[int, Finding] = {}
-    last = len(index.accounts) - 1
+    findings: dict[int, Finding] = {}
+    last_number = len(index.accounts) - 1
     for number, account in enumerate(index.accounts):
         reader = account.reader
         if reader.size and last_byte(reader.file):
             continue
-        begun = number == last and bool(reader.size) and (store.abort or store.lock_state == "held")
-        if begun:  # a broker makes a file before it puts the first entry in
+        begun = number == last_number and bool(reader.size) and (store.abort or store.lock_state == "held")
+        if begun:  # a broker creates a file before it adds the first entry
             continue
         how = "is all zero" if reader.size else "is empty (0 bytes)"
         text = f"{reader.name} {how}: the keys that were in it are not found"
         evidence: dict[str, Any] = {"expected": "a header and entries", "found": how.removeprefix("is ")}
         evidence |= {"size": reader.size, HAPPENED: f"the index file {reader.name} {how.partition(' (')[0]}"}
-        found[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="blank")
-    return found
+        findings[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="blank")
+    return findings
 
 
 def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
-    """IX10: index files whose name is no number, as somebody renamed them: a broker passes them over."""
+    """IX10: index files that were renamed to something that is not a number: a broker skips them."""
     paths = store.misnamed_index_files(usual_size(index))
     if not paths:
         return []
     name = PurePath(paths[0]).name
-    more = f", as are {len(paths) - 1:,} more" if len(paths) > 1 else ""
-    text = f"The file {name} has the length of an index file, and its name is no time{more}: a broker passes it over"
+    more_words = f", as are {len(paths) - 1:,} more" if len(paths) > 1 else ""
+    text = (
+        f"The file {name} has the length of an index file, and its name is no time{more_words}: a broker passes it over"
+    )
     evidence: dict[str, Any] = {"expected": "a name of 17 digits, as 20260131080000000", "found": name}
     evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
     evidence[HAPPENED] = f"the index file {name} was renamed"
@@ -268,32 +280,36 @@ def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
 
 
 def folded(blank: Mapping[int, Finding]) -> list[Finding]:
-    """One finding for all files with nothing in them."""
-    found = [blank[number] for number in sorted(blank)]
-    if len(found) < 2:
-        return found
-    names = [PurePath(one.file or "").name for one in found]
-    text = f"{len(found):,} index files are empty or all zero, {names[0]} to {names[-1]}: their keys are not found"
-    evidence = {**found[0].evidence, "files": names[:MOST_NAMED]}
-    evidence[HAPPENED] = f"{len(found):,} index files are empty or all zero, the first is {names[0]}"
-    return [replace(found[0], message=text, evidence=evidence)]
+    """Merge the findings on empty files into one."""
+    findings = [blank[number] for number in sorted(blank)]
+    if len(findings) < 2:
+        return findings
+    names = [PurePath(finding.file or "").name for finding in findings]
+    text = f"{len(findings):,} index files are empty or all zero, {names[0]} to {names[-1]}: their keys are not found"
+    evidence = {**findings[0].evidence, "files": names[:MOST_NAMED]}
+    evidence[HAPPENED] = f"{len(findings):,} index files are empty or all zero, the first is {names[0]}"
+    return [replace(findings[0], message=text, evidence=evidence)]
 
 
 def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) -> Finding | None:
-    """IX06, once: most entries of several files lead to no unit with their key."""
+    """IX06, once: most entries of several files point to no unit with their key."""
     entries = sum(account.entries for account in index.accounts)
-    kept = sum(map(len, wrong.values()))
-    if len(wrong) < FOREIGN_FILES or index.bad_count < entries * FOREIGN_SHARE or kept < len(index.bad) * LEAST_WRONG:
+    sample_count = sum(map(len, wrong.values()))
+    if (
+        len(wrong) < FOREIGN_FILES
+        or index.bad_count < entries * FOREIGN_SHARE
+        or sample_count < len(index.bad) * LEAST_WRONG
+    ):
         return None
     names = [index.accounts[number].reader.name for number in sorted(wrong)]
     text = (
         f"{index.bad_count:,} of {entries:,} entries in {len(index.accounts):,} index files lead to no unit with their "
         f"key: it is the index of another store"
     )
-    first = wrong[min(wrong)][0]
+    first_bad = wrong[min(wrong)][0]
     evidence = {
         "expected": "units with these keys or tags",
-        "found": {"keyHash": first.key_hash, "phyOffset": first.physical},
+        "found": {"keyHash": first_bad.key_hash, "phyOffset": first_bad.physical},
         "entries": entries,
         "wrong": index.bad_count,
         "files": names[:MOST_NAMED],
@@ -303,43 +319,48 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
 
 
 def of_unknown_kind(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) -> Finding | None:
-    """IX06, a note: entries of units that have all their other entries, in files without a fault. A changed entry would
-    be missed as a key or break a chain, so these were written as they are: of what, is not known here.
+    """IX06, a note: additional entries of units that have all their expected entries, in files without a fault.
+
+    A changed entry would be missing as a key or break a chain, so these were written like this; their kind is unknown
+    here.
     """
     entries = [bad for number in sorted(wrong) for bad in wrong[number]]
     faulty = any(account.links or account.slots or account.header_faults for account in index.accounts)
     if not entries or index.missing or faulty or not all(bad.unit_there for bad in entries):
         return None
-    first = entries[0]
-    account = index.accounts[first.file]
+    first_bad = entries[0]
+    account = index.accounts[first_bad.file]
     text = (
         f"{len(entries):,} index entries lead to units that have no key or tags of their hash, and no key is missing: "
         f"they are of a kind that is not known here"
     )
     evidence = {
         "expected": "UNIQ_KEY, KEYS or TAGS of the unit",
-        "found": {"keyHash": first.key_hash, "phyOffset": first.physical},
+        "found": {"keyHash": first_bad.key_hash, "phyOffset": first_bad.physical},
         "entries": len(entries),
-        "entry": first.number,
+        "entry": first_bad.number,
     }
     assert account.geometry is not None
-    at = account.geometry.entry_position(first.number)
-    return catalogue.IX06.found(text, account.reader.path, at, evidence, kind="unknown")
+    position = account.geometry.entry_position(first_bad.number)
+    return catalogue.IX06.found(text, account.reader.path, position, evidence, kind="unknown")
 
 
 def overwritten(index: IndexCheck, number: int) -> Finding | None:
-    """IX09, a note: a file that has the slots of a former life, and the keys between it and the one in front are gone.
-    An index file's name is the millisecond in which it was made, and RocketMQ takes a file of that name as it is: the
-    first link of a chain then leads to what the slot held before, whose hash is another, and no entry is missed.
+    """IX09, a note: a file with slots of a former life, while the keys between it and the previous file are missing.
+
+    An index file is named after the millisecond of its creation, and RocketMQ reuses an existing file of that name. The
+    first link of a chain then leads to the old slot value, whose hash differs; no entry is missing.
     """
-    account, before = index.accounts[number], index.accounts[number - 1] if number else None
+    account, previous = index.accounts[number], index.accounts[number - 1] if number else None
     links = [*account.links, *account.slots]
-    if not links or before is None or before.header is None or account.header is None or not index.missing:
+    if not links or previous is None or previous.header is None or account.header is None or not index.missing:
         return None
     stale = len(links) == account.bad_links and not any(link.expected for link in links)
     slots_only = all("used slots" in fault for fault in account.header_faults)
-    gone = before.header.end_phy_offset <= index.first_missing <= index.last_missing <= account.header.begin_phy_offset
-    if not (stale and slots_only and gone):
+    keys_between = (
+        previous.header.end_phy_offset <= index.first_missing <= index.last_missing <= account.header.begin_phy_offset
+    )
+    if not (stale and slots_only and keys_between):
         return None
     text = (
         f"{account.reader.name}: two index files were made within one millisecond, and the second overwrote the first: "
@@ -351,6 +372,6 @@ def overwritten(index: IndexCheck, number: int) -> Finding | None:
 
 
 def usual_size(index: IndexCheck) -> int:
-    """The length (bytes) that most files have whose table is known; 0 where none is."""
+    """The most common length (bytes) of files with a known table; 0 if there are none."""
     sizes = Counter(account.reader.size for account in index.accounts if account.geometry is not None)
     return max(sizes, key=lambda size: (sizes[size], size), default=0)

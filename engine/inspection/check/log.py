@@ -1,6 +1,4 @@
-"""The commit log's part of a check: files, units, blanks, times, and what stands behind the end
-(docs/formats/commit-log.md).
-"""
+"""Checks the commit log: files, units, blanks, times, and the bytes behind the end (docs/formats/commit-log.md)."""
 
 from __future__ import annotations
 
@@ -33,20 +31,20 @@ from engine.store_folders import LOG_FOLDER
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000
 MOST_SALVAGED = 64 << 10
-"""Bytes of a damaged stretch that are taken for one changed unit."""
+"""Largest damaged stretch (bytes) that is treated as one changed unit."""
 MOST_READ = 4 << 20
-"""Bytes of a damaged stretch that are looked at for pages of zeros."""
+"""Bytes of a damaged stretch that are searched for pages of zeros."""
 _GAP = "no file holds these bytes"
 
 
-def _span_of(store: StoreSnapshot, other: OtherFile) -> Span:
-    file = store.log.sequence.find(other.start)
-    return Span(other.start, file.end_offset if file is not None else other.start, "other", other.why)
+def _span_of(store: StoreSnapshot, other_file: OtherFile) -> Span:
+    file = store.log.sequence.find(other_file.start)
+    return Span(other_file.start, file.end_offset if file is not None else other_file.start, "other", other_file.why)
 
 
 class OtherFile(NamedTuple):
-    """A file of the log, by where it begins, that is of another log: why that is known, and where its first unit says
-    that it belongs (−1 where it says that it belongs here).
+    """A file of another log, by its start offset: the reason, and the offset that its first unit names as its own (−1
+    if that is this place).
     """
 
     start: int
@@ -55,16 +53,17 @@ class OtherFile(NamedTuple):
 
 
 class LogCheck:
-    """Fed with the blocks of one walk; :meth:`findings` tells what they showed. Units of files that are known to be of
-    an ``others`` log are passed over.
+    """Receives the blocks of one walk; :meth:`findings` reports the results.
+
+    Units of files that belong to another log are skipped.
     """
 
-    def __init__(self, store: StoreSnapshot, clock: Clock, others: Sequence[OtherFile] = ()) -> None:
+    def __init__(self, store: StoreSnapshot, clock: Clock, other_files: Sequence[OtherFile] = ()) -> None:
         self._store = store
         self._clock = clock
-        self._others = {one.start: (one, _span_of(store, one)) for one in others}
+        self._others = {other_file.start: (other_file, _span_of(store, other_file)) for other_file in other_files}
         self._own: set[int] = set()
-        """Files (by where they begin) with a unit that is where it says."""
+        """Files (by start offset) with a unit that is at its own offset."""
         self.spans = Spans()
         self._found: list[Finding] = []
         self._counts: dict[str, int] = {}
@@ -73,7 +72,7 @@ class LogCheck:
         self._roomy: list[tuple[int, int, int]] = []
         self.bad_crc: list[int] = []
         self._no_crc = 0
-        """Units that say CRC 0: the first is told, and how many there are."""
+        """Number of units that store CRC 0; only the first is reported, with this count."""
         self.end = 0
         self.units = 0
         self.newest_time = 0
@@ -83,7 +82,7 @@ class LogCheck:
         self._file_size = 0
         self._more: dict[str, int] = {}
         self._open: list[Span] = []
-        """Broken places whose next unit has not come yet."""
+        """Broken places whose next unit has not been reached yet."""
         self.tail_cause: str | None = None
         """The rule whose finding explains the broken end of the log."""
         self._check_files()
@@ -99,38 +98,38 @@ class LogCheck:
             if fault.kind == "size":
                 self._odd_lengths.add(fault.path)
             self._askew |= fault.kind in ("size", "overlap")
-        for read, other in sequence.doubles:
-            self._doubled(read, other)
+        for read, second in sequence.doubles:
+            self._report_double(read, second)
         for oddity in sequence.oddities:
             if oddity.kind == "double":
                 continue
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
             self._add(rule, oddity.description, oddity.path, oddity.offset, {"found": oddity.description})
 
-    def _doubled(self, read: ReadOnlyFile, other: ReadOnlyFile) -> None:
+    def _report_double(self, read: ReadOnlyFile, second: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""
-        zeros = [file for file in (read, other) if last_byte(file) == 0]
+        zeros = [file for file in (read, second) if last_byte(file) == 0]
         text = f"Begins at the same offset as {read.path}"
-        evidence: dict[str, Any] = {"found": [read.path, other.path], "zeros": [file.path for file in zeros]}
-        name = Path(other.path).name
+        evidence: dict[str, Any] = {"found": [read.path, second.path], "zeros": [file.path for file in zeros]}
+        name = Path(second.path).name
         evidence[HAPPENED] = f"the file {name} of the commit log is in two folders"
         if len(zeros) == 1:
             text += f"; {zeros[0].path} is all zeros"
             evidence[HAPPENED] += f", and one of the two is all zeros ({zeros[0].path})"
         text += ": a broker starts, writes into one of the two and reads from the other"
-        path = zeros[0].path if len(zeros) == 1 else other.path
+        path = zeros[0].path if len(zeros) == 1 else second.path
         kind = "zeros" if len(zeros) == 1 else "double"
-        # Not within the log's folder: a broker does not start with a name there that is no number.
+        # Not within the log's folder: a broker does not start if a name there is not a number.
         away = Path(path).parent.parent / f"{name}.away"
         command = f"mv {shlex.quote(path)} {shlex.quote(str(away))}" if len(zeros) == 1 else None
-        self._found.append(catalogue.CL07.found(text, path, other.start_offset, evidence, kind=kind, command=command))
+        self._found.append(catalogue.CL07.found(text, path, second.start_offset, evidence, kind=kind, command=command))
 
     # -- the walk
 
     def block(self, columns: UnitColumns) -> NDArray[np.bool_]:
-        """Look at one block; gives which of its units stand where they say they stand."""
+        """Check a block; returns a mask of the units that are at their own offset."""
         rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
-        if columns.count and (span := self._of_another(int(columns.offset[0]))) is not None:
+        if columns.count and (span := self._foreign_span(int(columns.offset[0]))) is not None:
             self._begin(span, self._last_time)
             self._blank = None
             self.units += rows
@@ -146,13 +145,13 @@ class LogCheck:
         mask: NDArray[np.bool_] = ~stale
         return mask
 
-    def _of_another(self, offset: int) -> Span | None:
-        """The file that is of another log and holds ``offset``; a block never reaches into a second file."""
+    def _foreign_span(self, offset: int) -> Span | None:
+        """The span of the foreign file that holds ``offset``; a block never reaches into a second file."""
         if not self._others:
             return None
         file = self._store.log.sequence.find(offset)
-        known = self._others.get(file.start_offset) if file is not None else None
-        return known[1] if known is not None else None
+        entry = self._others.get(file.start_offset) if file is not None else None
+        return entry[1] if entry is not None else None
 
     def _note_own(self, offsets: NDArray[np.int64]) -> None:
         for offset in offsets[:: max(len(offsets) - 1, 1)].tolist():
@@ -161,11 +160,15 @@ class LogCheck:
                 self._own.add(file.start_offset)
 
     def elsewhere(self) -> Iterator[tuple[ReadOnlyFile, int]]:
-        """Files of which no unit is where it says, and how many there are."""
+        """Files in which no unit is at its own offset, with the number of units."""
         for span in self.spans.spans:
             file = self._store.log.sequence.find(span.start) if span.kind == "stale" else None
             if file is not None and span.start == file.start_offset and file.start_offset not in self._own:
-                units = sum(one.units for one in self.spans.spans if file.start_offset <= one.start < file.end_offset)
+                units = sum(
+                    stale_span.units
+                    for stale_span in self.spans.spans
+                    if file.start_offset <= stale_span.start < file.end_offset
+                )
                 yield file, units
 
     @property
@@ -174,13 +177,13 @@ class LogCheck:
         return [(span.start, span.end) for _, span in self._others.values()]
 
     def accepts(self, proof: Proof) -> bool:
-        """Whether a stretch that was proven can be passed over here."""
+        """Return True if a proven stretch can be skipped here."""
         if self._askew or proof.first_time < self._newest or not self._clock.accepts(proof):
             return False
         return proof.blank is None or proof.blank[0] < self._store.log.files[-1].start_offset
 
     def pass_over(self, proof: Proof) -> None:
-        """As if the blocks of the stretch had gone by."""
+        """Account for a proven stretch as if its blocks had been walked."""
         self._after_blank(proof.first_size)
         self._note_own(np.array([proof.first, proof.behind - 1], np.int64))
         self.units += proof.units
@@ -192,73 +195,73 @@ class LogCheck:
 
     def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
         self.units += rows
-        before = log_rules.Before(self._newest, self._last_time)
-        for one in log_rules.UNIT_RULES:
-            broken = one.broken(columns, rows, before)
+        previous = log_rules.Before(self._newest, self._last_time)
+        for rule in log_rules.UNIT_RULES:
+            broken = rule.broken(columns, rows, previous)
             if not len(broken):
                 continue
-            match one.rule.id:
-                case "CL05":  # neighbours make one finding
-                    self._stale(columns, broken, one)
-                case "CL08":  # the clock tells of all its steps together
+            match rule.rule.id:
+                case "CL05":  # neighbouring units make one finding
+                    self._stale(columns, broken, rule)
+                case "CL08":  # the clock reports all its steps together
                     pass
                 case _:
-                    self._each(columns, broken, one)
+                    self._report_each(columns, broken, rule)
         times = columns.store_timestamp[:rows][~stale]
         if self._open and len(times):
             self._close_before(columns.offset[:rows][~stale], times)
-        self._clock.block(columns.offset[:rows][~stale], times, log_rules.backward_times(times, *before))
+        self._clock.block(columns.offset[:rows][~stale], times, log_rules.backward_times(times, *previous))
         if len(times):
             self._newest = max(self._newest, int(times.max()))
             self._last_time = int(times[-1])
             self.newest_time = self._newest
 
-    def _each(self, columns: UnitColumns, broken: log_rules.Rows, one: log_rules.UnitRule) -> None:
+    def _report_each(self, columns: UnitColumns, broken: log_rules.Rows, unit_rule: log_rules.UnitRule) -> None:
         for row in broken.tolist():
-            at = int(columns.offset[row])
-            if one.rule is catalogue.CL03 and len(self.bad_crc) < MOST_KEPT:
-                self.bad_crc.append(at)
-            if one.rule is catalogue.CL03 and log_rules.without_crc(columns, row):
+            offset = int(columns.offset[row])
+            if unit_rule.rule is catalogue.CL03 and len(self.bad_crc) < MOST_KEPT:
+                self.bad_crc.append(offset)
+            if unit_rule.rule is catalogue.CL03 and log_rules.without_crc(columns, row):
                 self._no_crc += 1
                 if self._no_crc > 1:
                     continue
-            if self._room(one.rule):
-                text, evidence = one.told(columns, row)
-                self._add(one.rule, text, self._file(at), at, evidence)
+            if self._room(unit_rule.rule):
+                text, evidence = unit_rule.told(columns, row)
+                self._add(unit_rule.rule, text, self._file(offset), offset, evidence)
             else:
-                self._more[one.rule.id] = self._more.get(one.rule.id, 0) + 1
+                self._more[unit_rule.rule.id] = self._more.get(unit_rule.rule.id, 0) + 1
 
-    def _stale(self, columns: UnitColumns, broken: log_rules.Rows, one: log_rules.UnitRule) -> None:
+    def _stale(self, columns: UnitColumns, broken: log_rules.Rows, unit_rule: log_rules.UnitRule) -> None:
         for row in broken.tolist():
-            at, size = int(columns.offset[row]), int(columns.size[row])
-            span = self.spans.add(at, at + size, "stale", one.told(columns, row)[0], 1)
+            offset, size = int(columns.offset[row]), int(columns.size[row])
+            span = self.spans.add(offset, offset + size, "stale", unit_rule.told(columns, row)[0], 1)
             if span.units == 1:
                 earlier = columns.store_timestamp[:row][~log_rules.stale(columns, row)]
                 self._begin(span, int(earlier[-1]) if len(earlier) else self._last_time)
 
     # -- times around broken places
 
-    def _begin(self, span: Span, before: int) -> None:
-        """A place is broken behind a unit of this store time (ms)."""
+    def _begin(self, span: Span, last_time: int) -> None:
+        """Open a broken place behind a unit with this store time (ms)."""
         if span.before < 0:
-            span.before = before
+            span.before = last_time
             self._open.append(span)
 
-    def _close(self, after: int) -> None:
+    def _close(self, next_time: int) -> None:
         for span in self._open:
-            span.after = after
+            span.after = next_time
         self._open = []
 
     def _close_before(self, offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
-        """Good units came: the first one behind each open place ends it."""
-        left = []
+        """Good units follow: the first one behind each open place closes it."""
+        still_open = []
         for span in self._open:
             row = int(np.searchsorted(offsets, span.end))
             if row < len(times):
                 span.after = int(times[row])
             else:
-                left.append(span)
-        self._open = left
+                still_open.append(span)
+        self._open = still_open
 
     def _take_blank(self, offset: int, size: int) -> None:
         file = self._store.log.sequence.find(offset)
@@ -272,14 +275,14 @@ class LogCheck:
 
     def _after_blank(self, unit_size: int) -> None:
         if self._blank and log_rules.would_have_fitted(self._blank[1], unit_size):
-            at, size = self._blank
-            self._roomy.append((at, size, unit_size))
+            offset, size = self._blank
+            self._roomy.append((offset, size, unit_size))
         self._blank = None
 
     def damage(self, item: Damage) -> None:
-        """Bytes that are no unit."""
-        if (other := self._of_another(item.offset)) is not None:
-            self._begin(other, self._last_time)
+        """Note bytes that are not a unit."""
+        if (foreign_span := self._foreign_span(item.offset)) is not None:
+            self._begin(foreign_span, self._last_time)
             return
         if item.reason == _GAP or item.unread:
             for _, span in self._files:
@@ -297,30 +300,37 @@ class LogCheck:
         self._begin(self.spans.add(item.offset, end, "damage", item.reason), self._last_time)
 
     def finish(self, stop: Stop) -> None:
-        """The walk is over: what lay in front of the stop and could not be read is the torn tail."""
+        """End of the walk: an unreadable stretch right before the stop is the torn tail."""
         self.end = stop.offset
-        last = self.spans.spans[-1] if self.spans.spans else None
-        if last is not None and last.kind == "damage" and last.start == stop.offset and last.end > stop.offset:
-            last.kind = "cut"
+        last_span = self.spans.spans[-1] if self.spans.spans else None
+        if (
+            last_span is not None
+            and last_span.kind == "damage"
+            and last_span.start == stop.offset
+            and last_span.end > stop.offset
+        ):
+            last_span.kind = "cut"
         ends = self._blank is not None and self._blank[0] == stop.offset
-        live = self._store.lock_state == "held"  # a writer makes the next one just now
+        live = self._store.lock_state == "held"  # a writer is creating the next one
         if ends and self._store.kind == "store" and not live:
             self._next_is_missing(self._store.log.files[-1])
         self.spans.spans.extend(span for _, span in self._files if span.end > span.start)
         self.spans.spans.extend(span for _, span in self._others.values())
         self.spans.arrange()
 
-    def _next_is_missing(self, last: ReadOnlyFile) -> None:
-        """A blank ends the last file: whoever wrote it opened the next one in the same breath."""
-        end = last.end_offset
+    def _next_is_missing(self, last_file: ReadOnlyFile) -> None:
+        """A blank ends the last file: the broker that wrote it opened the next file right away."""
+        end = last_file.end_offset
         text = f"the last file is finished by a blank unit, and the file that follows it at {end:,} is missing"
-        fault = log_rules.FileFault("next", last.path, end, end, end + last.size, text, "a file that follows")
-        self._files.append((fault, Span(end, end + last.size, "gap", text)))
+        fault = log_rules.FileFault("next", last_file.path, end, end, end + last_file.size, text, "a file that follows")
+        self._files.append((fault, Span(end, end + last_file.size, "gap", text)))
 
     @property
     def torn(self) -> frozenset[int]:
-        """Units of which it was found that their properties are not what was stored."""
-        return frozenset(one.offset for one in self._found if one.id == "CL04" and one.offset is not None)
+        """Units whose properties are known to differ from what was stored."""
+        return frozenset(
+            finding.offset for finding in self._found if finding.id == "CL04" and finding.offset is not None
+        )
 
     @property
     def next_was_lost(self) -> bool:
@@ -329,21 +339,21 @@ class LogCheck:
 
     @property
     def tail_is_broken(self) -> bool:
-        """Something broken reaches behind the end of the log: what points there is its consequence."""
+        """True if a broken place reaches behind the end of the log: entries that point there are its consequence."""
         return any(span.end > self.end for span in self.spans.spans)
 
     # -- what was found
 
     def findings(self) -> Iterator[Finding]:
-        """Findings of the log; those on spans tell how many entries lead into them."""
+        """Findings of the log; findings on spans give the number of entries that point into them."""
         live = self._store.lock_state == "held"
         for fault, span in self._files:
-            yield self._of_file(fault, span)
+            yield self._file_finding(fault, span)
         for finding in self._found:
-            more = self._more.pop(finding.id, 0)
-            if more:
-                finding.evidence["furtherPlaces"] = more
-            if not (live and finding.id == "CL03" and self._whole_by_now(finding)):
+            further_count = self._more.pop(finding.id, 0)
+            if further_count:
+                finding.evidence["furtherPlaces"] = further_count
+            if not (live and finding.id == "CL03" and self._is_complete_now(finding)):
                 yield self._with_those_without_crc(finding)
         yield from self._clock.findings(self._file)
         yield from self._roomy_blanks()
@@ -352,30 +362,30 @@ class LogCheck:
             if span.kind == "gap" or shown >= MOST_OF_A_RULE:
                 continue
             if live and span.kind == "damage" and isinstance(self._store.log.unit_at(span.start), Unit):
-                continue  # a page was read before it was written, and the one behind it afterwards
+                continue  # a page was read before it was written, and the next one after that
             shown += 1
-            yield self._of_span(span, live)
+            yield self._span_finding(span, live)
 
-    def _with_those_without_crc(self, one: Finding) -> Finding:
-        """The finding on the first unit without a CRC tells of all of them."""
-        if self._no_crc < 2 or one.id != "CL03" or one.evidence["expected"] != 0:
-            return one
+    def _with_those_without_crc(self, finding: Finding) -> Finding:
+        """Make the finding on the first unit without a CRC cover all of them."""
+        if self._no_crc < 2 or finding.id != "CL03" or finding.evidence["expected"] != 0:
+            return finding
         text = f"{self._no_crc:,} units from here on say CRC 0: the writer stored no CRC; the first body's is "
-        evidence = {**one.evidence, "units": self._no_crc}
-        return replace(one, message=f"{text}{hex_crc(one.evidence['found'])}", evidence=evidence)
+        evidence = {**finding.evidence, "units": self._no_crc}
+        return replace(finding, message=f"{text}{hex_crc(finding.evidence['found'])}", evidence=evidence)
 
     def _roomy_blanks(self) -> Iterator[Finding]:
-        """One finding for all blanks that the unit behind would have fitted into."""
+        """One finding for all blanks that had room for the next unit."""
         if not self._roomy:
             return
-        at, size, unit = self._roomy[0]
+        offset, size, unit = self._roomy[0]
         text = f"The blank of {size:,} bytes would have held the next unit ({unit:,} bytes)"
         if len(self._roomy) > 1:
             text += f"; so would {len(self._roomy) - 1:,} more"
-        evidence = {"blank": size, "unit": unit, "places": [one[0] for one in self._roomy[:MOST_OF_A_RULE]]}
-        yield catalogue.CL10.found(text, self._file(at), at, evidence)
+        evidence = {"blank": size, "unit": unit, "places": [blank[0] for blank in self._roomy[:MOST_OF_A_RULE]]}
+        yield catalogue.CL10.found(text, self._file(offset), offset, evidence)
 
-    def _of_file(self, fault: log_rules.FileFault, span: Span) -> Finding:
+    def _file_finding(self, fault: log_rules.FileFault, span: Span) -> Finding:
         evidence = {**span.evidence(), "expected": fault.expected, "bytes": span.end - fault.missing}
         evidence[HAPPENED] = log_rules.happened(fault, self._file_size)
         kind = fault.kind
@@ -387,8 +397,8 @@ class LogCheck:
         name = Path(fault.path).name
         if kind == "short" and self._lacks_zeros_only(fault, span):
             kind = "unfilled" if self.end > fault.offset else "unmade"
-            own = Path(fault.path).parent == self._store.path / LOG_FOLDER
-            place = f"{STORE}/{LOG_FOLDER}/{name}" if own else shlex.quote(fault.path)
+            is_in_log_folder = Path(fault.path).parent == self._store.path / LOG_FOLDER
+            place = f"{STORE}/{LOG_FOLDER}/{name}" if is_in_log_folder else shlex.quote(fault.path)
             if kind == "unmade":
                 text += "; it holds nothing but zeros, and the log ends before it"
                 evidence[HAPPENED] = (
@@ -402,7 +412,7 @@ class LogCheck:
         return catalogue.CL07.found(text, fault.path, fault.offset, evidence, severity, kind=kind, command=command)
 
     def _lacks_zeros_only(self, fault: log_rules.FileFault, span: Span) -> bool:
-        """Whether the short file is the last one, the log ends in front of its cut, and no queue knows of more."""
+        """Return True if the short file is the last one, the log ends before its cut, and no queue points further."""
         files = self._store.log.files
         if span.entries or self.end > fault.missing or any(file.start_offset > fault.offset for file in files):
             return False
@@ -412,12 +422,12 @@ class LogCheck:
                 return False
         return True
 
-    def _whole_by_now(self, finding: Finding) -> bool:
-        """A running broker was writing the unit while it was read."""
-        seen = self._store.log.unit_at(finding.offset or 0)
-        return isinstance(seen, Unit) and seen.crc == "ok"
+    def _is_complete_now(self, finding: Finding) -> bool:
+        """Return True if a running broker was still writing the unit when it was read."""
+        item = self._store.log.unit_at(finding.offset or 0)
+        return isinstance(item, Unit) and item.crc == "ok"
 
-    def _of_span(self, span: Span, live: bool) -> Finding:
+    def _span_finding(self, span: Span, live: bool) -> Finding:
         size = span.end - span.start
         file = self._file(span.start)
         if span.kind == "stale":
@@ -425,7 +435,7 @@ class LogCheck:
             evidence = {"expected": span.start, **span.evidence(), HAPPENED: self._stale_kind(span)}
             return catalogue.CL05.found(text, file, span.start, evidence)
         if span.kind == "other":
-            return self._of_other(span)
+            return self._foreign_file_finding(span)
         if self._is_no_log(span):
             text = f"Not one unit of RocketMQ stands in the {size:,} bytes of the log: it is of another program, or "
             text += f"was overwritten whole ({span.reason.removeprefix('no unit: ')})"
@@ -451,7 +461,7 @@ class LogCheck:
         evidence = {"expected": "a unit or a blank", **span.evidence()}
         data = self._bytes(span)
         wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
-        evidence[HAPPENED] = causes.of_stretch(data, span.start, size, [one.field for one in wrong])
+        evidence[HAPPENED] = causes.of_stretch(data, span.start, size, [field.field for field in wrong])
         if wrong and wrong[0].is_overflow:
             length = wrong[0].likely or 0
             evidence[HAPPENED] = causes.of_overflow(span.start, wrong[0].stored, length)
@@ -469,21 +479,21 @@ class LogCheck:
         return catalogue.CL01.found(text, file, span.start, evidence, caused_by=cause)
 
     def _is_no_log(self, span: Span) -> bool:
-        """Whether the log holds nothing of RocketMQ, from its first byte on: more than a first unit that was torn."""
+        """Return True if the log holds no RocketMQ data from its first byte on (more than just a torn first unit)."""
         if self.units or span.start != max(self._store.log.min_offset, 0) or "magic code" not in span.reason:
             return False
         head = self._bytes(span)[:PAGE]
         return len(head) == PAGE and head.count(0) < PAGE // 2
 
-    def _of_other(self, span: Span) -> Finding:
+    def _foreign_file_finding(self, span: Span) -> Finding:
         """A file that is of another log."""
-        other, _ = self._others[span.start]
+        other_file, _ = self._others[span.start]
         file = self._file(span.start)
         name = Path(file or "").name
         evidence: dict[str, Any] = {"expected": f"units of this log from {span.start:,} on", **span.evidence()}
         evidence[HAPPENED] = f"the file {name} of the commit log is not this log's"
-        if other.says >= 0:
-            evidence["physicalOffset"] = other.says
+        if other_file.says >= 0:
+            evidence["physicalOffset"] = other_file.says
         text = f"The file {name} is not of this log: {span.reason}"
         text += f" · {span.lost}" if span.lost else ""
         return catalogue.CL05.found(text, file, span.start, evidence, kind="file")
@@ -492,25 +502,25 @@ class LogCheck:
         return self._store.log.read(span.start, min(span.end - span.start, MOST_READ))
 
     def _wrong_fields(self, span: Span) -> Sequence[FieldFault]:
-        """What is wrong with the one unit that stands in a broken place."""
+        """Wrong fields of the only unit in a broken place."""
         lost = lost_units(self._store, span.start, span.end - span.start)
         return lost[0].wrong if len(lost) == 1 else ()
 
     def _stale_kind(self, span: Span) -> str:
-        """Whether the units stand where they say they belong, too."""
-        here = self._store.log.unit_at(span.start, crc=False)
-        twice = False
-        if isinstance(here, Unit):
-            there = self._store.log.unit_at(here.physical_offset, crc=False)
-            twice = isinstance(there, Unit) and self._store.log.read(there.offset, there.size) == (
-                self._store.log.read(here.offset, here.size)
+        """Describe whether the units are at their own offsets as well."""
+        stale_unit = self._store.log.unit_at(span.start, crc=False)
+        is_copy = False
+        if isinstance(stale_unit, Unit):
+            original = self._store.log.unit_at(stale_unit.physical_offset, crc=False)
+            is_copy = isinstance(original, Unit) and self._store.log.read(original.offset, original.size) == (
+                self._store.log.read(stale_unit.offset, stale_unit.size)
             )
-        return causes.of_stale(span.units, span.start, twice=twice)
+        return causes.of_stale(span.units, span.start, is_copy=is_copy)
 
     def stored(self, offset: int) -> int:
-        """Store time of the unit at ``offset``, ms; −1 where none begins there."""
-        seen = self._store.log.unit_at(offset, crc=False)
-        return seen.store_timestamp if isinstance(seen, Unit) else -1
+        """Store time (ms) of the unit at ``offset``; −1 if no unit begins there."""
+        item = self._store.log.unit_at(offset, crc=False)
+        return item.store_timestamp if isinstance(item, Unit) else -1
 
     def drop(self, rule: Rule, offset: int) -> None:
         """Forget a finding that turned out to be part of a bigger one."""

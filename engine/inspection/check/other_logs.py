@@ -1,8 +1,8 @@
-"""Files of the commit log that are of another log: a copy that went wrong, a file that was used again.
+"""Finds files of the commit log that belong to another log: a copy that went wrong, a file that was reused.
 
-Some say so themselves: no unit of theirs is where it says it belongs. One of the same place in another store's log has
-the right numbers; then the queues tell, whose entries lead to units in every file but this one. What a check finds
-inside such a file is no finding of its own: the check begins again, and takes the file for lost.
+Some show it themselves: none of their units is at its own offset. A file from the same place in another store's log has
+the right offsets; then the queues show it: their entries point to units in every file but this one. Findings inside
+such a file are meaningless: the check starts again and treats the file as lost.
 """
 
 from __future__ import annotations
@@ -23,119 +23,123 @@ from engine.rules.findings import Finding
 MOST_FILES = 16
 MOST_QUEUES = 64
 MOST_ENTRIES = 16
-"""Entries of a queue that are held against a file."""
+"""Number of a queue's entries that are compared with a file."""
 LEAST_ENTRIES = 8
-"""Fewer entries that lead nowhere can be faults of a queue."""
+"""Fewer entries that point nowhere may be faults of a queue."""
 OF_THIS_LOG = 0.5
-"""Share of the entries into a file that lead to units where the queues are this log's."""
+"""Share of the entries into a file that point to units if the queues belong to this log."""
 WITNESSES = ("CQ04", "CQ05", "CQ12", "IX06")
 
 
-class Seen(NamedTuple):
-    """How many entries point into a file, and how many of them lead to a unit of their size."""
+class EntryCount(NamedTuple):
+    """Number of entries that point into a file, and how many of them point to a unit of their size."""
 
     entries: int
     units: int
 
 
-def find(store: StoreSnapshot, found: Sequence[Finding], log: LogCheck) -> list[OtherFile]:
-    """Files that are of another log, by what a check ``found``. Raises :class:`CannotRead`."""
+def find(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck) -> list[OtherFile]:
+    """Find files of another log from the ``findings`` of a check. Raises :class:`CannotRead`."""
     if store.paths is None or store.lock_state == "held" or len(store.log.files) < 2:
         return []
-    others = [_by_place(store, file, units) for file, units in log.elsewhere()]
-    told = {other.start for other in others}
-    suspects = [file for file in _suspects(store, found) if file.start_offset not in told]
+    other_files = [_describe_foreign(store, file, units) for file, units in log.elsewhere()]
+    known_starts = {other_file.start for other_file in other_files}
+    suspects = [file for file in _suspects(store, findings) if file.start_offset not in known_starts]
     if suspects:
-        others += _by_queues(store, suspects, told)
-    return sorted(others)
+        other_files += _by_queues(store, suspects, known_starts)
+    return sorted(other_files)
 
 
-def _by_place(store: StoreSnapshot, file: ReadOnlyFile, units: int) -> OtherFile:
-    """A file of which no unit is where it says."""
-    first = next((one for one in store.units(file.start_offset, crc=False) if isinstance(one, Unit)), None)
-    says = first.physical_offset if first is not None else -1
-    text = f"none of its {counted(units, 'units')} is where it says, the first says {says:,}"
-    there = store.log.unit_at(says, crc=False) if first is not None and says >= 0 else None
-    source = store.log.sequence.find(says) if isinstance(there, Unit) else None
+def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int) -> OtherFile:
+    """Describe a file in which no unit is at its own offset."""
+    first_unit = next((item for item in store.units(file.start_offset, crc=False) if isinstance(item, Unit)), None)
+    own_offset = first_unit.physical_offset if first_unit is not None else -1
+    text = f"none of its {counted(units, 'units')} is where it says, the first says {own_offset:,}"
+    unit_at_own_offset = (
+        store.log.unit_at(own_offset, crc=False) if first_unit is not None and own_offset >= 0 else None
+    )
+    source = store.log.sequence.find(own_offset) if isinstance(unit_at_own_offset, Unit) else None
     if (
-        first is not None
+        first_unit is not None
         and source is not None
-        and store.log.read(says, first.size) == (store.log.read(first.offset, first.size))
+        and store.log.read(own_offset, first_unit.size) == (store.log.read(first_unit.offset, first_unit.size))
     ):
-        return OtherFile(file.start_offset, f"{text}: it is a copy of {source.path.rpartition('/')[2]}", says)
-    return OtherFile(file.start_offset, f"{text}: it is of another log, or of another place of this one", says)
+        return OtherFile(file.start_offset, f"{text}: it is a copy of {source.path.rpartition('/')[2]}", own_offset)
+    return OtherFile(file.start_offset, f"{text}: it is of another log, or of another place of this one", own_offset)
 
 
-def _suspects(store: StoreSnapshot, found: Sequence[Finding]) -> list[ReadOnlyFile]:
-    """Files into which entries of queues or of the index lead wrongly."""
+def _suspects(store: StoreSnapshot, findings: Sequence[Finding]) -> list[ReadOnlyFile]:
+    """Files into which entries of queues or of the index point wrongly."""
     files: dict[int, ReadOnlyFile] = {}
-    for one in found:
-        points = one.evidence.get("found")
-        if one.id not in WITNESSES or not isinstance(points, dict):
+    for finding in findings:
+        points = finding.evidence.get("found")
+        if finding.id not in WITNESSES or not isinstance(points, dict):
             continue
-        at = points.get("physicalOffset", points.get("phyOffset"))
-        file = store.log.sequence.find(at) if isinstance(at, int) and at >= 0 else None
+        offset = points.get("physicalOffset", points.get("phyOffset"))
+        file = store.log.sequence.find(offset) if isinstance(offset, int) and offset >= 0 else None
         if file is not None:
             files[file.start_offset] = file
     return [files[start] for start in sorted(files)][:MOST_FILES]
 
 
-def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], told: set[int]) -> Iterator[OtherFile]:
-    """Those of ``suspects`` in which no entry of any queue finds its unit, while entries find theirs elsewhere."""
+def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], known_starts: set[int]) -> Iterator[OtherFile]:
+    """Those of ``suspects`` in which no queue entry finds its unit, while entries into other files find theirs."""
     every = chain.from_iterable(queues.values() for queues in store.topics().values())
     readers = list(islice((reader for reader in every if reader.kind == "simple"), MOST_QUEUES))
-    others = []
+    candidates = []
     for file in suspects:
-        seen = _held_against(store, readers, file)
-        if seen.entries >= LEAST_ENTRIES and seen.units * MOST_ENTRIES <= seen.entries:
-            others.append((file, seen))
-    doubtful = {file.start_offset for file, _ in others} | told
+        entry_count = _count_entries(store, readers, file)
+        if entry_count.entries >= LEAST_ENTRIES and entry_count.units * MOST_ENTRIES <= entry_count.entries:
+            candidates.append((file, entry_count))
+    doubtful = {file.start_offset for file, _ in candidates} | known_starts
     sound = [file for file in store.log.files if file.start_offset not in doubtful][:MOST_FILES]
-    if not others or not any(_is_of_this_log(_held_against(store, readers, file)) for file in sound):
+    if not candidates or not any(_is_of_this_log(_count_entries(store, readers, file)) for file in sound):
         return  # the queues may be the other store's
-    for file, seen in others:
-        share = f"{seen.units:,}" if seen.units else "none"
-        text = f"{share} of {seen.entries:,} queue entries into it lead to a unit, and those into other files do"
+    for file, entry_count in candidates:
+        share = f"{entry_count.units:,}" if entry_count.units else "none"
+        text = f"{share} of {entry_count.entries:,} queue entries into it lead to a unit, and those into other files do"
         yield OtherFile(file.start_offset, f"{text}: it is of another log", -1)
 
 
-def _is_of_this_log(seen: Seen) -> bool:
-    return seen.entries >= LEAST_ENTRIES and seen.units >= seen.entries * OF_THIS_LOG
+def _is_of_this_log(entry_count: EntryCount) -> bool:
+    return entry_count.entries >= LEAST_ENTRIES and entry_count.units >= entry_count.entries * OF_THIS_LOG
 
 
-def _held_against(store: StoreSnapshot, readers: Iterable[QueueReader], file: ReadOnlyFile) -> Seen:
+def _count_entries(store: StoreSnapshot, readers: Iterable[QueueReader], file: ReadOnlyFile) -> EntryCount:
     entries = units = 0
     for reader in readers:
-        for physical, size in _into(reader, file):
+        for physical, size in _entries_into(reader, file):
             unit = store.log.unit_at(physical, crc=False)
             entries += 1
             units += isinstance(unit, Unit) and unit.size == size
-    return Seen(entries, units)
+    return EntryCount(entries, units)
 
 
-def _into(reader: QueueReader, file: ReadOnlyFile) -> Iterator[tuple[int, int]]:
+def _entries_into(reader: QueueReader, file: ReadOnlyFile) -> Iterator[tuple[int, int]]:
     """(place, size) of the first entries of a queue that point into ``file``."""
-    low, high = max(reader.sequence.min_offset, 0) // reader.unit_size, reader.valid_end // reader.unit_size
-    end = high
-    while low < high:
-        middle = (low + high) // 2
+    lower, upper = max(reader.sequence.min_offset, 0) // reader.unit_size, reader.valid_end // reader.unit_size
+    end = upper
+    while lower < upper:
+        middle = (lower + upper) // 2
         rows = reader.array(middle, middle + 1)
         if len(rows) and int(rows["physical_offset"][0]) >= file.start_offset:
-            high = middle
+            upper = middle
         else:
-            low = middle + 1
-    rows = reader.array(low, min(low + MOST_ENTRIES, end))
+            lower = middle + 1
+    rows = reader.array(lower, min(lower + MOST_ENTRIES, end))
     for physical, size in zip(rows["physical_offset"].tolist(), rows["size"].tolist(), strict=True):
         if file.start_offset <= physical < file.end_offset and size > 0:
             yield physical, size
 
 
-def follow(found: Iterable[Finding], others: Sequence[tuple[int, int]]) -> Iterator[Finding]:
-    """``found``, in which what a start leaves of such files (first and end byte of each), and a checkpoint that knows
-    what stood there, follow from them.
+def follow(findings: Iterable[Finding], foreign_ranges: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    """Yield ``findings``; what a start leaves out of such files (first and end byte of each), and a checkpoint that
+    knows their former content, follow from CL05.
     """
-    for one in found:
-        first, last = one.evidence.get("firstUnit", -1), one.evidence.get("lastUnit", -1)
-        left = one.id == "RP01" and any(first >= start and last < end for start, end in others)
-        caused = left or (one.id == "CK02" and bool(others))
-        yield one.follows(catalogue.CL05.id) if caused and one.caused_by is None else one
+    for finding in findings:
+        first_unit, last_unit = finding.evidence.get("firstUnit", -1), finding.evidence.get("lastUnit", -1)
+        is_left_out = finding.id == "RP01" and any(
+            first_unit >= start and last_unit < end for start, end in foreign_ranges
+        )
+        caused = is_left_out or (finding.id == "CK02" and bool(foreign_ranges))
+        yield finding.follows(catalogue.CL05.id) if caused and finding.caused_by is None else finding

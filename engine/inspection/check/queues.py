@@ -1,7 +1,7 @@
-"""The queues' part of a check: every unit has its entry, every entry its unit (docs/formats/consume-queue.md).
+"""Checks the queues: every unit has its entry, every entry its unit (docs/formats/consume-queue.md).
 
-The log goes by in blocks; each queue keeps the number of the entry that comes next, so nothing grows with the number of
-units. What does not fit is kept as a few suspects per queue and judged at the end, when the broken places are known.
+The log is walked in blocks; each queue keeps only the number of its next entry, so memory does not grow with the number
+of units. Mismatches are kept as a few suspects per queue and judged at the end, when the broken places are known.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from engine.store.recovery.plan import RecoveryPlan
 _INNER = re.compile(rb"INNER_")
 _LMQ = "%LMQ%"
 MOST_HOMELESS = 4096
-FAR = 1 << 20
-AHEAD = 256
+MAX_NUMBER_GAP = 1 << 20
+LOOKAHEAD_ENTRIES = 256
 
 
 @dataclass(slots=True)
@@ -46,13 +46,13 @@ class Homeless:
 
 
 class QueueCheck:
-    """Fed with blocks of units; after :meth:`drain` :attr:`walks` and :attr:`homeless` tell what did not fit."""
+    """Receives blocks of units; after :meth:`drain`, :attr:`walks` and :attr:`homeless` hold the mismatches."""
 
     def __init__(self, store: StoreSnapshot, topics: TopicTable) -> None:
         self._topics = topics
         self.walks: dict[tuple[str, int], QueueWalk] = {}
         self._unread: set[tuple[str, int]] = set()
-        """Queues that could not be read: nothing is said of them and of the units that belong there."""
+        """Queues that could not be read: neither they nor their units are judged."""
         for topic, queues in store.topics().items():
             for number, reader in queues.items():
                 try:
@@ -65,33 +65,33 @@ class QueueCheck:
         self.light_queues = any(topic.startswith(_LMQ) for topic, _ in self.walks)
         with contextlib.suppress(CannotRead):
             self.light_queues |= light_offsets(store) > 0
-        # Where entries are searched for, what is found depends on how much of the log is looked at together.
+        # If entries are searched for, the result depends on the length of the log range that is searched together.
         self._numbered = not self.light_queues and all(walk.reader.kind == "simple" for walk in self.walks.values())
         self._gathered = GatheredRows()
 
     def block(self, columns: UnitColumns, good: NDArray[np.bool_]) -> None:
-        """One block of units; ``good`` says which stand where they say they stand."""
+        """Check a block of units; ``good`` marks the units that are at their own offset."""
         rows = len(good)
         kind = columns.sys_flag[:rows] & TRANSACTION_MASK
         listed = ((kind == 0) | (kind == COMMIT)) & (columns.topic_id[:rows] >= 0)
         odd = np.flatnonzero(listed & ~good)
         if len(odd):
             self._lacks = min(self._lacks, int(columns.offset[odd[0]]))
-        wanted = np.flatnonzero(good & listed)
-        if not len(wanted):
+        listed_rows = np.flatnonzero(good & listed)
+        if not len(listed_rows):
             return
-        if not self._gathered.has_room(len(wanted)):
+        if not self._gathered.has_room(len(listed_rows)):
             self.drain()
-        if not self._gathered.has_room(len(wanted)):
-            self._gathered = GatheredRows(len(wanted))
-        self._gathered.add(columns, wanted)
+        if not self._gathered.has_room(len(listed_rows)):
+            self._gathered = GatheredRows(len(listed_rows))
+        self._gathered.add(columns, listed_rows)
         if self.light_queues:
             self.drain()
             self._light_rows(columns, rows, good)
 
     def accepts(self, proof: Proof) -> bool:
-        """Whether a stretch that was proven can be passed over here: each queue goes on where it stands, and only one
-        file holds each of its entries.
+        """Return True if a proven stretch can be skipped here: each queue continues at its position, and only one file
+        holds each of its entries.
         """
         if not self._numbered:
             return False
@@ -107,7 +107,7 @@ class QueueCheck:
         )
 
     def pass_over(self, proof: Proof) -> None:
-        """As if the blocks of the stretch had gone by."""
+        """Account for a proven stretch as if its blocks had been walked."""
         for run in proof.runs:
             walk = self.walks[run.topic, run.queue_id]
             if walk.next is None:
@@ -134,12 +134,12 @@ class QueueCheck:
         self.drain()
         for key, walk in list(self.walks.items()):
             if walk.held is not None:
-                with self._going_on(key):
+                with self._unless_unread(key):
                     self._run(walk, None)
 
     @contextlib.contextmanager
-    def _going_on(self, key: tuple[str, int]) -> Iterator[None]:
-        """A queue that cannot be read any further is left out, the others go on."""
+    def _unless_unread(self, key: tuple[str, int]) -> Iterator[None]:
+        """Leave out a queue that cannot be read any further; the others continue."""
         try:
             yield
         except CannotRead:
@@ -147,14 +147,14 @@ class QueueCheck:
             self.walks.pop(key, None)
 
     def _group(self, rows: GatheredRows, group: NDArray[np.intp]) -> None:
-        first = int(group[0])
-        topic = self._topics.names[int(rows.topic_id[first])]
-        key = (topic, i32(int(rows.queue_id[first])))
+        first_row = int(group[0])
+        topic = self._topics.names[int(rows.topic_id[first_row])]
+        key = (topic, i32(int(rows.queue_id[first_row])))
         walk = self.walks.get(key)
         if key in self._unread:
             return
         if walk is None:
-            self._without_queue(key, len(group), int(rows.offset[first]), int(rows.offset[group[-1]]))
+            self._without_queue(key, len(group), int(rows.offset[first_row]), int(rows.offset[group[-1]]))
             return
         run = Run(
             rows.queue_offset[group],
@@ -163,91 +163,97 @@ class QueueCheck:
             rows.tags_code[group],
             rows.store_timestamp[group],
         )
-        with self._going_on(key):
+        with self._unless_unread(key):
             if walk.reader.kind == "batch":
                 self._ordered_run(walk, run)
             else:
                 self._run(walk, run)
 
-    def _without_queue(self, key: tuple[str, int], units: int, first: int, last: int) -> None:
+    def _without_queue(self, key: tuple[str, int], units: int, first_offset: int, last_offset: int) -> None:
         home = self.homeless.get(key)
         if home is None:
             if len(self.homeless) < MOST_HOMELESS:
-                self.homeless[key] = Homeless(units, first, last)
+                self.homeless[key] = Homeless(units, first_offset, last_offset)
             else:
-                self._lacks = min(self._lacks, first)
+                self._lacks = min(self._lacks, first_offset)
         else:
             home.units += units
-            home.last = last
+            home.last = last_offset
 
     def lacking(self, means: Callable[[str], bool], plan: RecoveryPlan) -> int:
-        """An offset before which every unit is in its queue as ``plan`` finds that, but for units without a queue of
-        topics that ``means`` does not know; :data:`NOWHERE` where all are.
+        """An offset before which every unit is in its queue, as ``plan`` finds the queue; :data:`NOWHERE` if all units
+        are.
+
+        Units without a queue do not count if ``means`` does not know their topic.
         """
         least = [self._lacks]
         least += [walk.lacks for walk in self.walks.values()]
         least += [home.first for (topic, _), home in self.homeless.items() if means(topic)]
         for queue in plan.queues:
             walk = self.walks.get((queue.topic, queue.queue_id))
-            known = queue.found.max_physic if queue.found is not None else -1
-            if walk is not None and known <= walk.matched >= 0:
-                least.append(known)
+            known_end = queue.found.max_physic if queue.found is not None else -1
+            if walk is not None and known_end <= walk.matched >= 0:
+                least.append(known_end)
         return min(least)
 
     # -- simple queues
 
-    def _run(self, walk: QueueWalk, more: Run | None) -> None:
-        """The next units of a queue; None where there are no more, and one that was held back waits no longer."""
-        held, walk.held = walk.held, None
-        walk.units += len(more) if more is not None else 0
-        run = _joined(held, more)
+    def _run(self, walk: QueueWalk, next_run: Run | None) -> None:
+        """Check the next units of a queue. None means the end: a unit that was held back is checked now."""
+        held_back, walk.held = walk.held, None
+        walk.units += len(next_run) if next_run is not None else 0
+        run = _concatenate(held_back, next_run)
         if walk.next is None:
             start = int(run.number[0])
             near = walk.first <= start <= walk.end
             walk.next = start if near or start < walk.first else walk.first
             if start > walk.first:
                 walk.skip(walk.first, min(walk.next, walk.end))
-        at = 0
-        while at < len(run):
-            steps = run.number[at:] - walk.next - np.arange(len(run) - at)
+        row = 0
+        while row < len(run):
+            steps = run.number[row:] - walk.next - np.arange(len(run) - row)
             off = np.flatnonzero(steps)
-            straight = int(off[0]) if len(off) else len(run) - at
+            straight = int(off[0]) if len(off) else len(run) - row
             if straight:
-                self._straight(walk, run.part(at, at + straight))
-                at += straight
-            if at < len(run):
-                if at + 1 == len(run) and more is not None and self._is_open(walk, run.unit(at), int(run.number[at])):
-                    walk.held = run.part(at, None)
+                self._straight(walk, run.part(row, row + straight))
+                row += straight
+            if row < len(run):
+                if (
+                    row + 1 == len(run)
+                    and next_run is not None
+                    and self._is_open(walk, run.unit(row), int(run.number[row]))
+                ):
+                    walk.held = run.part(row, None)
                     return
-                self._jump(walk, run, at)
-                at += 1
+                self._jump(walk, run, row)
+                row += 1
 
     def _is_open(self, walk: QueueWalk, unit: Side, number: int) -> bool:
-        """Whether the number of the unit behind it is needed to judge this one, see :meth:`_jump`."""
+        """Return True if this unit can only be judged with the number of the unit behind it, see :meth:`_jump`."""
         assert walk.next is not None
-        if not walk.next < number < walk.next + FAR or number == walk.end:
+        if not walk.next < number < walk.next + MAX_NUMBER_GAP or number == walk.end:
             return False
         return all(
             not walk.first <= place < walk.end or walk.entry(place)[:2] != unit[:2] for place in (number, walk.next)
         )
 
     def _straight(self, walk: QueueWalk, run: Run) -> None:
-        """Units whose numbers follow each other and go on where the queue stands."""
-        first = int(run.number[0])
-        walk.next = first + len(run)
-        low, high = max(walk.first - first, 0), min(walk.end - first, len(run))
-        if low > 0:
+        """Units with consecutive numbers that continue at the queue's position."""
+        first_number = int(run.number[0])
+        walk.next = first_number + len(run)
+        inside_start, inside_end = max(walk.first - first_number, 0), min(walk.end - first_number, len(run))
+        if inside_start > 0:
             walk.first_before = walk.first_before if walk.before else int(run.physical[0])
-            walk.before += min(low, len(run))
+            walk.before += min(inside_start, len(run))
             walk.lacks = min(walk.lacks, int(run.physical[0]))
-        if high < len(run):
-            start = max(high, 0)
+        if inside_end < len(run):
+            start = max(inside_end, 0)
             walk.first_behind = walk.first_behind if walk.behind else int(run.physical[start])
             walk.behind += len(run) - start
             walk.lacks = min(walk.lacks, int(run.physical[start]))
-        if low < high:
-            inside = run.part(low, high)
-            self._compare(walk, inside, walk.entries(first + low, high - low))
+        if inside_start < inside_end:
+            inside = run.part(inside_start, inside_end)
+            self._compare(walk, inside, walk.entries(first_number + inside_start, inside_end - inside_start))
 
     def _compare(self, walk: QueueWalk, run: Run, entries: Entries) -> None:
         wrong = queue_rules.differing(entries, run.physical, run.size, run.tags)
@@ -255,22 +261,22 @@ class QueueCheck:
         right = np.flatnonzero(~wrong)
         if len(right):
             self.last_matched = max(self.last_matched, int(run.physical[right[-1]]))
-        for at in np.flatnonzero(wrong):
-            entry = Side(int(entries.physical[at]), int(entries.size[at]), int(entries.tags[at]))
-            unit = run.unit(int(at))
+        for row in np.flatnonzero(wrong):
+            entry = Side(int(entries.physical[row]), int(entries.size[row]), int(entries.tags[row]))
+            unit = run.unit(int(row))
             delayed = walk.reader.topic == SCHEDULE_TOPIC and entry[:2] == unit[:2]
-            if delayed and queue_rules.plausible_delay(entry.tags, int(run.stored[at])):
+            if delayed and queue_rules.plausible_delay(entry.tags, int(run.stored[row])):
                 continue
-            number = int(run.number[at])
-            before = walk.entry(number - 1) if len(walk.suspects) < 4 and number > walk.first else None
-            walk.suspect(number, unit, entry, queue_rules.verdict(entry, unit, before))
+            number = int(run.number[row])
+            previous_entry = walk.entry(number - 1) if len(walk.suspects) < 4 and number > walk.first else None
+            walk.suspect(number, unit, entry, queue_rules.verdict(entry, unit, previous_entry))
 
-    def _jump(self, walk: QueueWalk, run: Run, at: int) -> None:
-        """A unit whose number is not the next: a gap in the log, or a number that is wrong in the unit."""
-        number, unit = int(run.number[at]), run.unit(at)
+    def _jump(self, walk: QueueWalk, run: Run, row: int) -> None:
+        """A unit whose number is not the next one: either the log has a gap, or the number in the unit is wrong."""
+        number, unit = int(run.number[row]), run.unit(row)
         assert walk.next is not None
-        here = walk.entry(number) if walk.first <= number < walk.end else None
-        if here is not None and here[:2] == unit[:2]:
+        entry_of_number = walk.entry(number) if walk.first <= number < walk.end else None
+        if entry_of_number is not None and entry_of_number[:2] == unit[:2]:
             if number >= walk.next:
                 walk.skip(walk.next, number)
             else:
@@ -283,51 +289,51 @@ class QueueCheck:
             walk.suspect(walk.next, unit, Side(unit.physical, unit.size, number), "unit")
             walk.next += 1
             return
-        follows = at + 1 < len(run) and int(run.number[at + 1]) == number + 1
-        if number > walk.next and ((number - walk.next < FAR and follows) or number == walk.end):
+        follows = row + 1 < len(run) and int(run.number[row + 1]) == number + 1
+        if number > walk.next and ((number - walk.next < MAX_NUMBER_GAP and follows) or number == walk.end):
             walk.skip(walk.next, min(number, walk.end))
             walk.next = number
-            self._straight(walk, run.part(at, at + 1))
+            self._straight(walk, run.part(row, row + 1))
             return
-        entry = here if here is not None else Side(-1, 0, 0)
+        entry = entry_of_number if entry_of_number is not None else Side(-1, 0, 0)
         walk.suspect(number, unit, entry, queue_rules.verdict(entry, unit, None))
 
-    # -- queues whose entries do not stand at their units' numbers: batch queues, light queues
+    # -- queues whose entries are not at their units' numbers: batch queues, light queues
 
     def _ordered_run(self, walk: QueueWalk, run: Run) -> None:
-        """Entries are found by where they point; what lies between two of them had no unit."""
+        """Find entries by the offset they point to; entries between two of them have no unit."""
         walk.units += len(run)
         if walk.next is None:
             walk.next = self._first_batch(walk, int(run.physical[0]))
             walk.skip(walk.first, walk.next)
-        rows = walk.raw(walk.next, max(min(walk.end - walk.next, len(run) + AHEAD), 0))
+        rows = walk.raw(walk.next, max(min(walk.end - walk.next, len(run) + LOOKAHEAD_ENTRIES), 0))
         physical, sizes = rows["physical_offset"].astype(np.int64), rows["size"].astype(np.int64)
         tags = rows["tags_code"].astype(np.int64)
         batches = _Batches(rows) if walk.reader.kind == "batch" else None
         order = np.argsort(physical, kind="stable")
-        at = np.searchsorted(physical[order], run.physical)
-        there = at < len(order)
-        there[there] = physical[order[at[there]]] == run.physical[there]
+        place = np.searchsorted(physical[order], run.physical)
+        has_entry = place < len(order)
+        has_entry[has_entry] = physical[order[place[has_entry]]] == run.physical[has_entry]
         used = 0
         for number in range(len(run)):
             unit = run.unit(number)
-            if there[number]:
-                found = int(order[at[number]])
-                entry = Side(unit.physical, int(sizes[found]), int(tags[found]))
+            if has_entry[number]:
+                entry_row = int(order[place[number]])
+                entry = Side(unit.physical, int(sizes[entry_row]), int(tags[entry_row]))
                 if entry != unit:
-                    walk.suspect(walk.next + found, unit, entry, queue_rules.verdict(entry, unit, None))
-                elif batches is not None and batches.base(found) != int(run.number[number]):
-                    verdict: queue_rules.Verdict = "unit" if batches.continues(found) else "offset"
-                    told = Side(unit.physical, unit.size, int(run.number[number]))
-                    walk.suspect(walk.next + found, unit, told, verdict)
-                walk.skip(walk.next + used, walk.next + found)
-                used = max(used, found + 1)
+                    walk.suspect(walk.next + entry_row, unit, entry, queue_rules.verdict(entry, unit, None))
+                elif batches is not None and batches.base(entry_row) != int(run.number[number]):
+                    verdict: queue_rules.Verdict = "unit" if batches.continues(entry_row) else "offset"
+                    own_entry = Side(unit.physical, unit.size, int(run.number[number]))
+                    walk.suspect(walk.next + entry_row, unit, own_entry, verdict)
+                walk.skip(walk.next + used, walk.next + entry_row)
+                used = max(used, entry_row + 1)
                 walk.matched = max(walk.matched, unit.physical)
                 self.last_matched = max(self.last_matched, unit.physical)
             elif used < len(rows):
                 entry = Side(int(physical[used]), int(sizes[used]), unit.tags)
-                before = walk.entry(walk.next + used - 1) if walk.next + used > walk.first else None
-                walk.suspect(walk.next + used, unit, entry, queue_rules.verdict(entry, unit, before))
+                previous_entry = walk.entry(walk.next + used - 1) if walk.next + used > walk.first else None
+                walk.suspect(walk.next + used, unit, entry, queue_rules.verdict(entry, unit, previous_entry))
                 used += 1
             else:
                 walk.first_behind = walk.first_behind if walk.behind else unit.physical
@@ -336,35 +342,35 @@ class QueueCheck:
         walk.next += used
 
     def _first_batch(self, walk: QueueWalk, physical: int) -> int:
-        """Number of the entry of the queue's first unit in the log: those in front of it have expired."""
-        low, high = walk.first, walk.end
-        while low < high:
-            middle = (low + high) // 2
+        """Number of the entry of the queue's first unit in the log: earlier entries have expired."""
+        lower, upper = walk.first, walk.end
+        while lower < upper:
+            middle = (lower + upper) // 2
             if 0 <= int(walk.raw(middle, 1)["physical_offset"][0]) < physical:
-                low = middle + 1
+                lower = middle + 1
             else:
-                high = middle
-        return low
+                upper = middle
+        return lower
 
     # -- light queues: further entries of a unit (docs/formats/consume-queue.md#light-queues)
 
     def _light_rows(self, columns: UnitColumns, rows: int, good: NDArray[np.bool_]) -> None:
         if not self.light_queues or not rows:
             return
-        first = int(columns.offset[0]) - columns.base
-        last = int(columns.offset[rows - 1]) + int(columns.size[rows - 1]) - columns.base
-        seen = -1
-        for hit in _INNER.finditer(columns.buffer.data[first:last]):
-            row = int(np.searchsorted(columns.offset[:rows], columns.base + first + hit.start(), "right")) - 1
-            if row == seen or not good[row]:
+        start = int(columns.offset[0]) - columns.base
+        stop = int(columns.offset[rows - 1]) + int(columns.size[rows - 1]) - columns.base
+        last_row = -1
+        for hit in _INNER.finditer(columns.buffer.data[start:stop]):
+            row = int(np.searchsorted(columns.offset[:rows], columns.base + start + hit.start(), "right")) - 1
+            if row == last_row or not good[row]:
                 continue
-            seen = row
+            last_row = row
             self._light_row(columns, row)
 
     def _light_row(self, columns: UnitColumns, row: int) -> None:
-        found = props.decode(columns.raw_properties(row))
-        names = split(found.get(props.INNER_MULTI_DISPATCH, ""), ",")
-        numbers = split(found.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")
+        properties = props.decode(columns.raw_properties(row))
+        names = split(properties.get(props.INNER_MULTI_DISPATCH, ""), ",")
+        numbers = split(properties.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")
         if len(names) != len(numbers):
             return
         for name, number in zip(names, numbers, strict=True):
@@ -377,20 +383,20 @@ class QueueCheck:
                     offset = int(columns.offset[row])
                     self._without_queue(key, 1, offset, offset)
                 continue
-            one = slice(row, row + 1)
+            single = slice(row, row + 1)
             run = Run(
                 np.array([int(number)], np.int64),
-                columns.offset[one],
-                columns.size[one].astype(np.int64),
-                columns.tags_code[one],
-                columns.store_timestamp[one],
+                columns.offset[single],
+                columns.size[single].astype(np.int64),
+                columns.tags_code[single],
+                columns.store_timestamp[single],
             )
-            with self._going_on(key):
+            with self._unless_unread(key):
                 self._ordered_run(walk, run)
 
 
-def _joined(held: Run | None, more: Run | None) -> Run:
-    runs = [run for run in (held, more) if run is not None]
+def _concatenate(held_back: Run | None, next_run: Run | None) -> Run:
+    runs = [run for run in (held_back, next_run) if run is not None]
     if len(runs) == 1:
         return runs[0]
     columns = zip(*((run.number, run.physical, run.size, run.tags, run.stored) for run in runs), strict=True)
@@ -398,24 +404,26 @@ def _joined(held: Run | None, more: Run | None) -> Run:
 
 
 class _Batches:
-    """The queue offsets that a run of batch entries holds."""
+    """Queue offsets of a run of batch entries."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self._base = rows["msg_base_offset"]
         self._size = rows["batch_size"]
 
-    def base(self, at: int) -> int:
-        return int(self._base[at])
+    def base(self, row: int) -> int:
+        return int(self._base[row])
 
-    def continues(self, at: int) -> bool:
-        """The entry begins where the one before it ends, or ends where the next begins: its own offset is right."""
-        before = at > 0 and self._base[at - 1] + self._size[at - 1] == self._base[at]
-        after = at + 1 < len(self._base) and self._base[at] + self._size[at] == self._base[at + 1]
-        return bool(before or after)
+    def continues(self, row: int) -> bool:
+        """Return True if the entry begins at the end of the previous one, or ends at the start of the next: its own
+        offset is right.
+        """
+        meets_previous = row > 0 and self._base[row - 1] + self._size[row - 1] == self._base[row]
+        meets_next = row + 1 < len(self._base) and self._base[row] + self._size[row] == self._base[row + 1]
+        return bool(meets_previous or meets_next)
 
 
 def _keys(topics: NDArray[np.int32], queues: NDArray[np.int32]) -> NDArray[np.integer[Any]]:
-    """One number for topic and queue; of 16 bits where they fit, which sort in a fraction of the time."""
+    """A number that combines topic and queue; 16 bits if they fit, because those sort in a fraction of the time."""
     if int(topics.max()) < 256 and int(queues.max()) < 256 and int(queues.min()) >= 0:
         return (topics.astype(np.uint16) << 8) | queues.astype(np.uint16)
     return (topics.astype(np.int64) << 32) | (queues.astype(np.int64) & 0xFFFFFFFF)
@@ -438,17 +446,17 @@ class GatheredRows:
         self.store_timestamp = np.empty(room, np.int64)
 
     def has_room(self, rows: int) -> bool:
-        """Whether so many rows more can be added."""
+        """Return True if ``rows`` more rows fit."""
         return self.rows + rows <= len(self.offset)
 
-    def add(self, columns: UnitColumns, wanted: NDArray[np.intp]) -> None:
-        """Copy the ``wanted`` rows of a block."""
-        place = slice(self.rows, self.rows + len(wanted))
-        self.topic_id[place] = columns.topic_id[wanted]
-        self.queue_id[place] = columns.queue_id[wanted]
-        self.queue_offset[place] = columns.queue_offset[wanted]
-        self.offset[place] = columns.offset[wanted]
-        self.size[place] = columns.size[wanted]
-        self.tags_code[place] = columns.tags_code[wanted]
-        self.store_timestamp[place] = columns.store_timestamp[wanted]
-        self.rows += len(wanted)
+    def add(self, columns: UnitColumns, chosen: NDArray[np.intp]) -> None:
+        """Copy the ``chosen`` rows of a block."""
+        place = slice(self.rows, self.rows + len(chosen))
+        self.topic_id[place] = columns.topic_id[chosen]
+        self.queue_id[place] = columns.queue_id[chosen]
+        self.queue_offset[place] = columns.queue_offset[chosen]
+        self.offset[place] = columns.offset[chosen]
+        self.size[place] = columns.size[chosen]
+        self.tags_code[place] = columns.tags_code[chosen]
+        self.store_timestamp[place] = columns.store_timestamp[chosen]
+        self.rows += len(chosen)

@@ -1,4 +1,4 @@
-"""What stands around log, queues and index: checkpoint, abort, tables (docs/formats/checkpoint.md,
+"""The state files around log, queues and index: checkpoint, abort, tables (docs/formats/checkpoint.md,
 docs/formats/config-tables.md).
 """
 
@@ -39,27 +39,27 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
 
 
 def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
-    """CL12: the log is gone, or a folder of it."""
-    found = recovery.without_log(store)
-    if found is not None and not found.dledger:
-        text = capital(found.message)
-        yield catalogue.CL12.found(text, found.folder, None, found.record())
+    """CL12: the log, or a folder of it, is missing."""
+    missing_log = recovery.without_log(store)
+    if missing_log is not None and not missing_log.dledger:
+        text = capital(missing_log.message)
+        yield catalogue.CL12.found(text, missing_log.folder, None, missing_log.record())
 
 
 def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: int) -> Iterator[Finding]:
-    """CK01–CK05 against the newest unit's store time (ms) and the end of the log (bytes); ``credible`` is the newest
-    time that no clock made wrong (ms).
+    """CK01–CK05: the checkpoint against the newest unit's store time (ms) and the end of the log (bytes). ``credible``
+    is the newest time (ms) that no wrong clock produced.
     """
     if store.paths is None:
         return
     path = store.paths.checkpoint
     try:
         data = store.small_file(path)
-        found = store.checkpoint()
+        stored = store.checkpoint()
     except CorruptUnit as error:
         yield catalogue.CK05.found(f"The checkpoint cannot be read: {error.what}", str(path), 0, {"found": error.what})
         return
-    if data is None or found is None:
+    if data is None or stored is None:
         if newest_time:
             text = f"There is no checkpoint: an abnormal start would begin {_where_it_begins(store)}"
             evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: "the checkpoint is gone"}
@@ -72,58 +72,58 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: i
         evidence[HAPPENED] = f"the checkpoint was cut or torn: it has {len(data):,} bytes"
         yield catalogue.CK05.found(text, str(path), 0, evidence)
     if newest_time:
-        yield from _times(store, found, str(path), newest_time, credible)
-    if (found.logics_physical_offset or 0) > log_end:
-        text = f"logicsPhysicalOffset is {found.logics_physical_offset:,}, the log ends at {log_end:,}"
-        evidence = {"expected": log_end, "found": found.logics_physical_offset}
+        yield from _times(store, stored, str(path), newest_time, credible)
+    if (stored.logics_physical_offset or 0) > log_end:
+        text = f"logicsPhysicalOffset is {stored.logics_physical_offset:,}, the log ends at {log_end:,}"
+        evidence = {"expected": log_end, "found": stored.logics_physical_offset}
         written = store.lock_state == "held"  # after the log was read
         yield catalogue.CK02.found(text, str(path), 40, evidence, "note" if written else None)
-    if found.confirm_phy_offset is not None and found.confirm_phy_offset > log_end:
-        text = f"confirmPhyOffset is {found.confirm_phy_offset:,}, the log ends at {log_end:,}"
-        evidence = {"expected": log_end, "found": found.confirm_phy_offset}
+    if stored.confirm_phy_offset is not None and stored.confirm_phy_offset > log_end:
+        text = f"confirmPhyOffset is {stored.confirm_phy_offset:,}, the log ends at {log_end:,}"
+        evidence = {"expected": log_end, "found": stored.confirm_phy_offset}
         yield catalogue.CK04.found(text, str(path), 32, evidence)
 
 
-def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, credible: int) -> Iterator[Finding]:
-    times = (found.physic_msg_timestamp, found.logics_msg_timestamp, found.index_msg_timestamp)
+def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, credible: int) -> Iterator[Finding]:
+    times = (stored.physic_msg_timestamp, stored.logics_msg_timestamp, stored.index_msg_timestamp)
     ahead = [number for number, time in enumerate(times) if time > newest]
     if ahead:
-        first = ahead[0]
+        first_ahead = ahead[0]
         names = ", ".join(_FIELDS[number] for number in ahead)
         text = f"{names} ahead of the newest unit ({time_text(newest)}) by {duration_text(max(times) - newest)}"
-        evidence = {"expected": time_text(newest), "found": _told(times), "aheadMs": max(times) - newest}
+        evidence = {"expected": time_text(newest), "found": _times_words(times), "aheadMs": max(times) - newest}
         written = store.lock_state == "held"  # after the log was read
-        yield catalogue.CK02.found(text, path, 8 * first, evidence, "note" if written else None)
-    # Queues in a RocksDB keep their own place there and leave the time of the queues at zero.
+        yield catalogue.CK02.found(text, path, 8 * first_ahead, evidence, "note" if written else None)
+    # Queues in a RocksDB store their position there and leave the time of the queues at zero.
     telling = times[: 2 if store.undecoded_part("queues") is None else 1]
     zero = [number for number, time in enumerate(telling) if time == 0]
     if zero:
-        if of(release_of(store)).logics_time_at_thorough_flush and (found.logics_physical_offset or not store.abort):
-            return  # 5.5 goes by the offset; without it the broker lived less than a minute
+        if of(release_of(store)).logics_time_at_thorough_flush and (stored.logics_physical_offset or not store.abort):
+            return  # 5.5 uses the offset; without it the broker ran for less than a minute
         names = " and ".join(_FIELDS[number] for number in zero)
         text = f"{names} zero: an abnormal start would begin {_where_it_begins(store)} of the log"
-        evidence = {"found": _told(times)}
+        evidence = {"found": _times_words(times)}
         slow = not of(release_of(store)).logics_time_at_thorough_flush and len(store.log.files) > FAR_BEHIND_FILES
         crashed = store.abort and store.lock_state != "held" and slow
         yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif credible - min(telling) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
-        behind = credible - min(telling)
-        text = f"The checkpoint is {duration_text(behind)} behind the newest unit"
-        evidence = {"expected": time_text(credible), "found": _told(times), "behindMs": behind}
+        lag_ms = credible - min(telling)
+        text = f"The checkpoint is {duration_text(lag_ms)} behind the newest unit"
+        evidence = {"expected": time_text(credible), "found": _times_words(times), "behindMs": lag_ms}
         yield catalogue.CK03.found(text, path, 0, evidence)
 
 
 def _where_it_begins(store: StoreSnapshot) -> str:
-    """Where a start after a crash begins that finds no time or offset in the checkpoint."""
+    """Words for the file at which a start after a crash begins if the checkpoint has no time or offset."""
     release = of(release_of(store))
     if release.recovery_file_limit is None:
         return "at the first file"
-    given = store.config.commit_log_recover_max_num if store.config is not None else 0
-    most = given if given > 0 else release.recovery_file_limit
-    return "at the first file" if len(store.log.files) <= most else f"{most} files before the end"
+    configured = store.config.commit_log_recover_max_num if store.config is not None else 0
+    file_count = configured if configured > 0 else release.recovery_file_limit
+    return "at the first file" if len(store.log.files) <= file_count else f"{file_count} files before the end"
 
 
-def _told(times: tuple[int, ...]) -> dict[str, str]:
+def _times_words(times: tuple[int, ...]) -> dict[str, str]:
     """The checkpoint's times by their names."""
     return {name: time_text(time) if time else "0" for name, time in zip(_FIELDS, times, strict=True)}
 

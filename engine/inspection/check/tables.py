@@ -1,7 +1,8 @@
-"""CF03: tables below ``config/`` that are gone, empty, or behind their own ``.bak`` (docs/formats/config-tables.md).
+"""CF03: tables below ``config/`` that are missing, empty, or older than their own ``.bak``
+(docs/formats/config-tables.md).
 
-A store that only a store was driven with has no tables, and lacks none. What a whole broker always leaves tells that
-there were some: other tables, its mark in the units, queues that only a broker makes.
+A store written by an engine without a broker has no tables, and lacks none. Tables are known to be missing if the store
+has traces that only a full broker leaves: other tables, its mark in the units, queues that only a broker creates.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.rules.system_names import LMQ, RETRY, is_system_group
 
 MOST_LOOKED_AT = 256
-"""Messages of a retry queue, the newest, that are asked how often they came back."""
+"""Number of newest messages of a retry queue whose retry count is read."""
 PERIODIC = ("consumerFilter.json", "consumerOrderInfo.json")
-"""Written every 10 s, right behind the offsets, and when a broker is closed."""
+"""Tables written every 10 s, right after the offsets, and when a broker is closed."""
 OFFSETS = ("consumerOffset.json", "lmqConsumerOffset.json")
 HARM = {
     "topics.json": "clients are told that there is no such topic, until each is made again",
@@ -43,7 +44,7 @@ HARM = {
     "timermetrics": "the numbers of waiting messages begin at zero",
     "transactionMetrics": "the numbers of open transactions begin at zero",
 }
-"""What a broker that starts without the table does."""
+"""Effect on a broker that starts without the table."""
 GRAVE = {
     "topics.json",
     "subscriptionGroup.json",
@@ -55,7 +56,7 @@ GRAVE = {
 
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
-    """CF03 of a store. Raises :class:`CannotRead` where what would tell could not be read."""
+    """CF03 of a store. Raises :class:`CannotRead` if the evidence could not be read."""
     if store.paths is None:
         return
     yield from _whole_tables(store)
@@ -74,7 +75,7 @@ def _whole_tables(store: StoreSnapshot) -> Iterator[Finding]:
         if name in traces.in_rocksdb:
             continue
         if table.main.state in ("missing", "empty"):
-            yield from _gone(store, traces, table)
+            yield from _missing_table(store, traces, table)
         elif name in OFFSETS and table.used == "main":
             yield from _behind_backup(store, table)
 
@@ -91,7 +92,7 @@ def _no_tables(store: StoreSnapshot, traces: BrokerTraces) -> Iterator[Finding]:
     yield catalogue_tables.CF03.found(text, str(folder), None, evidence, command=command)
 
 
-def _gone(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> Iterator[Finding]:
+def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> Iterator[Finding]:
     assert store.paths is not None
     path = str(store.paths.config / table.name)
     how = "is gone" if table.main.state == "missing" else "is empty (0 bytes)"
@@ -120,7 +121,9 @@ def _gone(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> Iterator[
 
 
 def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Finding:
-    """``renamed``: the broker renames the table to .bak before it writes the next one, so that a kill leaves .bak."""
+    """``renamed``: the broker renames the table to .bak before it writes the next one, so a kill leaves only the
+    .bak.
+    """
     age = "the newest where the broker was killed while it wrote, else one version older"
     text = f"{table.name} {how}; its .bak counts, which is {age if renamed else 'one version older'}"
     assert table.bak is not None
@@ -130,20 +133,20 @@ def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Findi
 
 
 def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list[str]:
-    """What shows that the table was there; [] where nothing does."""
+    """Signs that the table existed; [] if there are none."""
     if table.main.state == "empty":
         return [f"{table.main.name} has 0 bytes, a broker writes at least {{}}"]
     if table.bak is not None and table.bak.state == "empty":
         return [f"{table.bak.name} has 0 bytes, a broker writes at least {{}}"]
-    others = sorted(traces.there - {"delayOffset.json"})
+    existing = sorted(traces.there - {"delayOffset.json"})
     periodic = [name for name in PERIODIC if name in traces.there]
     if not periodic and not traces.witnesses:
         return []
     if not store.abort:
-        periodic = periodic or others
+        periodic = periodic or existing
     match table.name:
         case "topics.json":
-            return others
+            return existing
         case "consumerOffset.json":
             return [] if "lmqConsumerOffset.json" in traces.there else periodic
         case "subscriptionGroup.json":
@@ -154,13 +157,13 @@ def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list
 
 
 def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
-    """Offsets that are lower than in the version before: a reset, or a table that a broker began anew."""
+    """Offsets lower than in the previous version: they were reset, or a broker started the table anew."""
     assert store.paths is not None
     older = read_backup(store, table.name)
     if older is None or older.state != "ok" or older.parsed is None or store.lock_state == "held":
         return
-    before = older.parsed.value
-    back = table_rows.stepped_back(table.value, before if isinstance(before, dict) else {})
+    backup_value = older.parsed.value
+    back = table_rows.stepped_back(table.value, backup_value if isinstance(backup_value, dict) else {})
     if not back:
         return
     zero = [step for step in back if step.now == 0]
@@ -182,7 +185,7 @@ def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
 
 
 def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
-    """CF03: a group that has offsets, and none in its own retry queue, which has messages."""
+    """CF03: a group that has offsets, but none in its own retry queue, although that has messages."""
     if store.paths is None:
         return
     read: dict[str, set[str]] = {}
@@ -196,9 +199,9 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
             waiting = sum(queue.max_offset - max(queue.min_offset, 0) for queue in queues.values())
         if not waiting or retry in topics or is_system_group(group):
             continue
-        known = had_retry_offset(store, group, queues)
-        what = "is consumed again" if known else "it has not consumed yet"
-        text = f"Group {group} has no offset in {retry}: what that holds {what} (messages: {waiting:,})"
+        had_offset = had_retry_offset(store, group, queues)
+        harm = "is consumed again" if had_offset else "it has not consumed yet"
+        text = f"Group {group} has no offset in {retry}: what that holds {harm} (messages: {waiting:,})"
         evidence = {
             "group": group,
             "expected": f"{retry}@{group}",
@@ -206,18 +209,20 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
             "messages": waiting,
         }
         path = str(store.paths.config / "consumerOffset.json")
-        lighter: Severity | None = "chat" if not known else "note" if store.abort else None
+        lighter: Severity | None = "chat" if not had_offset else "note" if store.abort else None
         yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, kind="rows")
 
 
 def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, QueueReader]) -> bool:
-    """Whether the group has consumed from its retry queue: the table or its .bak names that, or it holds a message that
-    came back a second time. A group may send messages back and stop before it has consumed the first one.
+    """Return True if the group has consumed from its retry queue: the table or its .bak names the queue, or the queue
+    holds a message that came back a second time.
+
+    A group may send messages back and stop before it consumes the first one.
     """
     retry = RETRY + group
     backup = read_backup(store, OFFSETS[0])
-    before = backup.parsed.value if backup is not None and backup.parsed is not None else None
-    for value in (table_rows.loaded(store, OFFSETS[0]), before):
+    backup_value = backup.parsed.value if backup is not None and backup.parsed is not None else None
+    for value in (table_rows.loaded(store, OFFSETS[0]), backup_value):
         if not isinstance(value, dict):
             continue
         topics = value.get("groupTopicMap")
@@ -234,56 +239,63 @@ def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, Queu
 
 
 def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
-    """CF03: groups that have offsets, and are not in the table of groups."""
-    known = table_rows.groups(store)
-    if store.paths is None or known is None:
+    """CF03: groups that have offsets but are missing from the table of groups."""
+    declared = table_rows.groups(store)
+    if store.paths is None or declared is None:
         return
     rows = [row for row in table_rows.offsets(store) if not row.group.startswith(LMQ)]
     reading = {row.group for row in rows if not is_system_group(row.group)}
-    missing = sorted(reading - known)
+    missing = sorted(reading - declared)
     if missing:
         text = (
             f"Groups with offsets that are not in subscriptionGroup.json ({len(missing):,}): {', '.join(missing[:5])}"
         )
-        evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(known)}
+        evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(declared)}
         path = str(store.paths.config / "subscriptionGroup.json")
         yield catalogue_tables.CF03.found(text, path, None, evidence, kind="group")
 
 
 def thrown_filters(store: StoreSnapshot) -> Iterator[Finding]:
-    """CF10: filters by expression that a start throws away, because one of them does not fit the bloom filter."""
-    told = table_rows.thrown_filters(store)
-    if store.paths is None or told is None:
+    """CF10: expression filters that a start drops, because one of them does not fit the bloom filter."""
+    dropped_filters = table_rows.thrown_filters(store)
+    if store.paths is None or dropped_filters is None:
         return
     path = str(store.paths.config / "consumerFilter.json")
-    evidence = {"group": told.group, "topic": told.topic, "filters": told.filters, "groups": list(told.groups)}
-    yield catalogue_tables.CF10.found(told.words, path, None, evidence, "note" if store.abort else None)
+    evidence = {
+        "group": dropped_filters.group,
+        "topic": dropped_filters.topic,
+        "filters": dropped_filters.filters,
+        "groups": list(dropped_filters.groups),
+    }
+    yield catalogue_tables.CF10.found(dropped_filters.words, path, None, evidence, "note" if store.abort else None)
 
 
 def bad_table(table: Table, path: str) -> Finding:
-    """CF01, CF04: a table that a broker cannot load, and what its ``.bak`` says otherwise."""
+    """CF01, CF04: a table that a broker cannot load, and how its ``.bak`` differs."""
     parsed, used = table.main.parsed, table.used
-    told = _differences(table)
+    differences = _differences(table)
     tail = parsed.tail if parsed is not None and parsed.fault is None else None
     if tail is not None:
         text = f"{table.name}: {tail.length:,} characters behind the closing brace, {tail.place.words}"
-        evidence: dict[str, Any] = {"expected": "end of the file", "found": tail.text, "used": used, **told}
+        evidence: dict[str, Any] = {"expected": "end of the file", "found": tail.text, "used": used, **differences}
         command = f"truncate -s {tail.place.offset} {STORE}/config/{table.name}"
         return catalogue.CF04.found(text, path, tail.place.offset, evidence, command=command)
-    at = parsed.fault.place.offset if parsed is not None and parsed.fault is not None else 0
+    offset = parsed.fault.place.offset if parsed is not None and parsed.fault is not None else 0
     backup = table.bak.state if table.bak else None
-    evidence = {"found": table.main.complaint, "used": used, "bak": backup, **told}
+    evidence = {"found": table.main.complaint, "used": used, "bak": backup, **differences}
     source = f"{STORE}/config/{table.name}{BACKUP}" if used == "bak" else f"REPLICA/config/{table.name}"
     command = f"cp {source} {STORE}/config/{table.name}"
     if parsed is not None and parsed.accepted:
         evidence[HAPPENED] = f"{table.name} holds a value that no broker can read: it was edited, or a client wrote it"
-    light: Severity | None = None if table.name in GRAVE else "warn"  # what keeps a broker from starting is raised
+    light: Severity | None = (
+        None if table.name in GRAVE else "warn"
+    )  # blockers of a start are raised to errors elsewhere
     kind = "both" if used == "nothing" else ""
-    return catalogue.CF01.found(f"{table.name}: {table.why}", path, at, evidence, light, kind=kind, command=command)
+    return catalogue.CF01.found(f"{table.name}: {table.why}", path, offset, evidence, light, kind=kind, command=command)
 
 
 def _differences(table: Table) -> dict[str, list[str]]:
-    """What the ``.bak`` that a broker takes says otherwise than the readable part of the table."""
+    """Differences between the ``.bak`` that a broker uses and the readable part of the table."""
     main = table.main.parsed.value if table.main.parsed is not None else None
     if table.used != "bak" or not isinstance(main, dict):
         return {}

@@ -1,8 +1,7 @@
-"""Messages that wait for their time: timer queue, timer log, wheel and ``timercheck`` against each other
-(docs/formats/delays.md).
+"""Checks timer messages: compares timer queue, timer log, wheel and ``timercheck`` (docs/formats/delays.md).
 
-A start goes by the timer log: the queue goes on behind its last unit's message, and the wheel is made again from its
-last two files. What is not due and stands in neither is never delivered.
+A start relies on the timer log: the queue continues behind the message of its last unit, and the wheel is rebuilt from
+its last two files. A message that is not due and in neither of them is never delivered.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Int64 = NDArray[np.int64]
 
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
-    """TM01–TM03. Raises :class:`CannotRead`. While a broker moves all of it nothing is said."""
+    """TM01–TM03. Raises :class:`CannotRead`. Reports nothing while a broker is running."""
     if store.paths is None or store.lock_state == "held":
         return
     timers = _Timers(store)
@@ -49,7 +48,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
 
 
 class _Log(NamedTuple):
-    """What the timer log holds: of all units those that wait, as columns; offsets are the log's own."""
+    """Content of the timer log: the waiting units as columns; offsets are the timer log's own."""
 
     units: int
     waiting: np.ndarray
@@ -68,7 +67,7 @@ class _Timers:
 
     @cached_property
     def check(self) -> timer.TimerCheck | None:
-        """``timercheck``; None where it is gone or too short."""
+        """``timercheck``; None if it is missing or too short."""
         assert self.store.paths is not None
         data = self.store.small_file(self.store.paths.timercheck)
         try:
@@ -112,16 +111,16 @@ class _Timers:
             return
         if self.check.queue_offset <= self.queue_end:
             return
-        taken = self._taken_in()
+        taken_count = self._taken_in()
         text = (
             f"timercheck says that {self.check.queue_offset:,} timer messages were taken in; {TIMER_TOPIC}/0 ends at "
         )
         text += f"{self.queue_end:,}"
-        evidence = {"expected": self.queue_end, "found": self.check.queue_offset, "timerLog": taken}
-        if taken is not None:
-            text += f". A start goes by the timer log instead, which ends with message {taken - 1:,}"
-        grave: Severity | None = self._light or ("warn" if taken is not None else None)
-        going_on = self.queue_end if taken is None else taken
+        evidence = {"expected": self.queue_end, "found": self.check.queue_offset, "timerLog": taken_count}
+        if taken_count is not None:
+            text += f". A start goes by the timer log instead, which ends with message {taken_count - 1:,}"
+        grave: Severity | None = self._light or ("warn" if taken_count is not None else None)
+        going_on = self.queue_end if taken_count is None else taken_count
         command = _patch(_QUEUE_OFFSET_AT, going_on)
         yield rules.TM01.found(text, path, _QUEUE_OFFSET_AT, evidence, grave, command=command)
 
@@ -140,60 +139,65 @@ class _Timers:
     # -- TM02
 
     def entries(self) -> Iterator[Finding]:
-        """TM02: units of the timer log that lead to no timer message."""
+        """TM02: units of the timer log that point to no timer message."""
         assert self.log is not None
         least, end = max(self.store.log.min_offset, 0), self.store.log.max_offset
         rows = self.log.waiting[:MOST_WAITING]
         places = [(int(row["physical_offset"]), int(row["message_size"])) for row in rows]
-        bad = [at for at, place in enumerate(places) if place[0] < least or self._message(*place) is None]
-        expired = [at for at in bad if places[at][0] < least]
-        behind = [at for at in bad if places[at][0] >= end]
-        foreign = [at for at in bad if least <= places[at][0] < end]
+        bad = [index for index, place in enumerate(places) if place[0] < least or self._message(*place) is None]
+        expired = [index for index in bad if places[index][0] < least]
+        beyond_end = [index for index in bad if places[index][0] >= end]
+        foreign = [index for index in bad if least <= places[index][0] < end]
         if foreign:
             yield self._leads_nowhere(foreign, rows)
-        if behind:
+        if beyond_end:
             text = f"Messages that wait for their time lie behind the end of the log at {end:,} "
-            text += f"(messages: {len(behind):,})"
-            at = int(self.log.waiting_at[behind[0]])
-            evidence = {"messages": len(behind), "expected": f"below {end:,}", "found": places[behind[0]][0]}
-            yield rules.TM02.found(text, self._file(at), self._position(at), evidence)
+            text += f"(messages: {len(beyond_end):,})"
+            index = int(self.log.waiting_at[beyond_end[0]])
+            evidence = {"messages": len(beyond_end), "expected": f"below {end:,}", "found": places[beyond_end[0]][0]}
+            yield rules.TM02.found(text, self._file(index), self._position(index), evidence)
         if expired:
             text = f"The log has deleted messages that wait for their time (messages: {len(expired):,}): "
             text += "they are never delivered"
-            at = int(self.log.waiting_at[expired[0]])
+            index = int(self.log.waiting_at[expired[0]])
             evidence = {"messages": len(expired), "expected": f"at least {least}", "found": places[expired[0]][0]}
-            yield rules.TM02.found(text, self._file(at), self._position(at), evidence, kind="expired")
+            yield rules.TM02.found(text, self._file(index), self._position(index), evidence, kind="expired")
         yield from self._delivered(least)
 
     def _leads_nowhere(self, foreign: list[int], rows: np.ndarray) -> Finding:
         assert self.log is not None
-        first = foreign[0]
-        physical, at = int(rows["physical_offset"][first]), int(self.log.waiting_at[first])
-        due = time_text(int(rows["write_time"][first]) + int(rows["delay"][first]))
-        seen = self.store.log.seen_at(physical, crc=False)
-        there = f"a unit of {seen.topic}" if isinstance(seen, Unit) else "no unit"
+        first_row = foreign[0]
+        physical, log_offset = int(rows["physical_offset"][first_row]), int(self.log.waiting_at[first_row])
+        due = time_text(int(rows["write_time"][first_row]) + int(rows["delay"][first_row]))
+        item = self.store.log.seen_at(physical, crc=False)
+        place_words = f"a unit of {item.topic}" if isinstance(item, Unit) else "no unit"
         text = (
-            f"Messages that wait for their time cannot be delivered ({len(foreign):,}): the timer log's unit at {at:,} "
-            f"leads to {physical:,}, where {there} stands (due {due})"
+            f"Messages that wait for their time cannot be delivered ({len(foreign):,}): the timer log's unit at "
+            f"{log_offset:,} leads to {physical:,}, where {place_words} stands (due {due})"
         )
-        evidence = {"messages": len(foreign), "expected": f"a unit of {TIMER_TOPIC}", "found": there, "due": due}
-        return rules.TM02.found(text, self._file(at), self._position(at), evidence)
+        evidence = {"messages": len(foreign), "expected": f"a unit of {TIMER_TOPIC}", "found": place_words, "due": due}
+        return rules.TM02.found(text, self._file(log_offset), self._position(log_offset), evidence)
 
     def _delivered(self, least: int) -> Iterator[Finding]:
-        """The last unit tells a start where the queue goes on; the others only tell of a foreign log."""
+        """A start continues the queue from the last unit; the other delivered units only show that the log is
+        foreign.
+        """
         assert self.log is not None
-        last = self.log.last
+        last_message = self.log.last
         waits = len(self.log.waiting_at) and int(self.log.waiting_at[-1]) == self.log.end - timer.UNIT_SIZE
-        if last is not None and not waits and last[0] >= least and self._message(*last) is None:
-            text = (
-                f"The timer log's last unit leads to {last[0]:,}, where no timer message of {last[1]:,} bytes stands: "
-            )
+        if last_message is not None and not waits and last_message[0] >= least and self._message(*last_message) is None:
+            text = f"The timer log's last unit leads to {last_message[0]:,}, where no timer message of "
+            text += f"{last_message[1]:,} bytes stands: "
             text += "the next start finds from it where the timer queue goes on"
-            at = self.log.end - timer.UNIT_SIZE
-            evidence = {"expected": f"a unit of {TIMER_TOPIC}", "found": last[0], "queueOffset": self._goes_on}
-            yield rules.TM02.found(text, self._file(at), self._position(at), evidence, kind="last")
+            last_offset = self.log.end - timer.UNIT_SIZE
+            evidence = {"expected": f"a unit of {TIMER_TOPIC}", "found": last_message[0], "queueOffset": self._goes_on}
+            yield rules.TM02.found(text, self._file(last_offset), self._position(last_offset), evidence, kind="last")
             return
-        odd = [one for one in self.log.others if one[1] >= least and self._message(one[1], one[2]) is None]
+        odd = [
+            delivered
+            for delivered in self.log.others
+            if delivered[1] >= least and self._message(delivered[1], delivered[2]) is None
+        ]
         if odd:
             text = (
                 f"Delivered units of the timer log lead to no timer message ({len(odd):,}), the first at {odd[0][0]:,}"
@@ -208,7 +212,7 @@ class _Timers:
     # -- TM03
 
     def lost_log(self) -> Iterator[Finding]:
-        """TM03: the timer log ends before what timercheck knows of it."""
+        """TM03: the timer log ends before the position in timercheck."""
         assert self.log is not None
         assert self.store.paths is not None
         if self.check is None or self.check.flush_position <= self.log.end:
@@ -221,10 +225,10 @@ class _Timers:
         if not lost:
             yield rules.TM03.found(text + "; no message is known to wait", path, None, evidence, "note")
             return
-        first = min(lost)
+        first_number = min(lost)
         text += f": messages that are not due yet are never delivered ({len(lost):,})"
-        evidence |= {"firstQueueOffset": first, "queueOffsets": sorted(lost)[:MOST]}
-        command = _patch(_QUEUE_OFFSET_AT, first)
+        evidence |= {"firstQueueOffset": first_number, "queueOffsets": sorted(lost)[:MOST]}
+        command = _patch(_QUEUE_OFFSET_AT, first_number)
         yield rules.TM03.found(text, path, None, evidence, self._light, kind="log", command=command)
 
     def _not_due(self) -> list[int]:
@@ -234,27 +238,27 @@ class _Timers:
         queue = self.store.queue(TIMER_TOPIC, 0)
         if queue is None:
             return []
-        known = set(self.log.waiting["physical_offset"].tolist())
+        waiting_offsets = set(self.log.waiting["physical_offset"].tolist())
         stop = min(self.check.queue_offset, queue.max_offset)
-        found = []
+        queue_offsets = []
         for entry in queue.entries(max(queue.first_in_log, stop - MOST_WAITING), stop):
             unit = self._message(entry.physical_offset, entry.size)
             due = unit.properties.get(properties.TIMER_OUT_MS, "") if unit is not None else ""
-            if due.isdigit() and int(due) >= self.check.last_read_time and entry.physical_offset not in known:
-                found.append(entry.queue_offset)
-        return found
+            if due.isdigit() and int(due) >= self.check.last_read_time and entry.physical_offset not in waiting_offsets:
+                queue_offsets.append(entry.queue_offset)
+        return queue_offsets
 
     def lost_wheel(self) -> Iterator[Finding]:
-        """TM03: slots of the wheel that do not hold what waits for their time."""
+        """TM03: slots of the wheel that lack messages waiting for their time."""
         assert self.log is not None
         assert self.store.paths is not None
         if self.check is None or not len(self.log.waiting):
             return
         wheel = self.store.paths.timerwheel
         data = self._wheel()
-        known = self.log.waiting_at < self.check.flush_position
+        is_flushed = self.log.waiting_at < self.check.flush_position
         precision = self.store.config.timer_precision_ms if self.store.config is not None else 1000
-        due = (self.log.waiting["write_time"] + self.log.waiting["delay"])[known]
+        due = (self.log.waiting["write_time"] + self.log.waiting["delay"])[is_flushed]
         times = np.unique(due // precision)
         missing = [int(time) for time in times if not _holds(data, int(time), precision)]
         if not missing:
@@ -262,7 +266,7 @@ class _Timers:
         lost = int(np.isin(due // precision, missing).sum())
         how = "is gone" if not data else f"lacks slots ({len(missing):,})"
         rebuilt = max(self.check.flush_position - self.log.file_size, 0) // self.log.file_size * self.log.file_size
-        older = int((np.isin(due // precision, missing) & (self.log.waiting_at[known] < rebuilt)).sum())
+        older = int((np.isin(due // precision, missing) & (self.log.waiting_at[is_flushed] < rebuilt)).sum())
         text = f"The timer wheel {how}: messages wait there for their time ({lost:,})"
         evidence = {
             "expected": len(times),
@@ -284,15 +288,15 @@ class _Timers:
 
     # -- places
 
-    def _file(self, at: int) -> str | None:
+    def _file(self, log_offset: int) -> str | None:
         sequence = self.store.timer_log()
-        file = sequence.find(at) if sequence is not None else None
+        file = sequence.find(log_offset) if sequence is not None else None
         return file.path if file is not None else None
 
-    def _position(self, at: int) -> int | None:
+    def _position(self, log_offset: int) -> int | None:
         sequence = self.store.timer_log()
-        file = sequence.find(at) if sequence is not None else None
-        return at - file.start_offset if file is not None else None
+        file = sequence.find(log_offset) if sequence is not None else None
+        return log_offset - file.start_offset if file is not None else None
 
 
 def _patch(position: int, value: int) -> str:
@@ -302,40 +306,42 @@ def _patch(position: int, value: int) -> str:
 
 
 def _holds(wheel: bytes, time: int, precision: int) -> bool:
-    """Whether the slot of a time holds that time; ``time`` in units of the precision."""
-    at = timer.slot_index(time * precision, precision) * timer.SLOT_SIZE
-    return len(wheel) >= at + timer.SLOT_SIZE and timer.decode_slot(wheel, at).time == time
+    """Return True if the slot of a time holds that time; ``time`` in units of the precision."""
+    position = timer.slot_index(time * precision, precision) * timer.SLOT_SIZE
+    return len(wheel) >= position + timer.SLOT_SIZE and timer.decode_slot(wheel, position).time == time
 
 
 def _read_log(sequence: FileSequence, read_time: int) -> _Log:
-    """Every unit up to the first that is none; those that wait are due at ``read_time`` (ms) or later."""
+    """Read every unit up to the first invalid one; waiting units are due at ``read_time`` (ms) or later."""
     waiting: list[np.ndarray] = []
     places: list[Int64] = []
-    others: list[tuple[int, int, int]] = []
-    last: tuple[int, int] | None = None
+    delivered: list[tuple[int, int, int]] = []
+    last_message: tuple[int, int] | None = None
     units, end = 0, max(sequence.min_offset, 0)
     for start, rows in _units(sequence):
         units += len(rows)
         end = start + len(rows) * timer.UNIT_SIZE
-        last = (int(rows["physical_offset"][-1]), int(rows["message_size"][-1]))
-        at = start + np.arange(len(rows), dtype=np.int64) * timer.UNIT_SIZE
+        last_message = (int(rows["physical_offset"][-1]), int(rows["message_size"][-1]))
+        offsets = start + np.arange(len(rows), dtype=np.int64) * timer.UNIT_SIZE
         due = rows["write_time"].astype(np.int64) + rows["delay"] >= read_time
         waiting.append(rows[due])
-        places.append(at[due])
-        for row in np.flatnonzero(~due)[: MOST_WAITING - len(others)]:
-            others.append((int(at[row]), int(rows["physical_offset"][row]), int(rows["message_size"][row])))
+        places.append(offsets[due])
+        for row in np.flatnonzero(~due)[: MOST_WAITING - len(delivered)]:
+            delivered.append((int(offsets[row]), int(rows["physical_offset"][row]), int(rows["message_size"][row])))
     none = np.zeros(0, TIMER_LOG_UNIT)
-    held = np.concatenate(waiting) if waiting else none
-    held_at = np.concatenate(places) if places else np.zeros(0, np.int64)
-    return _Log(units, held, held_at, last, others, end, max(sequence.file_size, 1))
+    waiting_rows = np.concatenate(waiting) if waiting else none
+    waiting_offsets = np.concatenate(places) if places else np.zeros(0, np.int64)
+    return _Log(units, waiting_rows, waiting_offsets, last_message, delivered, end, max(sequence.file_size, 1))
 
 
 def _units(sequence: FileSequence) -> Iterator[tuple[int, np.ndarray]]:
-    """Runs of units with the offset of their first; the walk ends where a start's would."""
+    """Runs of units with the offset of their first; ends at the same place as a start's walk."""
     for file in sequence.files:
-        at = 0
-        while at + timer.UNIT_SIZE <= file.size:
-            data = file.read(at, min(_CHUNK * timer.UNIT_SIZE, (file.size - at) // timer.UNIT_SIZE * timer.UNIT_SIZE))
+        position = 0
+        while position + timer.UNIT_SIZE <= file.size:
+            data = file.read(
+                position, min(_CHUNK * timer.UNIT_SIZE, (file.size - position) // timer.UNIT_SIZE * timer.UNIT_SIZE)
+            )
             rows = np.frombuffer(data[: len(data) // timer.UNIT_SIZE * timer.UNIT_SIZE], TIMER_LOG_UNIT)
             if not len(rows):
                 return
@@ -344,10 +350,10 @@ def _units(sequence: FileSequence) -> Iterator[tuple[int, np.ndarray]]:
             )
             good = int(odd[0]) if len(odd) else len(rows)
             if good:
-                yield file.start_offset + at, rows[:good]
-            at += good * timer.UNIT_SIZE
+                yield file.start_offset + position, rows[:good]
+            position += good * timer.UNIT_SIZE
             if good < len(rows):
-                seen = timer.decode_unit(file.read(at, timer.UNIT_SIZE), 0, file.start_offset + at)
-                if isinstance(seen, timer.TimerLogStop) and seen.kind == "blank":
+                item = timer.decode_unit(file.read(position, timer.UNIT_SIZE), 0, file.start_offset + position)
+                if isinstance(item, timer.TimerLogStop) and item.kind == "blank":
                     break
                 return

@@ -1,1 +1,1 @@
-"""Where a store's bytes are: counted file by file, walked, or asked of the queues."""
+"""Accounts for a store's bytes: counted file by file, by a walk, or from the queues."""

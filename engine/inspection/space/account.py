@@ -1,4 +1,4 @@
-"""Where a store's bytes are: by topic, queue, kind of file, tag, producer and day, apparent and allocated.
+"""Accounts for a store's bytes by topic, queue, kind of file, tag, producer and day, apparent and allocated.
 
 Every byte of every file is in exactly one row, so the rows add up to the files. :func:`quick_space` asks file lists and
 queues only; :func:`space_of` walks the log as well and tells units, blanks, damage and zero tail apart.
@@ -50,8 +50,10 @@ class KindSpace:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The account. ``bytes`` and ``allocated`` are of the files as they were listed at ``at`` (ms), ``counted`` is the
-    sum of the rows; ``changed``: files whose length is another one since.
+    """The account.
+
+    ``bytes`` and ``allocated`` cover the files as listed at ``at`` (ms), ``counted`` is the sum of the rows;
+    ``changed``: number of files whose length has changed since.
     """
 
     at: int
@@ -71,7 +73,7 @@ class Space:
 
     @property
     def equal(self) -> bool:
-        """Whether the rows add up to the files to the byte."""
+        """True if the rows add up to the files to the byte."""
         return self.counted == self.bytes
 
     @property
@@ -84,7 +86,7 @@ class Space:
         return sum(row.bytes for row in self.rows if self.is_dead(row))
 
     def is_dead(self, row: PartSpace) -> bool:
-        """Whether nothing reads this row's bytes any more."""
+        """Return True if nothing reads this row's bytes any more."""
         return row.part in DEAD or (row.topic in self.deleted_topics and row.part in {"units", "entries"})
 
 
@@ -94,37 +96,39 @@ def space_of(
     progress: Callable[[int, int], None] | None = None,
     cache: Path | None = None,
 ) -> Space:
-    """The exact account: one walk of the log. Stopped by ``cancelled`` it says ``cut``, and what was not looked at.
-    What was counted of finished files is kept in the folder ``cache``, if any, and not counted again.
+    """Return the exact account, from one walk of the log.
+
+    If ``cancelled`` stops it, the account is ``cut`` and names what was not walked. Counts of finished files are kept
+    in the folder ``cache``, if any, and not repeated.
     """
     from engine.inspection.space.cache import SpaceCache
     from engine.inspection.space.log import walk_space
 
     begun = time.monotonic()
     files = list_files(store)
-    known = SpaceCache(store.log, cache) if cache is not None else None
-    found = walk_space(store.log, cancelled, progress, live=store.lock_state == "held", cache=known)
-    rows = [*_log_rows(found, files), *_other_rows(store, files)]
+    space_cache = SpaceCache(store.log, cache) if cache is not None else None
+    log_space = walk_space(store.log, cancelled, progress, live=store.lock_state == "held", cache=space_cache)
+    rows = [*_log_rows(log_space, files), *_other_rows(store, files)]
     return _account(
         store,
         files,
         rows,
-        "walked" if found.complete else "cut",
+        "walked" if log_space.complete else "cut",
         begun,
-        tags=_named((topic, tag, count.bytes, count.messages) for (topic, tag), count in found.tags.items()),
+        tags=_named((topic, tag, count.bytes, count.messages) for (topic, tag), count in log_space.tags.items()),
         producers=_named(
-            (topic, host, count.bytes, count.messages) for (host, topic), count in found.producers.items()
+            (topic, host, count.bytes, count.messages) for (host, topic), count in log_space.producers.items()
         ),
-        compressed=_named((topic, None, count.bytes, count.messages) for topic, count in found.compressed.items()),
-        log_files=tuple(found.files),
-        first_of=found.first_of if found.complete else {},
+        compressed=_named((topic, None, count.bytes, count.messages) for topic, count in log_space.compressed.items()),
+        log_files=tuple(log_space.files),
+        first_of=log_space.first_of if log_space.complete else {},
     )
 
 
 def quick_space(store: StoreSnapshot) -> Space:
-    """The account from file lists and queues: bytes of the log by the sizes that queue entries tell, no days, no tags.
+    """The account from file lists and queues: bytes of the log by the sizes in queue entries, no days, no tags.
 
-    What no queue points at is one row, ``notInQueues``; long queues are sampled (``how`` says so).
+    Bytes that no queue points to are one row, ``notInQueues``; long queues are sampled (``how`` says so).
     """
     from engine.inspection.space.queues import log_rows
 
@@ -151,11 +155,13 @@ def _account(
     merged = tuple(_merged(rows))
     kinds: dict[str, KindSpace] = {}
     for file in files:
-        one = kinds.get(file.kind, KindSpace(file.kind, 0, 0, 0))
-        kinds[file.kind] = KindSpace(file.kind, one.files + 1, one.bytes + file.size, one.allocated + file.allocated)
-    gone: list[str] = []
+        kind_space = kinds.get(file.kind, KindSpace(file.kind, 0, 0, 0))
+        kinds[file.kind] = KindSpace(
+            file.kind, kind_space.files + 1, kind_space.bytes + file.size, kind_space.allocated + file.allocated
+        )
+    deleted: list[str] = []
     with contextlib.suppress(CannotRead):
-        gone = deleted_topics(store, first_of) if first_of and store.paths is not None else []
+        deleted = deleted_topics(store, first_of) if first_of and store.paths is not None else []
     return Space(
         at=round(time.time() * 1000),
         how=how,
@@ -168,47 +174,49 @@ def _account(
         tags=tags,
         producers=producers,
         compressed=compressed,
-        deleted_topics=tuple(gone),
+        deleted_topics=tuple(deleted),
         files=log_files,
         took_ms=round((time.monotonic() - begun) * 1000),
     )
 
 
-def _log_rows(found: LogSpace, files: list[StoreFile]) -> Iterator[PartSpace]:
-    """The log's rows: units by cell, then what is none, then files of the folder that are no part of the log."""
+def _log_rows(log_space: LogSpace, files: list[StoreFile]) -> Iterator[PartSpace]:
+    """The log's rows: units by cell, then bytes that are no units, then files of the folder that are not part of the
+    log.
+    """
     listed = {file.path: file for file in files if file.kind == LOG}
     parts = {"units": 0, "unreadable": 0, "blank": 0, "zeroTail": 0, "notLookedAt": 0}
-    given, seen, counts = dict.fromkeys(parts, 0), set(), dict.fromkeys(parts, 0)
-    for one in found.files:
-        file = listed.get(one.path)
+    allocated, listed_paths, counts = dict.fromkeys(parts, 0), set(), dict.fromkeys(parts, 0)
+    for log_file in log_space.files:
+        file = listed.get(log_file.path)
         if file is None:
             continue
-        seen.add(one.path)
-        known = one.written + one.unreadable + one.blank + one.zero
-        own = [
-            ("units", one.written),
-            ("unreadable", one.unreadable),
-            ("blank", one.blank),
-            ("zeroTail", one.zero),
-            ("notLookedAt", max(file.size - known, 0)),
+        listed_paths.add(log_file.path)
+        accounted = log_file.written + log_file.unreadable + log_file.blank + log_file.zero
+        file_parts = [
+            ("units", log_file.written),
+            ("unreadable", log_file.unreadable),
+            ("blank", log_file.blank),
+            ("zeroTail", log_file.zero),
+            ("notLookedAt", max(file.size - accounted, 0)),
         ]
-        shares = share_out(file.allocated, own)
-        for name, size in own:
+        shares = share_out(file.allocated, file_parts)
+        for name, size in file_parts:
             parts[name] += size
-            given[name] += shares[name]
+            allocated[name] += shares[name]
             counts[name] += size > 0
-    cells = list(found.cells.items())
+    cells = list(log_space.cells.items())
     for ((topic, queue, day, part), count), share in zip(
-        cells, spread(given["units"], [count.bytes for _, count in cells]), strict=True
+        cells, spread(allocated["units"], [count.bytes for _, count in cells]), strict=True
     ):
         yield PartSpace(LOG, part, count.bytes, share, topic, queue, day, count.messages)
     for name in ("unreadable", "blank", "zeroTail", "notLookedAt"):
         if parts[name]:
-            yield PartSpace(LOG, name, parts[name], given[name], files=counts[name])
-    walked = {one.path for one in found.files}
+            yield PartSpace(LOG, name, parts[name], allocated[name], files=counts[name])
+    walked = {log_file.path for log_file in log_space.files}
     for file in files:
-        if file.kind == LOG and file.path not in seen:
-            part = "notLookedAt" if not found.complete and file.path not in walked else "notRead"
+        if file.kind == LOG and file.path not in listed_paths:
+            part = "notLookedAt" if not log_space.complete and file.path not in walked else "notRead"
             yield PartSpace(LOG, part, file.size, file.allocated, files=1)
 
 
@@ -221,26 +229,28 @@ def _other_rows(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
 
 
 def _merged(rows: Iterable[PartSpace]) -> Iterator[PartSpace]:
-    """Rows of the same thing as one, in the order of their first."""
-    found: dict[tuple[object, ...], PartSpace] = {}
+    """Merge rows of the same thing, in the order of their first."""
+    rows_by_key: dict[tuple[object, ...], PartSpace] = {}
     for row in rows:
         key = (row.kind, row.part, row.topic, row.queue_id, row.day)
-        one = found.get(key)
-        if one is None:
-            found[key] = row
+        earlier = rows_by_key.get(key)
+        if earlier is None:
+            rows_by_key[key] = row
             continue
-        told = [n for n in (one.messages, row.messages) if n is not None]
-        found[key] = replace(
-            one,
-            bytes=one.bytes + row.bytes,
-            allocated=one.allocated + row.allocated,
-            messages=sum(told) if told else None,
-            files=one.files + row.files,
-            note=one.note or row.note,
+        counts = [n for n in (earlier.messages, row.messages) if n is not None]
+        rows_by_key[key] = replace(
+            earlier,
+            bytes=earlier.bytes + row.bytes,
+            allocated=earlier.allocated + row.allocated,
+            messages=sum(counts) if counts else None,
+            files=earlier.files + row.files,
+            note=earlier.note or row.note,
         )
-    yield from found.values()
+    yield from rows_by_key.values()
 
 
 def _named(counts: Iterable[tuple[str, str | None, int, int]]) -> tuple[NamedSpace, ...]:
     """Largest first."""
-    return tuple(sorted((NamedSpace(*one) for one in counts), key=lambda one: (-one.bytes, one.topic, one.name or "")))
+    return tuple(
+        sorted((NamedSpace(*item) for item in counts), key=lambda item: (-item.bytes, item.topic, item.name or ""))
+    )

@@ -1,7 +1,7 @@
-"""What the bytes of finished log files are, kept in the user's cache: a log of a tebibyte is not walked twice.
+"""Keeps the accounts of finished log files in the user's cache: a log of a tebibyte is not walked twice.
 
-One file a log, outside the store: a line for each file of the log, checked by its name, length, time of the last change
-and head bytes. Whatever cannot be read is made again; safe to delete at any time.
+One cache file per log, outside the store: a line for each file of the log, checked by its name, length, time of the
+last change and head bytes. Unreadable lines are counted again; the cache may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -25,58 +25,58 @@ if TYPE_CHECKING:
 FORMAT = 2
 SUFFIX = ".space"
 CACHE_LIMIT = 128 << 20
-"""Bytes that the accounts of all logs together may take; the longest unused go first."""
+"""Bytes that the accounts of all logs together may take; the least recently used are deleted first."""
 MOST_ROWS = 20_000
-"""Rows of one log file's account beyond which it is not kept: it is walked each time."""
+"""Largest number of rows of a log file's account that is cached; larger files are walked each time."""
 
 
 class SpaceCache:
-    """The accounts of the files of ``log``; days are those of this machine's zone, so the zone is part of the key."""
+    """The cached accounts of the files of ``log``; days are in this machine's zone, so the zone is part of the key."""
 
     def __init__(self, log: LogReader, folder: Path) -> None:
         self._folder = folder
-        places = "\n".join(str(one.absolute()) for one in log.sequence.folders)
-        first = log.files[0].name if len(log.sequence.folders) == 1 and log.files else ""
+        places = "\n".join(str(log_folder.absolute()) for log_folder in log.sequence.folders)
+        first_name = log.files[0].name if len(log.sequence.folders) == 1 and log.files else ""
         zone = f"{time.timezone} {time.altzone} {time.tzname}"
-        self._path = folder / (hashlib.sha256(f"{places}\n{first}\n{zone}".encode()).hexdigest()[:32] + SUFFIX)
+        self._path = folder / (hashlib.sha256(f"{places}\n{first_name}\n{zone}".encode()).hexdigest()[:32] + SUFFIX)
         self._held = dict(self._load())
         self._used: dict[str, str] = {}
         self._changed = False
 
     def take(self, file: ReadOnlyFile) -> LogSpace | None:
-        """The account of ``file`` as it was counted, None where that is not known or the file is another one now."""
+        """The cached account of ``file``; None if there is none, or if the file has changed."""
         line = self._held.get(file.name)
         if line is None:
             return None
         try:
-            told = json.loads(line)
+            fields = json.loads(line)
             stamp = _stamp(file)
-            if not stamp[-1] or told["stamp"] != stamp:
+            if not stamp[-1] or fields["stamp"] != stamp:
                 return None
-            found = _decoded(told, file)
+            log_space = _decoded(fields, file)
         except (ValueError, KeyError, TypeError):
             return None
         self._used[file.name] = line
-        return found
+        return log_space
 
-    def keep(self, file: ReadOnlyFile, found: LogSpace, stamp: list[Any]) -> None:
+    def keep(self, file: ReadOnlyFile, log_space: LogSpace, stamp: list[Any]) -> None:
         """Keep the account of a file that was walked to its end; ``stamp`` was taken before the walk."""
-        rows = len(found.cells) + len(found.tags) + len(found.producers)
+        rows = len(log_space.cells) + len(log_space.tags) + len(log_space.producers)
         if rows <= MOST_ROWS and stamp[-1] and stamp == _stamp(file):
-            self._used[file.name] = json.dumps({"name": file.name, "stamp": stamp, **_encoded(found)})
+            self._used[file.name] = json.dumps({"name": file.name, "stamp": stamp, **_encoded(log_space)})
             self._changed = True
 
     @staticmethod
     def stamp(file: ReadOnlyFile) -> list[Any]:
-        """What tells this file from another one, and from itself at another time."""
+        """Stamp that identifies this file and its state."""
         return _stamp(file)
 
     def save(self) -> None:
-        """Write down what was kept; raises nothing."""
+        """Write the kept accounts; raises nothing."""
         if not self._changed:
             return
-        kept = {**self._held, **self._used}
-        lines = [json.dumps({"format": FORMAT}), *kept.values()]
+        lines_by_name = {**self._held, **self._used}
+        lines = [json.dumps({"format": FORMAT}), *lines_by_name.values()]
         try:
             put_whole(self._path, "\n".join(lines), PRIVATE)
             _trim(self._folder)
@@ -97,25 +97,25 @@ def _stamp(file: ReadOnlyFile) -> list[Any]:
     return [file.start_offset, file.size, *stamp_of(file)]
 
 
-def _encoded(found: LogSpace) -> dict[str, Any]:
+def _encoded(log_space: LogSpace) -> dict[str, Any]:
     return {
-        "file": asdict(found.files[0]),
-        "cells": [[*key, one.bytes, one.messages] for key, one in found.cells.items()],
-        "tags": [[*key, one.bytes, one.messages] for key, one in found.tags.items()],
-        "producers": [[*key, one.bytes, one.messages] for key, one in found.producers.items()],
-        "compressed": [[key, one.bytes, one.messages] for key, one in found.compressed.items()],
-        "first": found.first_of,
+        "file": asdict(log_space.files[0]),
+        "cells": [[*key, count.bytes, count.messages] for key, count in log_space.cells.items()],
+        "tags": [[*key, count.bytes, count.messages] for key, count in log_space.tags.items()],
+        "producers": [[*key, count.bytes, count.messages] for key, count in log_space.producers.items()],
+        "compressed": [[key, count.bytes, count.messages] for key, count in log_space.compressed.items()],
+        "first": log_space.first_of,
     }
 
 
-def _decoded(told: dict[str, Any], file: ReadOnlyFile) -> LogSpace:
+def _decoded(fields: dict[str, Any], file: ReadOnlyFile) -> LogSpace:
     return LogSpace(
-        files=[LogFileSpace(**{**told["file"], "path": file.path})],
-        cells={(a, b, c, d): Count(size, many) for a, b, c, d, size, many in told["cells"]},
-        tags={(a, b): Count(size, many) for a, b, size, many in told["tags"]},
-        producers={(a, b): Count(size, many) for a, b, size, many in told["producers"]},
-        compressed={key: Count(size, many) for key, size, many in told["compressed"]},
-        first_of=dict(told["first"]),
+        files=[LogFileSpace(**{**fields["file"], "path": file.path})],
+        cells={(a, b, c, d): Count(size, many) for a, b, c, d, size, many in fields["cells"]},
+        tags={(a, b): Count(size, many) for a, b, size, many in fields["tags"]},
+        producers={(a, b): Count(size, many) for a, b, size, many in fields["producers"]},
+        compressed={key: Count(size, many) for key, size, many in fields["compressed"]},
+        first_of=dict(fields["first"]),
         complete=True,
     )
 

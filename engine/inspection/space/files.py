@@ -1,6 +1,6 @@
-"""Every file of a store with its length and what the disk gave it: the ground that all accounts of space are held to.
+"""Lists every file of a store with its length and its space on disk: the basis of all accounts of space.
 
-Folders that hold the store's parts may be links to other disks; any other link counts as the few bytes it is.
+Folders of the store's parts may be links to other disks; any other link counts as its own few bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 SECTOR = 512
-"""Bytes that ``st_blocks`` counts in."""
+"""Unit of ``st_blocks``, in bytes."""
 LOG = "commitlog"
 QUEUE_KINDS = ("consumequeue", "batchconsumequeue", "consumequeue_ext")
 KINDS = (
@@ -37,13 +37,13 @@ KINDS = (
     "timerwheel",
     "compaction",
 )
-"""Names right below a store that its account calls by their own name; everything else is ``other``."""
+"""Entries of a store's folder that are kinds of their own in the account; everything else is ``other``."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFile:
-    """One file: ``size`` is its apparent length, ``allocated`` what the file system gave it (both bytes),
-    ``modified`` in ms; ``name`` is relative to the store, with ``/``.
+    """A file: ``size`` is its apparent length, ``allocated`` the space on disk (both bytes), ``modified`` in ms;
+    ``name`` is relative to the store, with ``/``.
     """
 
     path: str
@@ -55,19 +55,20 @@ class StoreFile:
 
 
 def list_files(store: StoreSnapshot) -> list[StoreFile]:
-    """Every file of the store: those of the log first, in its order, then by name. What cannot be looked at is
-    left out, and noted by the store's door; nothing is raised.
+    """Every file of the store: those of the log first, in its order, then by name.
+
+    Unreadable files are left out and noted in the store's ``reading``; nothing is raised.
     """
-    found: dict[str, StoreFile] = {}
+    files: dict[str, StoreFile] = {}
     for file in store.log.files if store.kind == "file" else ():
         with contextlib.suppress(CannotRead):
-            found[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, file.about())
+            files[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, file.about())
     if store.kind != "file":
         for number, folder in enumerate(store.log_folders):
             for entry in _walk(store.reading, str(folder), links=True):
                 name = entry.path[len(str(folder)) + 1 :]
                 shown = f"{LOG}/{name}" if len(store.log_folders) == 1 else f"{LOG}[{number}]/{name}"
-                _add(store.reading, found, entry, shown, LOG, follow=True)
+                _add(store.reading, files, entry, shown, LOG, follow=True)
     if store.paths is not None:
         root = store.paths.root
         for entry in _scan(store.reading, str(root)):
@@ -76,13 +77,20 @@ def list_files(store: StoreSnapshot) -> list[StoreFile]:
                 continue
             links = kind != "other"
             inside = _is_folder(store.reading, entry, links)
-            for one in _walk(store.reading, entry.path, links=links) if inside else (entry,):
-                _add(store.reading, found, one, one.path[len(str(root)) + 1 :], kind, follow=kind != "other")
-    return [_of_undecoded_part(file, store.undecoded) for file in found.values()]
+            for inner_entry in _walk(store.reading, entry.path, links=links) if inside else (entry,):
+                _add(
+                    store.reading,
+                    files,
+                    inner_entry,
+                    inner_entry.path[len(str(root)) + 1 :],
+                    kind,
+                    follow=kind != "other",
+                )
+    return [_of_undecoded_part(file, store.undecoded) for file in files.values()]
 
 
 def _of_undecoded_part(file: StoreFile, parts: Sequence[UndecodedPart]) -> StoreFile:
-    """The file, of a kind of its own where it belongs to a part that is not decoded: the part's folder names it."""
+    """The file, with the folder of an undecoded part as its kind if it belongs to one."""
     for part in parts:
         below = file.name.removeprefix(f"{part.folder}/")
         inside = below != file.name and file.kind != LOG
@@ -97,30 +105,30 @@ def bytes_of(files: list[StoreFile]) -> int:
 
 
 def still_as_listed(reading: Reading, files: list[StoreFile]) -> int:
-    """How many of the files have another length now, or are gone: a broker went on meanwhile."""
+    """Count the files that have another length now, or are gone because a broker went on."""
     changed = 0
     for file in files:
         try:
-            now, own = reading.look(file.path, listed=True), reading.look(file.path, listed=True, follow=False)
-            changed += file.size not in {info.st_size for info in (now, own) if info is not None}
+            now, unfollowed = reading.look(file.path, listed=True), reading.look(file.path, listed=True, follow=False)
+            changed += file.size not in {info.st_size for info in (now, unfollowed) if info is not None}
         except CannotRead:
             changed += 1
     return changed
 
 
 def _add(
-    reading: Reading, found: dict[str, StoreFile], entry: os.DirEntry[str], name: str, kind: str, *, follow: bool
+    reading: Reading, files: dict[str, StoreFile], entry: os.DirEntry[str], name: str, kind: str, *, follow: bool
 ) -> None:
     path = entry.path
-    if path in found:
+    if path in files:
         return
     with contextlib.suppress(CannotRead):
         info = reading.look_at(entry, follow=False)
         if follow and stat.S_ISLNK(info.st_mode):
-            with contextlib.suppress(CannotRead):  # a link to nowhere is still a name with a length
+            with contextlib.suppress(CannotRead):  # a dangling link still has a name and a length
                 info = reading.look_at(entry)
         if not stat.S_ISDIR(info.st_mode):
-            found[path] = _file(path, name, kind, info)
+            files[path] = _file(path, name, kind, info)
 
 
 def _file(path: str, name: str, kind: str, info: os.stat_result) -> StoreFile:
@@ -143,20 +151,20 @@ def _is_folder(reading: Reading, entry: os.DirEntry[str], follow: bool) -> bool:
 
 
 def _walk(reading: Reading, folder: str, *, links: bool) -> Iterator[os.DirEntry[str]]:
-    """Everything below ``folder`` that is no folder, by name; each folder once, whatever links say."""
-    seen: set[tuple[int, int]] = set()
+    """Every file below ``folder``, by name; each folder once, whatever links exist."""
+    visited: set[tuple[int, int]] = set()
     pending = [folder]
     while pending:
-        one = pending.pop()
+        current_folder = pending.pop()
         try:
-            place = reading.look(one)
+            place = reading.look(current_folder)
         except CannotRead:
             continue
-        if place is None or (place.st_dev, place.st_ino) in seen:
+        if place is None or (place.st_dev, place.st_ino) in visited:
             continue
-        seen.add((place.st_dev, place.st_ino))
+        visited.add((place.st_dev, place.st_ino))
         folders = []
-        for entry in _scan(reading, one):
+        for entry in _scan(reading, current_folder):
             if _is_folder(reading, entry, links):
                 folders.append(entry.path)
             else:
@@ -165,7 +173,7 @@ def _walk(reading: Reading, folder: str, *, links: bool) -> Iterator[os.DirEntry
 
 
 def _scan(reading: Reading, folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name; nothing where it cannot be listed: the door has noted it."""
+    """Entries of a folder, by name; none if it cannot be listed (``reading`` has noted that)."""
     try:
         return reading.entries(folder)
     except CannotRead:

@@ -1,7 +1,7 @@
-"""The bytes of a commit log by what they are: units by topic, queue, day, tag and producer; blanks, damage, zero tail.
+"""Accounts for the bytes of a commit log: units by topic, queue, day, tag and producer; blanks, damage, zero tail.
 
-One walk by columns, file by file. What is kept grows with the numbers of topics, queues, days, tags and hosts, each
-bounded, never with the log. Whatever the walk did not name is the rest of its file, so every file's parts add up to it.
+One walk by columns, file by file. Memory grows with the numbers of topics, queues, days, tags and hosts, each bounded,
+never with the log. Bytes that the walk does not name are the rest of their file, so every file's parts add up to it.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ Cancelled = Callable[[], bool]
 Progress = Callable[[int, int], None]
 
 MOST_NAMES = 20_000
-"""Tags, and producers, that are counted by name; further ones together."""
+"""Number of tags, and of producers, that are counted by name; further ones are counted together."""
 EXACT_TAGS = 200_000
-"""Units whose tag text is read one by one; of later ones, one of each hash code in a block."""
+"""Number of units whose tag text is read one by one; of later ones, one per hash code in a block."""
 OTHERS = "\x00others"
 """Stands for the names beyond :data:`MOST_NAMES`."""
 MOST_TOPICS = 60_000
-"""As :data:`MOST_NAMES`, for topics; a number of this size fits beside the others in 63 bits."""
+"""Like :data:`MOST_NAMES`, for topics; a number of this size fits into 63 bits with the other fields."""
 _TAGS = b"TAGS\x01"
 _BORN_HOST = 48
-_QUARTER = 900_000
+_QUARTER_HOUR_MS = 900_000
 _NOWHERE = 1 << 62
-_LATEST = 253_402_300_799_000
+_LATEST_MS = 253_402_300_799_000
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Count:
 
 @dataclass(slots=True)
 class LogFileSpace:
-    """One file of the log: its parts in bytes add up to ``size``; times in ms, 0 where no unit told one."""
+    """A file of the log: its parts in bytes add up to ``size``; times in ms, 0 if no unit has one."""
 
     name: str
     path: str
@@ -86,8 +86,10 @@ class LogFileSpace:
 
 @dataclass(slots=True)
 class LogSpace:
-    """What a walk found. ``cells``: (topic, queue id, day or None, part) → count; ``tags``: (topic, tag or None);
-    ``producers``: (host, topic); ``compressed``: topic → count.
+    """Result of a walk.
+
+    ``cells``: (topic, queue id, day or None, part) → count; ``tags``: (topic, tag or None); ``producers``: (host,
+    topic); ``compressed``: topic → count.
     """
 
     files: list[LogFileSpace] = field(default_factory=list)
@@ -100,11 +102,11 @@ class LogSpace:
 
 
 class Accounts(Protocol):
-    """Where accounts of files of a log are kept from one walk to the next."""
+    """A store for the accounts of log files from one walk to the next."""
 
     def take(self, file: ReadOnlyFile) -> LogSpace | None: ...
     def stamp(self, file: ReadOnlyFile) -> list[Any]: ...
-    def keep(self, file: ReadOnlyFile, found: LogSpace, stamp: list[Any]) -> None: ...
+    def keep(self, file: ReadOnlyFile, log_space: LogSpace, stamp: list[Any]) -> None: ...
     def save(self) -> None: ...
 
 
@@ -118,44 +120,45 @@ def walk_space(
 ) -> LogSpace:
     """Account for every byte of the log's files; units behind the log's end are ``beyond``.
 
-    With ``live`` a broker writes meanwhile: nothing is behind the end then, and what came behind the walk is in no
-    part, as what was not looked at.
+    With ``live`` a broker is writing: then nothing counts as behind the end, and what arrives behind the walk is in no
+    part, like bytes that were not walked.
 
-    Files that ``cache`` knows are not walked; all but the last one, and what lies behind the log's end, are kept there.
+    Files that ``cache`` knows are not walked. All files except the last, and those behind the log's end, are stored
+    there.
 
-    Stopped by ``cancelled`` it tells what it saw, the rest as not looked at, as what could not be read. Raises nothing
-    for what the store holds.
+    If ``cancelled`` stops the walk, the rest counts as not walked, like unreadable bytes. Raises nothing for what the
+    store holds.
     """
     try:
         end = _NOWHERE if live else log.max_offset
     except CannotRead:
         end = _NOWHERE
-    walk, found = _Walk(end, live), LogSpace()
+    walk, log_space = _Walk(end, live), LogSpace()
     files = list(log.files)
     total, done = sum(file.size for file in files), 0
-    complete = whole = True
+    complete = all_read = True
     for number, file in enumerate(files):
-        last = number + 1 == len(files)
-        stop = file.end_offset if last else min(file.end_offset, files[number + 1].start_offset)
-        kept = cache if cache is not None and not last and stop <= end else None
-        known = kept.take(file) if kept is not None else None
-        if known is None:
-            stamp = kept.stamp(file) if kept is not None else None
-            one = LogFileSpace(file.name, file.path, file.start_offset, file.size)
-            for at in walk.file(log, file, one, stop):
+        is_last = number + 1 == len(files)
+        stop = file.end_offset if is_last else min(file.end_offset, files[number + 1].start_offset)
+        file_cache = cache if cache is not None and not is_last and stop <= end else None
+        file_account = file_cache.take(file) if file_cache is not None else None
+        if file_account is None:
+            stamp = file_cache.stamp(file) if file_cache is not None else None
+            file_space = LogFileSpace(file.name, file.path, file.start_offset, file.size)
+            for offset in walk.file(log, file, file_space, stop):
                 if progress is not None:
-                    progress(done + at - file.start_offset, total)
+                    progress(done + offset - file.start_offset, total)
                 if cancelled is not None and cancelled():
                     complete = False
                     break
-            known = walk.take(one)
-            whole &= not walk.unread
-            if kept is not None and stamp is not None and complete and not walk.unread:
-                kept.keep(file, known, stamp)
+            file_account = walk.take(file_space)
+            all_read &= not walk.unread
+            if file_cache is not None and stamp is not None and complete and not walk.unread:
+                file_cache.keep(file, file_account, stamp)
         else:
-            walk.skip(known.files[0].messages)
+            walk.skip(file_account.files[0].messages)
             complete = cancelled is None or not cancelled()
-        _merge(found, known)
+        _merge(log_space, file_account)
         if not complete:
             break
         done += file.size
@@ -163,25 +166,25 @@ def walk_space(
         cache.save()
     if progress is not None and complete:
         progress(total, total)
-    found.complete = complete and whole
-    return found
+    log_space.complete = complete and all_read
+    return log_space
 
 
-def _merge(found: LogSpace, one: LogSpace) -> None:
+def _merge(total: LogSpace, file_account: LogSpace) -> None:
     """Add the account of one file."""
-    found.files += one.files
-    for cell, count in one.cells.items():
-        found.cells.setdefault(cell, Count()).add(count.bytes, count.messages)
-    for (topic, tag), count in one.tags.items():
-        named = (topic, tag) if (topic, tag) in found.tags or len(found.tags) < MOST_NAMES else (topic, OTHERS)
-        found.tags.setdefault(named, Count()).add(count.bytes, count.messages)
-    for (host, topic), count in one.producers.items():
-        full = (host, topic) not in found.producers and len(found.producers) >= MOST_NAMES
-        found.producers.setdefault((OTHERS if full else host, topic), Count()).add(count.bytes, count.messages)
-    for topic, count in one.compressed.items():
-        found.compressed.setdefault(topic, Count()).add(count.bytes, count.messages)
-    for topic, offset in one.first_of.items():
-        found.first_of[topic] = min(offset, found.first_of.get(topic, offset))
+    total.files += file_account.files
+    for cell, count in file_account.cells.items():
+        total.cells.setdefault(cell, Count()).add(count.bytes, count.messages)
+    for (topic, tag), count in file_account.tags.items():
+        named = (topic, tag) if (topic, tag) in total.tags or len(total.tags) < MOST_NAMES else (topic, OTHERS)
+        total.tags.setdefault(named, Count()).add(count.bytes, count.messages)
+    for (host, topic), count in file_account.producers.items():
+        full = (host, topic) not in total.producers and len(total.producers) >= MOST_NAMES
+        total.producers.setdefault((OTHERS if full else host, topic), Count()).add(count.bytes, count.messages)
+    for topic, count in file_account.compressed.items():
+        total.compressed.setdefault(topic, Count()).add(count.bytes, count.messages)
+    for topic, offset in file_account.first_of.items():
+        total.first_of[topic] = min(offset, total.first_of.get(topic, offset))
 
 
 class _Walk:
@@ -197,7 +200,7 @@ class _Walk:
         self._quarters: dict[int, int] = {}
         self._read = 0
         self.unread = 0
-        """Bytes of the file that was walked last which could not be read."""
+        """Unreadable bytes of the file that was walked last."""
 
     def _begin(self) -> None:
         self._cells: dict[int, Count] = {}
@@ -207,64 +210,72 @@ class _Walk:
         self._first: dict[int, int] = {}
 
     def skip(self, messages: int) -> None:
-        """So many units were counted before."""
+        """Add units that were counted earlier."""
         self._read += messages
 
-    def file(self, log: LogReader, file: ReadOnlyFile, one: LogFileSpace, stop: int) -> Iterator[int]:
+    def file(self, log: LogReader, file: ReadOnlyFile, file_space: LogFileSpace, stop: int) -> Iterator[int]:
         """Walk one file; yields the offset reached after each block."""
-        at = file.start_offset
+        offset = file.start_offset
         self.unread = 0
         by_topic: dict[int, int] = {}
-        for block in scan_log(log, at, stop, crc=False, topics=self._topics):
+        for block in scan_log(log, offset, stop, crc=False, topics=self._topics):
             if isinstance(block, Stop):
                 break
             if isinstance(block, Damage):
-                size = max(min(block.offset + block.size, file.end_offset) - max(block.offset, at), 0)
+                size = max(min(block.offset + block.size, file.end_offset) - max(block.offset, offset), 0)
                 if block.unread:
                     self.unread += size
                 else:
-                    one.unreadable += size
-                    one.spans += 1
-                at = max(at, block.offset + size)
+                    file_space.unreadable += size
+                    file_space.spans += 1
+                offset = max(offset, block.offset + size)
             else:
-                at = self._block(block, one, by_topic, min(stop, file.end_offset))
-            yield at
-        self._rest(file, one, at)
+                offset = self._block(block, file_space, by_topic, min(stop, file.end_offset))
+            yield offset
+        self._rest(file, file_space, offset)
         names = self._topics.names
-        one.topics = {_name(names, number): size for number, size in by_topic.items()}
+        file_space.topics = {_name(names, number): size for number, size in by_topic.items()}
 
-    def _rest(self, file: ReadOnlyFile, one: LogFileSpace, at: int) -> None:
-        """What the walk did not name: bytes that say something, then zeros."""
-        left = file.size - one.units - one.stale - one.beyond - one.blank - one.unreadable - self.unread
-        if left <= 0:
+    def _rest(self, file: ReadOnlyFile, file_space: LogFileSpace, offset: int) -> None:
+        """Account for bytes that the walk did not name: data, then zeros."""
+        remaining = (
+            file.size
+            - file_space.units
+            - file_space.stale
+            - file_space.beyond
+            - file_space.blank
+            - file_space.unreadable
+            - self.unread
+        )
+        if remaining <= 0:
             return
-        position = min(max(at - file.start_offset, 0), file.size)
+        position = min(max(offset - file.start_offset, 0), file.size)
         try:
-            written = min(max(last_byte(file, position) - position, 0), left)
+            written = min(max(last_byte(file, position) - position, 0), remaining)
         except CannotRead:
-            self.unread += left
+            self.unread += remaining
             return
         if not self._live:
-            one.unreadable += written
-            one.spans += written > 0
-        one.zero += left - written
+            file_space.unreadable += written
+            file_space.spans += written > 0
+        file_space.zero += remaining - written
 
-    def _block(self, block: UnitColumns, one: LogFileSpace, by_topic: dict[int, int], stop: int) -> int:
+    def _block(self, block: UnitColumns, file_space: LogFileSpace, by_topic: dict[int, int], stop: int) -> int:
         count = block.count
         if not count:
-            return one.start_offset
+            return file_space.start_offset
         units = np.nonzero(block["kind"] != BLANK)[0]
-        last = count - 1
-        at = int(block.offset[last]) + int(block.size[last])
-        if block.kind[last] == BLANK:
-            one.blank += max(stop - int(block.offset[last]), 0)
-            at = stop
+        last_row = count - 1
+        next_offset = int(block.offset[last_row]) + int(block.size[last_row])
+        if block.kind[last_row] == BLANK:
+            file_space.blank += max(stop - int(block.offset[last_row]), 0)
+            next_offset = stop
         if len(units):
-            self._units(block, units, one, by_topic)
-        return at
+            self._units(block, units, file_space, by_topic)
+        return next_offset
 
     def _units(
-        self, block: UnitColumns, rows: npt.NDArray[np.intp], one: LogFileSpace, by_topic: dict[int, int]
+        self, block: UnitColumns, rows: npt.NDArray[np.intp], file_space: LogFileSpace, by_topic: dict[int, int]
     ) -> None:
         sizes = block.size[rows].astype(np.int64)
         offsets = block.offset[rows]
@@ -278,24 +289,24 @@ class _Walk:
         for topic, size, _ in _sums(topics, sizes):
             by_topic[topic] = by_topic.get(topic, 0) + size
         parts = np.bincount(part, sizes, minlength=3).astype(np.int64)
-        one.units += int(parts[0])
-        one.stale += int(parts[1])
-        one.beyond += int(parts[2])
-        one.messages += len(rows)
+        file_space.units += int(parts[0])
+        file_space.stale += int(parts[1])
+        file_space.beyond += int(parts[2])
+        file_space.messages += len(rows)
         times = block.store_timestamp[rows]
-        one.first_time = one.first_time or int(times[0])
-        one.last_time = int(times[-1])
+        file_space.first_time = file_space.first_time or int(times[0])
+        file_space.last_time = int(times[-1])
         self._note_first(topics, offsets)
         self._note_packed(block, rows, topics, sizes)
         self._note_tags(block, rows, topics, sizes)
         self._note_hosts(block, rows, topics, sizes)
 
     def _day_of(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Number of the local day of each time; 0 where it is none a calendar knows."""
-        low, high = int(times.min()), int(times.max())
-        if low // _QUARTER == high // _QUARTER:
-            return np.full(len(times), self._day_number(low // _QUARTER), np.int64)
-        quarters, where = np.unique(times // _QUARTER, return_inverse=True)
+        """Number of the local day of each time; 0 for times outside the calendar."""
+        earliest, latest = int(times.min()), int(times.max())
+        if earliest // _QUARTER_HOUR_MS == latest // _QUARTER_HOUR_MS:
+            return np.full(len(times), self._day_number(earliest // _QUARTER_HOUR_MS), np.int64)
+        quarters, where = np.unique(times // _QUARTER_HOUR_MS, return_inverse=True)
         numbers = np.array([self._day_number(int(quarter)) for quarter in quarters], np.int64)
         return numbers[where]
 
@@ -303,7 +314,7 @@ class _Walk:
         """Local days change at quarters of an hour, in every zone there is."""
         number = self._quarters.get(quarter)
         if number is None:
-            day = local_day(quarter * _QUARTER)
+            day = local_day(quarter * _QUARTER_HOUR_MS)
             if day is not None and day not in self._day_numbers and len(self._days) < 8000:
                 self._day_numbers[day] = len(self._days)
                 self._days.append(day)
@@ -313,8 +324,8 @@ class _Walk:
         return number
 
     def _note_first(self, topics: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) -> None:
-        found, first = np.unique(topics, return_index=True)
-        for topic, row in zip(found.tolist(), first.tolist(), strict=True):
+        topic_ids, first_rows = np.unique(topics, return_index=True)
+        for topic, row in zip(topic_ids.tolist(), first_rows.tolist(), strict=True):
             if topic not in self._first:
                 self._first[topic] = int(offsets[row])
 
@@ -345,20 +356,20 @@ class _Walk:
                 self._count_tag(topic, tag_of(block.raw_properties(row)), size, 1)
             return
         codes = block.tags_code[rows]
-        delayed = topics == self._topics.find(SCHEDULE_TOPIC)  # their code is a time
+        delayed = topics == self._topics.find(SCHEDULE_TOPIC)  # their tags code is a time
         for row, topic, size in zip(
             rows[delayed].tolist(), topics[delayed].tolist(), sizes[delayed].tolist(), strict=True
         ):
             self._count_tag(topic, tag_of(block.raw_properties(row)), size, 1)
-        rest = ~delayed
-        key = (topics[rest] << 32) | (codes[rest] & 0xFFFFFFFF)
-        found, first = np.unique(key, return_index=True)
-        places = rows[rest][first]
-        for value, row in zip(found.tolist(), places.tolist(), strict=True):
+        not_delayed = ~delayed
+        key = (topics[not_delayed] << 32) | (codes[not_delayed] & 0xFFFFFFFF)
+        unique_keys, first_rows = np.unique(key, return_index=True)
+        places = rows[not_delayed][first_rows]
+        for value, row in zip(unique_keys.tolist(), places.tolist(), strict=True):
             name = (value >> 32, value & 0xFFFFFFFF)
             if name not in self._tag_names and len(self._tag_names) < MOST_NAMES:
                 self._tag_names[name] = tag_of(block.raw_properties(row))
-        for value, size, number in _sums(key, sizes[rest]):
+        for value, size, number in _sums(key, sizes[not_delayed]):
             topic = value >> 32
             self._count_tag(topic, self._tag_names.get((topic, value & 0xFFFFFFFF), OTHERS), size, number)
 
@@ -384,8 +395,8 @@ class _Walk:
             raw = block.buffer[places[narrow][:, None] + np.arange(4)].astype(np.int64)
             host = raw[:, 0] << 24 | raw[:, 1] << 16 | raw[:, 2] << 8 | raw[:, 3]
             for value, size, number in _sums(host << 24 | (topics[narrow] + 1), sizes[narrow]):
-                one = value >> 24
-                name = f"{one >> 24}.{one >> 16 & 255}.{one >> 8 & 255}.{one & 255}"
+                address_bits = value >> 24
+                name = f"{address_bits >> 24}.{address_bits >> 16 & 255}.{address_bits >> 8 & 255}.{address_bits & 255}"
                 self._count_host(name, (value & 0xFFFFFF) - 1, size, number)
         for place, topic, size in zip(places[wide].tolist(), topics[wide].tolist(), sizes[wide].tolist(), strict=True):
             address = IPv6Address(block.buffer[place : place + 16].tobytes())
@@ -397,31 +408,31 @@ class _Walk:
             key = (OTHERS, topic)
         self._hosts.setdefault(key, Count()).add(size, messages)
 
-    def take(self, one: LogFileSpace) -> LogSpace:
-        """What the file holds; numbers become names."""
-        names, found = self._topics.names, LogSpace([one], complete=True)
+    def take(self, file_space: LogFileSpace) -> LogSpace:
+        """Return the account of the file; numbers become names."""
+        names, log_space = self._topics.names, LogSpace([file_space], complete=True)
         for value, count in self._cells.items():
             queue = (value & 0xFFFFFFFF) - (1 << 31)
             part = ("units", "stale", "beyondEnd")[value >> 32 & 3]
             day = self._days[value >> 34 & 0x1FFF]
             key = (_name(names, (value >> 47) - 1), queue, day, part)
-            found.cells.setdefault(key, Count()).add(count.bytes, count.messages)
+            log_space.cells.setdefault(key, Count()).add(count.bytes, count.messages)
         for (topic, tag), count in self._tags.items():
-            found.tags.setdefault((_name(names, topic), tag), Count()).add(count.bytes, count.messages)
+            log_space.tags.setdefault((_name(names, topic), tag), Count()).add(count.bytes, count.messages)
         for (host, topic), count in self._hosts.items():
-            found.producers.setdefault((host, _name(names, topic)), Count()).add(count.bytes, count.messages)
+            log_space.producers.setdefault((host, _name(names, topic)), Count()).add(count.bytes, count.messages)
         for topic, count in self._packed.items():
-            found.compressed.setdefault(_name(names, topic), Count()).add(count.bytes, count.messages)
+            log_space.compressed.setdefault(_name(names, topic), Count()).add(count.bytes, count.messages)
         for topic, offset in self._first.items():
             name = _name(names, topic)
-            found.first_of[name] = min(offset, found.first_of.get(name, offset))
+            log_space.first_of[name] = min(offset, log_space.first_of.get(name, offset))
         self._begin()
-        return found
+        return log_space
 
 
 def local_day(ms: int) -> str | None:
-    """``2026-11-20``: the day of ``ms`` in the zone of this machine; None where no calendar has it."""
-    if not 0 < ms < _LATEST:
+    """``2026-11-20``: the day of ``ms`` in this machine's zone; None for times outside the calendar."""
+    if not 0 < ms < _LATEST_MS:
         return None
     try:
         return datetime.fromtimestamp(ms / 1000).astimezone().date().isoformat()
@@ -431,13 +442,13 @@ def local_day(ms: int) -> str | None:
 
 def tag_of(raw: bytes) -> str | None:
     """The tag in property text, as :func:`engine.codec.properties.decode` would give it."""
-    at = raw.find(_TAGS)
-    if at < 0:
+    position = raw.find(_TAGS)
+    if position < 0:
         return None
-    if raw.find(_TAGS, at + 1) >= 0 or (at and raw[at - 1] != 2):
+    if raw.find(_TAGS, position + 1) >= 0 or (position and raw[position - 1] != 2):
         return properties.decode(raw).get("TAGS")
-    end = raw.find(b"\x02", at)
-    value = raw[at + len(_TAGS) : end if end >= 0 else len(raw)]
+    end = raw.find(b"\x02", position)
+    value = raw[position + len(_TAGS) : end if end >= 0 else len(raw)]
     return value.decode(errors="replace") if value else None
 
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 CELLS = 2048
-"""Stretches of the whole log that are told apart at most."""
+"""Largest number of stretches into which the log is divided."""
 MOST_FILES = 4096
-"""Files of one kind that are asked about."""
+"""Number of files of one kind that are examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileCache:
-    """One log file: bytes, bytes in memory, and the share in memory of equal stretches of it, from 0 to 1."""
+    """A log file: bytes, bytes in memory, and the share in memory of equal stretches of it, from 0 to 1."""
 
     name: str
     start_offset: int
@@ -32,7 +32,7 @@ class FileCache:
 
 @dataclass(frozen=True, slots=True)
 class KindCache:
-    """All files of one kind: how many were asked about, their bytes, and bytes in memory."""
+    """All files of one kind: number of files asked about, their bytes, and bytes in memory."""
 
     kind: str
     files: int
@@ -42,7 +42,7 @@ class KindCache:
 
 @dataclass(frozen=True, slots=True)
 class PageCache:
-    """The answer; ``why`` says what the system does not tell, and then the rest is empty."""
+    """The answer; ``why`` is the reason if the system does not tell, and then the rest is empty."""
 
     files: tuple[FileCache, ...] = ()
     kinds: tuple[KindCache, ...] = ()
@@ -58,25 +58,25 @@ class PageCache:
 
 
 def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
-    """Ask the system now. A file that goes meanwhile is left out; nothing is read, nothing is raised."""
-    found = log_cache(store, MOST_FILES, cells)
-    if found.why:
-        return found
+    """Ask the system now. Files that disappear meanwhile are left out; nothing is read, nothing is raised."""
+    log_pages = log_cache(store, MOST_FILES, cells)
+    if log_pages.why:
+        return log_pages
     try:
         queues = (f.path for queues in store.topics().values() for queue in queues.values() for f in queue.files)
         index = (reader.path for reader in store.index_files())
         kinds = (_kind(store, "consumequeue", queues), _kind(store, "index", index))
     except ResidencyUnknown as error:
         return PageCache(why=str(error))
-    log = KindCache("commitlog", len(found.files), found.size, found.resident)
-    return PageCache(found.files, tuple(kind for kind in (log, *kinds) if kind.files))
+    log = KindCache("commitlog", len(log_pages.files), log_pages.size, log_pages.resident)
+    return PageCache(log_pages.files, tuple(kind for kind in (log, *kinds) if kind.files))
 
 
-def log_cache(store: StoreSnapshot, most: int = MOST_FILES, cells: int = CELLS) -> PageCache:
-    """The same for the newest ``most`` files of the log alone."""
-    files = list(store.log.files)[-most:]
+def log_cache(store: StoreSnapshot, max_files: int = MOST_FILES, cells: int = CELLS) -> PageCache:
+    """The page cache of the newest ``max_files`` files of the log alone."""
+    files = list(store.log.files)[-max_files:]
     total = sum(file.size for file in files) or 1
-    found: list[FileCache] = []
+    file_caches: list[FileCache] = []
     for file in files:
         try:
             pages = page_map(file.path, store.reading)
@@ -84,9 +84,11 @@ def log_cache(store: StoreSnapshot, most: int = MOST_FILES, cells: int = CELLS) 
             return PageCache(why=str(error))
         except CannotRead:
             continue
-        own = max(1, round(cells * file.size / total))
-        found.append(FileCache(file.name, file.start_offset, pages.size, pages.resident, pages.shares(own)))
-    return PageCache(tuple(found))
+        file_cells = max(1, round(cells * file.size / total))
+        file_caches.append(
+            FileCache(file.name, file.start_offset, pages.size, pages.resident, pages.shares(file_cells))
+        )
+    return PageCache(tuple(file_caches))
 
 
 def _kind(store: StoreSnapshot, kind: str, paths: Iterable[str]) -> KindCache:

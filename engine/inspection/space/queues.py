@@ -1,6 +1,6 @@
-"""The bytes of the queues' and index's files by what they are: entries that count, dead ones, and room not yet used.
+"""Accounts for the bytes of queue and index files: valid entries, dead ones, and unused room.
 
-Constant effort a queue: its bounds tell how many entries it holds. Every file's bytes are in exactly one part.
+Constant effort per queue: its bounds give the number of entries. Every file's bytes are in exactly one part.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartSpace:
-    """So many bytes of one kind and part; ``allocated`` is what the disk gave for them, ``messages`` None where the
-    part holds none by its nature. ``files``: how many files it lies in.
+    """Bytes of one kind and part.
+
+    ``allocated`` is the space on disk for them, ``messages`` is None if the part cannot hold any. ``files``: the number
+    of files.
     """
 
     kind: str
@@ -41,36 +43,36 @@ class PartSpace:
 
 
 def share_out(allocated: int, parts: list[tuple[str, int]]) -> dict[str, int]:
-    """What the disk gave for each of ``parts`` (name, bytes), which are filled in their order; the sum is exact.
+    """Distribute ``allocated`` bytes over ``parts`` (name, bytes) in their order; the sum is exact.
 
-    Holes lie where nothing was written, so what is written comes first. What the file system gave beyond the length
-    (the rest of the last sector) goes to the part that is written last.
+    Holes are where nothing was written, so written parts come first. Space beyond the length (the rest of the last
+    sector) goes to the part that is written last.
     """
-    found = dict.fromkeys((name for name, _ in parts), 0)
-    left, last = allocated, ""
+    shares = dict.fromkeys((name for name, _ in parts), 0)
+    remaining, last_filled = allocated, ""
     for name, size in parts:
-        taken = min(left, size)
-        found[name] += taken
-        left -= taken
-        if taken:
-            last = name
-    if left and parts:
-        found[last or parts[0][0]] += left
-    return found
+        part_share = min(remaining, size)
+        shares[name] += part_share
+        remaining -= part_share
+        if part_share:
+            last_filled = name
+    if remaining and parts:
+        shares[last_filled or parts[0][0]] += remaining
+    return shares
 
 
 def spread(total: int, weights: list[int]) -> list[int]:
-    """``total`` divided in the proportion of ``weights``, whole numbers that add up to it exactly."""
-    whole = sum(weights)
-    if whole <= 0:
+    """Divide ``total`` in proportion to ``weights``, into integers that add up to it exactly."""
+    total_weight = sum(weights)
+    if total_weight <= 0:
         return [total if number == 0 else 0 for number in range(len(weights))]
-    found, given, seen = [], 0, 0
+    shares, assigned, weight_so_far = [], 0, 0
     for weight in weights:
-        seen += weight
-        share = total * seen // whole - given
-        given += share
-        found.append(share)
-    return found
+        weight_so_far += weight
+        share = total * weight_so_far // total_weight - assigned
+        assigned += share
+        shares.append(share)
+    return shares
 
 
 def queue_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSpace]:
@@ -85,31 +87,31 @@ def queue_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
     for file in files:
         if file.kind in QUEUE_KINDS:
             groups.setdefault((file.kind, str(Path(file.path).parent)), []).append(file)
-    for (kind, folder), own in groups.items():
+    for (kind, folder), folder_files in groups.items():
         topic, queue_id = _names(folder)
-        size, allocated = sum(file.size for file in own), sum(file.allocated for file in own)
+        size, allocated = sum(file.size for file in folder_files), sum(file.allocated for file in folder_files)
         queue = readers.get(folder) if kind != "consumequeue_ext" else None
         note = ""
         if queue is None:
             parts, messages = [("entries" if kind == "consumequeue_ext" else "notRead", size)], None
         else:
             try:
-                parts, messages = _entries(queue, {file.path: file.size for file in own}), _count(queue)
+                parts, messages = _entries(queue, {file.path: file.size for file in folder_files}), _count(queue)
             except StoreError as error:
                 parts, messages, note = [("notRead", size)], None, str(error)
-        given = share_out(allocated, parts)
+        shares = share_out(allocated, parts)
         for part, length in parts:
             if length or part == "entries":
                 yield PartSpace(
                     kind,
                     part,
                     length,
-                    given[part],
+                    shares[part],
                     topic,
                     queue_id,
                     None,
                     messages if part == "entries" else None,
-                    len(own),
+                    len(folder_files),
                     note,
                 )
 
@@ -125,25 +127,25 @@ def _count(queue: QueueReader) -> int:
 
 def _entries(queue: QueueReader, sizes: dict[str, int]) -> list[tuple[str, int]]:
     """(part, bytes) of a queue's files, in the order in which they are written."""
-    known = {file.path for file in queue.files}
-    read = sum(size for path, size in sizes.items() if path in known)
-    first = max(queue.sequence.min_offset, 0)
-    raw_end, valid_end = max(queue.raw_end, first), max(min(queue.valid_end, queue.raw_end), first)
-    held = _held(queue, sizes, first, valid_end)
-    stale = _held(queue, sizes, valid_end, raw_end)
+    listed_paths = {file.path for file in queue.files}
+    read = sum(size for path, size in sizes.items() if path in listed_paths)
+    start = max(queue.sequence.min_offset, 0)
+    raw_end, valid_end = max(queue.raw_end, start), max(min(queue.valid_end, queue.raw_end), start)
+    held_bytes = _bytes_between(queue, sizes, start, valid_end)
+    stale = _bytes_between(queue, sizes, valid_end, raw_end)
     below = 0
     if queue.kind == "simple":
-        below = _held(queue, sizes, first, min(max(queue.min_offset * queue.unit_size, first), valid_end))
+        below = _bytes_between(queue, sizes, start, min(max(queue.min_offset * queue.unit_size, start), valid_end))
     return [
-        ("entries", held - below),
+        ("entries", held_bytes - below),
         ("belowMin", below),
         ("stale", stale),
-        ("unused", max(read - held - stale, 0)),
+        ("unused", max(read - held_bytes - stale, 0)),
         ("notRead", sum(sizes.values()) - read),
     ]
 
 
-def _held(queue: QueueReader, sizes: dict[str, int], start: int, end: int) -> int:
+def _bytes_between(queue: QueueReader, sizes: dict[str, int], start: int, end: int) -> int:
     """Bytes of [start, end) that the queue's files hold."""
     total = 0
     for file in queue.files:
@@ -153,8 +155,8 @@ def _held(queue: QueueReader, sizes: dict[str, int], start: int, end: int) -> in
 
 
 def index_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSpace]:
-    """Every byte of the index files: header and slots, entries, entries not used, and files that speak of nothing
-    that is left.
+    """Every byte of the index files: header and slots, entries, unused entries, and files whose units have all
+    expired.
     """
     readers = {reader.path: reader for reader in store.index_files()}
     least = max(store.log.min_offset, 0)
@@ -170,86 +172,96 @@ def index_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
                     table = min(HEADER_SIZE + geometry.slots * SLOT_SIZE, file.size)
                     messages = max(header.entries, 0)
                     used = min(messages * ENTRY_SIZE, file.size - table)
-                    gone = bool(header.entries) and header.end_phy_offset < least
+                    is_expired = bool(header.entries) and header.end_phy_offset < least
                     parts = [
-                        ("belowMin" if gone else "entries", used),
+                        ("belowMin" if is_expired else "entries", used),
                         ("slots", table),
                         ("unused", file.size - table - used),
                     ]
             except StoreError as error:
                 note = str(error)
-        given = share_out(file.allocated, parts)
+        shares = share_out(file.allocated, parts)
         for part, length in parts:
             if length:
-                told = messages if part in {"entries", "belowMin"} else None
-                yield PartSpace(file.kind, part, length, given[part], None, None, None, told, 1, note)
+                row_messages = messages if part in {"entries", "belowMin"} else None
+                yield PartSpace(file.kind, part, length, shares[part], None, None, None, row_messages, 1, note)
 
 
 PIECE = 4096
 WHOLE = 64 * PIECE
-"""Entries up to which a queue is read completely; of longer ones 64 pieces, evenly apart."""
+"""Number of entries up to which a queue is read completely; of longer ones 64 evenly spaced pieces are read."""
 
 
 def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpace], bool]:
     """Rows that add up to the log's files, and whether long queues were only sampled."""
-    own = [file for file in files if file.kind == LOG]
-    known = {file.path for file in store.log.files}
-    size = sum(file.size for file in own if file.path in known)
-    allocated = sum(file.allocated for file in own if file.path in known)
-    low, high = max(store.log.min_offset, 0), max(store.log.max_offset, 0)
-    tail = min(max(store.log.end_offset - high, 0), size)
+    log_files = [file for file in files if file.kind == LOG]
+    log_paths = {file.path for file in store.log.files}
+    size = sum(file.size for file in log_files if file.path in log_paths)
+    allocated = sum(file.allocated for file in log_files if file.path in log_paths)
+    log_start, log_end = max(store.log.min_offset, 0), max(store.log.max_offset, 0)
+    tail = min(max(store.log.end_offset - log_end, 0), size)
     rows: list[PartSpace] = []
     unread = store.log.sequence.trouble is not None or store.undecoded_part("queues") is not None
     sampled = False
     for topic, queues in store.topics().items():
         if topic.startswith(LMQ_PREFIX):
-            continue  # light queues point at units of other topics
+            continue  # light queues point to units of other topics
         for number, queue in queues.items():
             try:
-                found, whole = _bytes_of(queue, low, high)
+                byte_count, is_exact = _bytes_of(queue, log_start, log_end)
             except CannotRead:
                 unread = True
                 continue
-            sampled |= not whole
-            if found[1]:
-                rows.append(PartSpace(LOG, "units", found[0], 0, topic, number, None, found[1]))
+            sampled |= not is_exact
+            if byte_count[1]:
+                rows.append(PartSpace(LOG, "units", byte_count[0], 0, topic, number, None, byte_count[1]))
     counted = sum(row.bytes for row in rows)
-    if counted > size - tail:  # entries that point at the same bytes: the queues cannot tell
+    if counted > size - tail:  # entries that point to the same bytes: the queues cannot be used
         rows, counted = [], 0
     shares = share_out(allocated, [("units", size - tail), ("zeroTail", tail)])
     weights = [row.bytes for row in rows] + [size - tail - counted]
-    given = spread(shares["units"], weights)
+    allocations = spread(shares["units"], weights)
     found_rows = [
         PartSpace(LOG, "units", row.bytes, share, row.topic, row.queue_id, None, row.messages)
-        for row, share in zip(rows, given[:-1], strict=True)
+        for row, share in zip(rows, allocations[:-1], strict=True)
     ]
     if size - tail - counted:
         found_rows.append(
             PartSpace(
-                LOG, "notLookedAt" if unread else "notInQueues", size - tail - counted, given[-1], files=len(known)
+                LOG,
+                "notLookedAt" if unread else "notInQueues",
+                size - tail - counted,
+                allocations[-1],
+                files=len(log_paths),
             )
         )
     if tail:
         found_rows.append(PartSpace(LOG, "zeroTail", tail, shares["zeroTail"], files=1))
-    found_rows += [PartSpace(LOG, "notRead", f.size, f.allocated, files=1) for f in own if f.path not in known]
+    found_rows += [
+        PartSpace(LOG, "notRead", f.size, f.allocated, files=1) for f in log_files if f.path not in log_paths
+    ]
     return found_rows, sampled
 
 
-def _bytes_of(queue: QueueReader, low: int, high: int) -> tuple[tuple[int, int], bool]:
-    """(bytes, messages) of the units that the queue's entries name within the log, and whether all were asked."""
-    first = max(queue.sequence.min_offset, 0) // queue.unit_size
-    end = max(queue.valid_end // queue.unit_size, first)
-    starts = list(range(first, end, PIECE))
-    whole = end - first <= WHOLE
-    if not whole:
-        starts = [first + (end - first) * n // 64 for n in range(64)]
-    size = messages = asked = 0
+def _bytes_of(queue: QueueReader, log_start: int, log_end: int) -> tuple[tuple[int, int], bool]:
+    """(bytes, messages) of the units within the log that the queue's entries name, and whether all entries were
+    read.
+    """
+    first_number = max(queue.sequence.min_offset, 0) // queue.unit_size
+    end = max(queue.valid_end // queue.unit_size, first_number)
+    starts = list(range(first_number, end, PIECE))
+    is_exact = end - first_number <= WHOLE
+    if not is_exact:
+        starts = [first_number + (end - first_number) * n // 64 for n in range(64)]
+    size = messages = entries_read = 0
     for start in starts:
         entries = queue.array(start, min(start + PIECE, end))
-        asked += len(entries)
-        real = (entries["physical_offset"] >= low) & (entries["physical_offset"] < high) & (entries["size"] > 0)
+        entries_read += len(entries)
+        real = (
+            (entries["physical_offset"] >= log_start) & (entries["physical_offset"] < log_end) & (entries["size"] > 0)
+        )
         size += int(entries["size"][real].sum(dtype=np.int64))
         messages += int(np.count_nonzero(real))
-    if not whole and asked:
-        size, messages = size * (end - first) // asked, messages * (end - first) // asked
-    return (size, messages), whole
+    if not is_exact and entries_read:
+        size, messages = size * (end - first_number) // entries_read, messages * (end - first_number) // entries_read
+    return (size, messages), is_exact

@@ -1,1 +1,1 @@
-"""Where is my message: evidence, the ways to it, and what is said where no unit is seen."""
+"""Locates a message: evidence, the ways to it, and explanations if no unit is visible."""

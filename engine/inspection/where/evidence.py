@@ -1,7 +1,7 @@
-"""Where is my message: the evidence for it gathered from log, queues, index and tables, and the verdict on it.
+"""Locates a message: gathers the evidence from log, queues, index and tables, and gives the verdict.
 
 The question of every incident: "SEND_OK, and it is gone". An identifier names a unit (offset id, topic/queue/offset) or
-messages (unique key, key); one result a message. The verdicts are of :mod:`engine.rules.where`.
+messages (unique key, key); one result per message. :mod:`engine.rules.where` has the verdicts.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 
-WHOLE_SCAN = 4 << 30
-"""Bytes of a log that are looked through for a key that the index leads to; for one that it does not know, all are."""
-FAMILY_SCAN = 256 << 20
-"""Bytes of a log that are looked through for the units of one message; in a larger one the index is believed."""
+WHOLE_SCAN_BYTES = 4 << 30
+"""Bytes of a log that are searched for a key that the index knows; for an unknown key all are."""
+FAMILY_SCAN_BYTES = 256 << 20
+"""Bytes of a log that are searched for the units of one message; in a larger log the index is trusted."""
 SOME = 16
-"""Messages whose units are looked for one message at a time; those of more are found in one pass."""
+"""Number of messages whose units are searched one message at a time; for more, all are found in one pass."""
 SEEN: frozenset[rules.Verdict] = frozenset({"found", "consumed"})
-"""Verdicts that what was read proves; every other one says that something is not there."""
+"""Verdicts that the read bytes prove; every other one states that something is missing."""
 MOST_UNREAD = 8
-"""Files that could not be read which the evidence names."""
+"""Number of unreadable files that the evidence names."""
 MOST_BATCHES = 100_000
-"""Batch units of a queue that are looked into for a key of a message inside them."""
+"""Number of batch units of a queue that are searched for a key of a message inside them."""
 MOST_NAMES = 10_000
-"""Names that begin with half an id which are counted."""
+"""Number of names beginning with half an id that are counted."""
 AT_HAND = 16
-"""Units that a question keeps: it comes back to those of one message."""
+"""Number of units that a question keeps in memory: it returns to those of one message."""
 Progress = Callable[[int], None]
 
 __all__ = ["Evidence", "KnownPlaces", "WhereResult", "where", "where_tagged"]
@@ -60,13 +60,13 @@ def where(
     group: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[WhereResult]:
-    """One result for each message that ``text`` names, at least one.
+    """Yield a result for each message that ``text`` names, at least one.
 
-    With ``topic`` only keys of messages of that topic are meant; with ``group`` the verdict speaks of that group's
-    progress, its filter and its own retries and dead letters.
+    With ``topic`` only keys of messages of that topic count; with ``group`` the verdict covers that group's progress,
+    its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        yield _of_release(store, _as_far_as_read(store, _as_far_as_compacted(store, result, topic)))
+        yield _of_release(store, _unknown_if_unread(store, _unknown_if_compacted(store, result, topic)))
 
 
 def where_tagged(
@@ -76,27 +76,28 @@ def where_tagged(
     group: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[WhereResult]:
-    """One result for each message to which the index leads by ``tags``, newest first; none where it leads to none. Only
-    RocketMQ 5.4 and later index tags, so a message without an entry may be in the log all the same.
+    """Yield a result for each message that the index finds by ``tags``, newest first; nothing if it finds none.
+
+    Only RocketMQ 5.4 and later index tags, so the log may hold messages without an entry.
     """
     search = _Search(store, topic, group, progress)
     for unit in by_key(store, key_text(tags, TAG), topic):
-        yield _of_release(store, _as_far_as_read(store, search.of_unit(unit)))
+        yield _of_release(store, _unknown_if_unread(store, search.of_unit(unit)))
 
 
 def _of_release(store: StoreSnapshot, result: WhereResult) -> WhereResult:
-    """``result`` with the name of the store's release in each sentence about the next start."""
+    """Return ``result`` with the name of the store's release in each sentence about the next start."""
     release = release_of(store)
-    evidence = [replace(one, holds=name_next_start(one.holds, release)) for one in result.evidence]
+    evidence = [replace(item, holds=name_next_start(item.holds, release)) for item in result.evidence]
     return replace(result, evidence=evidence, next_step=name_next_start(result.next_step, release))
 
 
-def _as_far_as_compacted(store: StoreSnapshot, result: WhereResult, topic: str | None) -> WhereResult:
-    """``unknown`` in place of ``expired`` where the message may live on in the compaction log of its topic."""
+def _unknown_if_compacted(store: StoreSnapshot, result: WhereResult, topic: str | None) -> WhereResult:
+    """Replace ``expired`` by ``unknown`` if the compaction log of the topic may still hold the message."""
     part = next((part for part in store.undecoded if part.compacted), None)
     if result.verdict != "expired" or part is None:
         return result
-    topic = result.topic or next((one.topic for one in result.evidence if one.topic is not None), topic)
+    topic = result.topic or next((item.topic for item in result.evidence if item.topic is not None), topic)
     queues = [
         queue
         for queue in part.compacted
@@ -107,41 +108,39 @@ def _as_far_as_compacted(store: StoreSnapshot, result: WhereResult, topic: str |
         return result
     folder = store.path / part.folder
     named = ", ".join(queues[:MOST_UNREAD])
-    holds = f"may live on in {part.folder}/{named}, which is not decoded"
-    store.reading.note_undecoded(folder, holds)
+    statement = f"may live on in {part.folder}/{named}, which is not decoded"
+    store.reading.note_undecoded(folder, statement)
     return replace(
         result,
         verdict="unknown",
-        evidence=[*result.evidence, Evidence("compaction", str(folder), None, holds)],
+        evidence=[*result.evidence, Evidence("compaction", str(folder), None, statement)],
         next_step=rules.COMPACTED_STEP,
     )
 
 
-def _as_far_as_read(store: StoreSnapshot, result: WhereResult) -> WhereResult:
-    """The verdict, or ``unknown`` where it was concluded over a file that could not be read, or over a part that is not
-    decoded: it may hold the answer.
-    """
+def _unknown_if_unread(store: StoreSnapshot, result: WhereResult) -> WhereResult:
+    """Replace the verdict by ``unknown`` if an unreadable file or an undecoded part may hold the answer."""
     unread_parts = (*store.unread, *store.reading.undecoded)
     if not unread_parts or result.verdict in SEEN:
         return result
-    told = {(one.file, one.holds) for one in result.evidence}
+    listed = {(item.file, item.holds) for item in result.evidence}
     unread = [
-        Evidence("not read", one.file, None, one.error)
-        for one in unread_parts[:MOST_UNREAD]
-        if (one.file, one.error) not in told
+        Evidence("not read", item.file, None, item.error)
+        for item in unread_parts[:MOST_UNREAD]
+        if (item.file, item.error) not in listed
     ]
-    routes = [one if one.verdict in SEEN else replace(one, verdict="unknown") for one in result.routes]
-    kept = result.next_step in (rules.UNDECODED_STEP, rules.COMPACTED_STEP)
-    step = result.next_step if kept else rules.NEXT_STEPS["unknown"]
+    routes = [item if item.verdict in SEEN else replace(item, verdict="unknown") for item in result.routes]
+    has_special_step = result.next_step in (rules.UNDECODED_STEP, rules.COMPACTED_STEP)
+    step = result.next_step if has_special_step else rules.NEXT_STEPS["unknown"]
     return replace(
         result, verdict="unknown", evidence=[*result.evidence, *unread], next_step=step, routes=tuple(routes)
     )
 
 
 class KnownPlaces:
-    """:func:`where` for many keys, whose units somebody has found already: nothing is scanned for them.
+    """:func:`where` for many keys whose units are already known: nothing is scanned for them.
 
-    ``relatives``: unique key → offsets of all units of the log that have it, of every key that the asked units have.
+    ``relatives``: unique key → offsets of all units of the log that have it, for every key of the requested units.
     """
 
     def __init__(
@@ -158,18 +157,19 @@ class KnownPlaces:
     def ask(
         self, text: str, offsets: Sequence[int], unreadable: tuple[int, int] | None = None
     ) -> Iterator[WhereResult]:
-        """One result for each message that ``text`` names: ``offsets`` are those of all units that have it as a key.
+        """Yield a result for each message that ``text`` names; ``offsets`` are those of all units that have it as a
+        key.
 
-        ``unreadable``: a place where it stands in bytes that are no unit, and where those begin.
+        ``unreadable``: a place at which the text is in bytes that are no unit, and the start of those bytes.
         """
         self._search.tell(offsets, unreadable)
         for result in self._search.run(text):
-            yield _as_far_as_read(self._store, _as_far_as_compacted(self._store, result, self._topic))
+            yield _unknown_if_unread(self._store, _unknown_if_compacted(self._store, result, self._topic))
 
 
 @dataclass(slots=True)
 class _Beginning:
-    """Names that begin with what was asked: half an id names them all."""
+    """Names that begin with the requested text: half an id matches all of them."""
 
     text: str
     names: set[str] = field(default_factory=set)
@@ -187,14 +187,14 @@ class _Search:
         self._facts = FactFinder(store, group)
         self._lost = LostFinder(store, self._facts, topic, progress)
         self._unreadable: tuple[int, int] | None = None
-        """First place where the key's text stands in bytes that are no unit, and where those begin."""
+        """First place of the key's text in bytes that are no unit, and the start of those bytes."""
         self._gathered: dict[str, list[int]] = {}
-        """Unique key → offsets of the units that have it, where many were looked for at once."""
+        """Unique key → offsets of the units that have it, if many were searched at once."""
         self._known: Sequence[int] | None = None
-        """Offsets of the units that are named, where somebody else has looked for them."""
+        """Offsets of the named units, if the caller knows them."""
         self._at_hand: dict[int, Unit | None] = {}
         self._members: dict[int, Member] = {}
-        """Offset of a batch unit → the message inside it that has the asked key."""
+        """Offset of a batch unit → the message inside it that has the requested key."""
 
     def know(self, relatives: Mapping[str, Sequence[int]]) -> None:
         """Nothing is to be scanned: these are all units that share a unique key."""
@@ -208,8 +208,8 @@ class _Search:
     # -- what the identifier names
 
     def of_unit(self, unit: Unit) -> WhereResult:
-        """The verdict on the message of a unit that somebody else found."""
-        return self._judge([unit], asked=unit)
+        """The verdict on the message of a given unit."""
+        return self._judge([unit], requested=unit)
 
     def run(self, text: str) -> Iterator[WhereResult]:
         place = _queue_place(text)
@@ -220,32 +220,32 @@ class _Search:
         if parsed is not None:
             unit = self._store.log.seen_at(parsed[1])
             if isinstance(unit, Unit) and unit.offset_msg_id == text.upper():
-                yield self._judge(self._family(unit), asked=unit)
+                yield self._judge(self._family(unit), requested=unit)
                 return
-        found = False
+        has_result = False
         beginning = _Beginning(text)
         for family in self._by_key(text, beginning):
-            found = True
-            yield self._judge(family, asked=None, key=text)
-        for offset, member in self._batches_with(text).items() if not found or self._members else ():
+            has_result = True
+            yield self._judge(family, requested=None, key=text)
+        for offset, member in self._batches_with(text).items() if not has_result or self._members else ():
             batch = self._unit_at(offset)
             if batch is not None:
-                found = True
+                has_result = True
                 yield self._judge_member(batch, member, text)
-        if found:
+        if has_result:
             return
         if place is not None:
             yield self._by_queue(*place)
         elif parsed is not None and self._is_store_host(parsed[0]):
-            yield _asked("offset", text, self._lost.offset(parsed[1], text))
-        elif parsed is not None and isinstance(other := self._store.log.seen_at(parsed[1]), Unit):
-            yield self._of_another_host(text, parsed[0], other)
+            yield _with_only_route("offset", text, self._lost.offset(parsed[1], text))
+        elif parsed is not None and isinstance(unit_at_offset := self._store.log.seen_at(parsed[1]), Unit):
+            yield self._of_another_host(text, parsed[0], unit_at_offset)
         elif (number := parse_number(text)) is not None and len(text) not in {32, 56} and self._topic is None:
             yield self._by_offset(number)
         else:
             names = sorted(beginning.names)
             host = parsed[0] if parsed else None
-            yield _asked("key", text, self._lost.key(text, host, self._unreadable, names))
+            yield _with_only_route("key", text, self._lost.key(text, host, self._unreadable, names))
 
     def _batches_with(self, text: str) -> Mapping[int, Member]:
         """Batch units that hold a message with this key, by offset: those that were met on the way, and packed ones."""
@@ -275,14 +275,14 @@ class _Search:
                 return
 
     def _judge_member(self, unit: Unit, member: Member, text: str) -> WhereResult:
-        """The verdict on a message inside a batch unit: it is read where the unit is, and no index leads to it."""
-        result = self._judge(self._family(unit), asked=unit)
-        holds = (
+        """The verdict on a message inside a batch unit: consumers read it with the unit, and no index finds it."""
+        result = self._judge(self._family(unit), requested=unit)
+        statement = (
             f"member {member.index:,} of the batch at {unit.offset:,}, message "
             f"{unit.topic}/{unit.queue_id}/{unit.queue_offset + member.index}; no index holds keys of members"
         )
-        route = rules.Route("uniqueKey" if text == member.unique_key else "key", text, "notInIndex", holds)
-        evidence = [self._facts.at(unit, "batch", holds), *result.evidence]
+        route = rules.Route("uniqueKey" if text == member.unique_key else "key", text, "notInIndex", statement)
+        evidence = [self._facts.at(unit, "batch", statement), *result.evidence]
         return replace(
             result,
             queue_offset=unit.queue_offset + member.index,
@@ -291,31 +291,31 @@ class _Search:
         )
 
     def _of_another_host(self, text: str, host: bytes, unit: Unit) -> WhereResult:
-        """An offset id that names another broker, of a place where this log has a unit of its own."""
-        holds = (
+        """Handle an offset id that names another broker, if this log has a unit of its own at that offset."""
+        statement = (
             f"{text} names the broker {host_text(host)}; at this offset this log has a unit that {unit.store_host} "
             f"stored: {unit.topic}/{unit.queue_id}/{unit.queue_offset}"
         )
-        evidence = [self._facts.at(unit, "id", holds)]
+        evidence = [self._facts.at(unit, "id", statement)]
         result = WhereResult("unknown", None, None, None, None, evidence, rules.OTHER_HOST_STEP)
-        return _asked("offset", text, result)
+        return _with_only_route("offset", text, result)
 
     def _by_queue(self, topic: str, queue_id: int, offset: int) -> WhereResult:
-        """The unit that the queue's entry leads to, else the one of the log that was given this queue offset."""
+        """The unit that the queue's entry points to, else the unit of the log with this queue offset."""
         queue = None
-        with contextlib.suppress(Undecoded):  # the log's units tell; what is said of the queue comes with the evidence
+        with contextlib.suppress(Undecoded):  # the log's units decide; the evidence has the state of the queue
             queue = self._store.queue(topic, queue_id)
         if queue is not None and queue.min_offset <= offset < queue.max_offset:
             entry = queue.entry(offset)
             resolved = resolve(self._store.log, topic, queue_id, entry, crc=True) if entry is not None else None
             if resolved is not None and resolved.unit is not None and resolved.verdict in {"ok", "wrongTag"}:
-                return self._judge(self._family(resolved.unit), asked=resolved.unit)
-        found = list(self._units_of_place(queue, topic, queue_id, offset))
-        if not found:
-            said = f"{topic}/{queue_id}/{offset}"
-            return _asked("queue", said, self._lost.queue_place(topic, queue_id, offset))
-        kept = [unit for unit in found if unit.offset < self._store.log.max_offset] or found
-        return self._judge(self._family(kept[-1]), asked=kept[-1])
+                return self._judge(self._family(resolved.unit), requested=resolved.unit)
+        units = list(self._units_of_place(queue, topic, queue_id, offset))
+        if not units:
+            place_text = f"{topic}/{queue_id}/{offset}"
+            return _with_only_route("queue", place_text, self._lost.queue_place(topic, queue_id, offset))
+        readable = [unit for unit in units if unit.offset < self._store.log.max_offset] or units
+        return self._judge(self._family(readable[-1]), requested=readable[-1])
 
     def _units_of_place(self, queue: QueueReader | None, topic: str, queue_id: int, offset: int) -> Iterator[Unit]:
         """Units of the log with this queue offset, looked for between the entries around it."""
@@ -328,29 +328,29 @@ class _Search:
     def _by_offset(self, offset: int) -> WhereResult:
         unit = self._store.log.seen_at(offset)
         if isinstance(unit, Unit):
-            return self._judge(self._family(unit), asked=unit)
-        return _asked("offset", f"{offset:,}", self._lost.offset(offset, f"{offset:,}"))
+            return self._judge(self._family(unit), requested=unit)
+        return _with_only_route("offset", f"{offset:,}", self._lost.offset(offset, f"{offset:,}"))
 
     def _by_key(self, text: str, beginning: _Beginning) -> Iterator[list[Unit]]:
         """The units of each message with this unique key, else with this key among KEYS; the newest message first.
 
-        Places are kept, not units: a key may be that of a whole log.
+        Keeps offsets, not units: all units of a log may have the same key.
         """
-        found: dict[int, str | None] = {}
-        own: set[int] = set()
+        key_of_unit: dict[int, str | None] = {}
+        own_offsets: set[int] = set()
         for unit in self._named(text, beginning):
-            found[unit.offset] = unit.unique_key
+            key_of_unit[unit.offset] = unit.unique_key
             if text in {unit.unique_key, rules.own_key(unit)}:
-                own.add(unit.offset)
-        offsets = sorted(own or found, reverse=True)
+                own_offsets.add(unit.offset)
+        offsets = sorted(own_offsets or key_of_unit, reverse=True)
         if len(offsets) > SOME and self._known is None:
-            self._gather({key for offset in offsets if (key := found[offset])})
-        seen: set[int] = set()
+            self._gather({key for offset in offsets if (key := key_of_unit[offset])})
+        done_offsets: set[int] = set()
         for offset in offsets:
-            asked = self._unit_at(offset) if offset not in seen else None
-            if asked is not None:
-                family = self._family(asked)
-                seen |= {one.offset for one in family}
+            unit_of_key = self._unit_at(offset) if offset not in done_offsets else None
+            if unit_of_key is not None:
+                family = self._family(unit_of_key)
+                done_offsets |= {member.offset for member in family}
                 yield family
 
     def _named(self, text: str, beginning: _Beginning) -> Iterator[Unit]:
@@ -368,7 +368,7 @@ class _Search:
         for unit in by_key(self._store, text, self._topic):
             none = False
             yield unit
-        if text and (none or self._store.log.sequence.total_size <= WHOLE_SCAN):
+        if text and (none or self._store.log.sequence.total_size <= WHOLE_SCAN_BYTES):
             needle = text.encode()
             for place, item in items_with(self._store.log, needle, progress=self._progress, word=True):
                 if not isinstance(item, Unit):
@@ -383,10 +383,10 @@ class _Search:
         """The unit at ``offset`` with its body's CRC checked; the last :data:`AT_HAND` are not read again."""
         if offset in self._at_hand:
             return self._at_hand[offset]
-        found = self._store.log.seen_at(offset)
+        item = self._store.log.seen_at(offset)
         if len(self._at_hand) == AT_HAND:
             del self._at_hand[next(iter(self._at_hand))]
-        unit = self._at_hand[offset] = found if isinstance(found, Unit) else None
+        unit = self._at_hand[offset] = item if isinstance(item, Unit) else None
         return unit
 
     def _wanted(self, unit: Unit) -> bool:
@@ -397,16 +397,16 @@ class _Search:
         key = unit.unique_key
         if not key:
             return [unit]
-        found = {unit.offset: unit}
+        units = {unit.offset: unit}
         if self._known is None or key not in self._gathered:
-            for other in by_key(self._store, key):
-                if other.unique_key == key:
-                    found[other.offset] = other
-        for other in self._relatives(key):
-            if other.unique_key == key:
-                found[other.offset] = self._unit_at(other.offset) or other
-        parted = rules.messages([found[offset] for offset in sorted(found)])
-        return next(family for family in parted if any(one.offset == unit.offset for one in family))
+            for relative in by_key(self._store, key):
+                if relative.unique_key == key:
+                    units[relative.offset] = relative
+        for relative in self._relatives(key):
+            if relative.unique_key == key:
+                units[relative.offset] = self._unit_at(relative.offset) or relative
+        parted = rules.messages([units[offset] for offset in sorted(units)])
+        return next(family for family in parted if any(member.offset == unit.offset for member in family))
 
     def _relatives(self, key: str) -> Iterator[Unit]:
         """Units that may have this unique key, found by their bytes."""
@@ -423,7 +423,7 @@ class _Search:
                 self._gathered[unit.unique_key].append(unit.offset)
 
     def _family_start(self) -> int | None:
-        return None if self._store.log.sequence.total_size <= FAMILY_SCAN else self._behind_index()
+        return None if self._store.log.sequence.total_size <= FAMILY_SCAN_BYTES else self._behind_index()
 
     def _behind_index(self) -> int:
         """Offset from which on the index knows nothing."""
@@ -439,35 +439,35 @@ class _Search:
         log = self._store.log
         unit = log.seen_at(log.min_offset, crc=False) if log.files else None
         tail = log.items_before(log.max_offset, 1, crc=False)
-        return any(isinstance(one, Unit) and one.store_host_raw == host for one in (unit, *tail))
+        return any(isinstance(item, Unit) and item.store_host_raw == host for item in (unit, *tail))
 
     # -- the verdict
 
-    def _judge(self, family: list[Unit], asked: Unit | None, key: str | None = None) -> WhereResult:
-        """The verdict on a message; shown first is the unit that was asked for, else the one that consumers read."""
-        told = rules.of_group(family, self._group) or family
-        unit = rules.deciding_unit(told)
-        shown = asked or unit
-        evidence = [self._facts.unit(one) for one in sorted(family, key=lambda one: one is not shown)]
-        facts = self._facts.facts(told, unit, evidence, key)
+    def _judge(self, family: list[Unit], requested: Unit | None, key: str | None = None) -> WhereResult:
+        """The verdict on a message; first the requested unit, if any, else the one that consumers read."""
+        deciding_family = rules.of_group(family, self._group) or family
+        unit = rules.deciding_unit(deciding_family)
+        shown = requested or unit
+        evidence = [self._facts.unit(member) for member in sorted(family, key=lambda member: member is not shown)]
+        facts = self._facts.facts(deciding_family, unit, evidence, key)
         if unit.crc == "bad":
-            holds = f"0x{unit.body_crc:08X} is stored, the body has 0x{unit.raw_crc or 0:08X}"
-            evidence.append(self._facts.at(unit, "body CRC", holds))
+            statement = f"0x{unit.body_crc:08X} is stored, the body has 0x{unit.raw_crc or 0:08X}"
+            evidence.append(self._facts.at(unit, "body CRC", statement))
         if unit.offset >= facts.log_end:
-            holds = "a broker's log ends here; the next start drops what stands behind, or the last one has"
-            evidence.append(Evidence("end of the log", None, facts.log_end, holds))
-        verdict = rules.with_group(rules.conclude(told, facts), unit, facts)
+            statement = "a broker's log ends here; the next start drops what stands behind, or the last one has"
+            evidence.append(Evidence("end of the log", None, facts.log_end, statement))
+        verdict = rules.with_group(rules.conclude(deciding_family, facts), unit, facts)
         step = rules.next_step(verdict, unit, facts)
         place = (shown.offset, shown.topic, shown.queue_id, shown.queue_offset)
         return WhereResult(
-            verdict, *place, evidence, step, tuple(rules.routes(unit, facts)), rules.life(told, unit, facts)
+            verdict, *place, evidence, step, tuple(rules.routes(unit, facts)), rules.life(deciding_family, unit, facts)
         )
 
 
-def _asked(by: rules.By, value: str, result: WhereResult) -> WhereResult:
-    """A result without a unit, with the one way that was tried."""
-    told = [one.holds for one in result.evidence if one.what not in {"not ruled out", "beginning"}]
-    return replace(result, routes=(rules.Route(by, value, result.verdict, told[-1] if told else ""),))
+def _with_only_route(by: rules.By, value: str, result: WhereResult) -> WhereResult:
+    """Return a result without a unit, with the only way that was tried."""
+    statements = [item.holds for item in result.evidence if item.what not in {"not ruled out", "beginning"}]
+    return replace(result, routes=(rules.Route(by, value, result.verdict, statements[-1] if statements else ""),))
 
 
 def _queue_place(text: str) -> tuple[str, int, int] | None:

@@ -1,11 +1,11 @@
-"""What bears on the verdict over one message: its place in queue and index, op messages, groups and their filters.
+"""Finds the facts for the verdict on a message: its place in queue and index, op messages, groups and their filters.
 
-Each finder gives a fact and appends the evidence for it. Tables are read once, at the first question that needs them;
-of log, queues and index nothing is kept.
+Each finder returns a fact and appends the evidence for it. Tables are read once, at the first question that needs them;
+nothing of log, queues and index is kept.
 
-Whether the index leads from a key to its unit is asked as a broker asks: along the key's own chain
-(docs/formats/index-file.md#query). A chain that goes round, leaves its file or ends in bytes that are gone hides what
-stands behind: the message is in the log, and no query by that key finds it.
+Index lookups follow the key's own chain, like a broker (docs/formats/index-file.md#query). A chain that loops, leaves
+its file or ends in missing bytes hides the entries behind it: the message is in the log, and no query by that key finds
+it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OP_LIMIT = 200_000
 
 
 class FactFinder:
-    """Looks up facts of messages of ``store`` for ``group`` (None: no group is asked about)."""
+    """Finds facts about messages of ``store`` for ``group`` (None: no particular group)."""
 
     def __init__(self, store: StoreSnapshot, group: str | None) -> None:
         self._store, self._group = store, group
@@ -51,7 +51,7 @@ class FactFinder:
     def facts(
         self, family: list[Unit], unit: Unit, evidence: list[Evidence], asked_key: str | None = None
     ) -> rules.Facts:
-        """Everything beside the units themselves that the verdict on ``unit``'s message needs."""
+        """Everything that the verdict on ``unit``'s message needs besides the units themselves."""
         place = self._place(unit, evidence)
         keys = tuple(key_reaches(self._store, unit, evidence))
         groups = self._groups(unit, evidence)
@@ -60,7 +60,9 @@ class FactFinder:
             in_index=rules.in_index(keys, asked_key),
             settled_halves=self._settled_halves(family, evidence),
             log_end=self._store.log.max_offset,
-            group_offset=max((one.offset for one in groups), default=None) if self._group is not None else None,
+            group_offset=max((group_reach.offset for group_reach in groups), default=None)
+            if self._group is not None
+            else None,
             group_known=self._group is not None,
             filter_matches=self._filter_matches(unit, evidence),
             keys=keys,
@@ -69,11 +71,11 @@ class FactFinder:
         )
 
     def _standing(self, unit: Unit, evidence: list[Evidence]) -> str:
-        """What is said of a message that is overdue, and of the delay level where that stands still; else ""."""
+        """Words for an overdue message and for its delay level if that is stalled; else ""."""
         if rules.role(unit) not in {"delayed", "retryWaiting", "timer"} or self._store.paths is None:
             return ""
-        last = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
-        newest = last[-1].store_timestamp if last and isinstance(last[-1], Unit) else 0
+        last_items = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
+        newest = last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
         services = self._standing_services(newest)
         for service in services:
             if (service.topic, service.queue_id) != (unit.topic, unit.queue_id):
@@ -90,10 +92,10 @@ class FactFinder:
             self._services = list(standing_services(self._store, newest))
         return self._services
 
-    def at(self, unit: Unit, what: str, holds: str) -> Evidence:
-        """Evidence that can be seen at ``unit``."""
+    def at(self, unit: Unit, subject: str, statement: str) -> Evidence:
+        """Evidence located at ``unit``."""
         file = self._store.log.sequence.find(unit.offset)
-        return Evidence(what, file.name if file else None, unit.offset, holds, unit.store_timestamp)
+        return Evidence(subject, file.name if file else None, unit.offset, statement, unit.store_timestamp)
 
     def unit(self, unit: Unit) -> Evidence:
         """A unit, its part in the message's life, and when it is due."""
@@ -109,9 +111,9 @@ class FactFinder:
     def _place(self, unit: Unit, evidence: list[Evidence]) -> rules.QueuePlace:
         if unit.transaction_type in {PREPARED, ROLLBACK}:
             return rules.QueuePlace("notNeeded")
-        found, place = self._queue_evidence(unit)
-        evidence.extend(found)
-        why = found[-1].holds
+        queue_evidence, place = self._queue_evidence(unit)
+        evidence.extend(queue_evidence)
+        why = queue_evidence[-1].holds
         if place in rules.NOT_LISTED and self._not_dispatched(unit):
             return rules.QueuePlace("behind", why)
         return rules.QueuePlace(place, why)
@@ -124,12 +126,12 @@ class FactFinder:
         except Undecoded as error:
             return [Evidence("queue", error.file, None, error.what)], "undecoded"
         if queue is None:
-            holds = f"{unit.topic}/{unit.queue_id} has no folder"
+            statement = f"{unit.topic}/{unit.queue_id} has no folder"
             if self._is_deleted(unit):
-                return [Evidence("queue", None, None, f"{holds}; nor is the topic declared: it was deleted")], (
+                return [Evidence("queue", None, None, f"{statement}; nor is the topic declared: it was deleted")], (
                     "deletedTopic"
                 )
-            return [Evidence("queue", None, None, holds)], "noQueue"
+            return [Evidence("queue", None, None, statement)], "noQueue"
         folder = str(queue.sequence.folders[0])
         position = unit.queue_offset * queue.unit_size if queue.kind == "simple" else None
         number = unit.queue_offset
@@ -140,26 +142,30 @@ class FactFinder:
         if entry.state != "entry":
             return [Evidence("queue entry", folder, position, f"entry {number:,} is empty: zero bytes")], "absent"
         if entry.physical_offset != unit.offset:
-            holds = f"entry {number:,} is a wrong one: it points at {self._what_is_at(entry.physical_offset)}"
-            return [Evidence("queue entry", folder, position, holds)], "absent"
-        found = [Evidence("queue entry", folder, position, f"entry {number:,} points at it")]
-        verdict, what = compare(unit.topic, unit.queue_id, entry, unit)
+            statement = f"entry {number:,} is a wrong one: it points at {self._what_is_at(entry.physical_offset)}"
+            return [Evidence("queue entry", folder, position, statement)], "absent"
+        evidence = [Evidence("queue entry", folder, position, f"entry {number:,} points at it")]
+        verdict, difference = compare(unit.topic, unit.queue_id, entry, unit)
         if verdict == "wrongTag":
-            return [*found, Evidence("queue entry", folder, position, what)], "otherTag"
-        return found, "listed"
+            return [*evidence, Evidence("queue entry", folder, position, difference)], "otherTag"
+        return evidence, "listed"
 
     def _what_is_at(self, offset: int) -> str:
-        found = self._store.log.seen_at(offset, crc=False)
-        if isinstance(found, Unit):
-            return f"{offset:,}, the unit of {found.topic}/{found.queue_id}/{found.queue_offset}"
+        item = self._store.log.seen_at(offset, crc=False)
+        if isinstance(item, Unit):
+            return f"{offset:,}, the unit of {item.topic}/{item.queue_id}/{item.queue_offset}"
         return f"{offset:,}, where no unit can be read"
 
     def _is_deleted(self, unit: Unit) -> bool:
-        """Whether the topic was deleted and not lost: then dispatch gives it no queue (docs/formats/cleaning.md)."""
+        """Return True if the topic was deleted and not lost: then dispatch gives it no queue
+        (docs/formats/cleaning.md).
+        """
         return bool(topics_known(self._store).deleted({unit.topic: unit.offset}))
 
     def _not_dispatched(self, unit: Unit) -> bool:
-        """No queue holds anything newer, and the checkpoint does not say that queues had come so far."""
+        """Return True if no queue holds anything newer, and the checkpoint does not say that the queues were
+        this far.
+        """
         if unit.offset < self._dispatched_end:
             return False
         try:
@@ -187,8 +193,8 @@ class FactFinder:
             return frozenset()
         for offset in sorted(offset for offset in halves if offset in self._settled):
             place = self._settled[offset]
-            holds = f"names half message {offset} as settled"
-            evidence.append(Evidence("op message", self._store.log.file_name(place), place, holds))
+            statement = f"names half message {offset} as settled"
+            evidence.append(Evidence("op message", self._store.log.file_name(place), place, statement))
         return frozenset(self._settled)
 
     @cached_property
@@ -200,7 +206,7 @@ class FactFinder:
         return places
 
     def _read_ops(self) -> Iterator[tuple[int, int]]:
-        seen = 0
+        entry_count = 0
         for queue in self._store.topics().get(rules.OP_TOPIC, {}).values():
             for entry in queue.entries(max(queue.min_offset, 0)):
                 unit = self._store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
@@ -208,15 +214,17 @@ class FactFinder:
                     for piece in unit.body.decode("ascii", "replace").split(","):
                         if piece.strip().isdecimal():
                             yield int(piece), unit.offset
-                seen += 1
-                if seen > _OP_LIMIT:
+                entry_count += 1
+                if entry_count > _OP_LIMIT:
                     return
 
     # -- groups
 
     def groups_in(self, topic: str, queue_id: int, number: int) -> list[tuple[Evidence, rules.GroupReach]]:
-        """What the asked group, or every group, reads next in a queue, and whether that is behind entry ``number``."""
-        found = []
+        """The next offset of the requested group, or of every group, in a queue, and whether that is behind entry
+        ``number``.
+        """
+        reaches = []
         queue = self._store.queue(topic, queue_id)
         end = queue.max_offset if queue is not None else None
         for group, offset, file in self._progress.get((topic, queue_id), ()):
@@ -227,23 +235,23 @@ class FactFinder:
                 elif offset < 0:
                     side = f"below zero, so it has not begun here and {number:,} is still before it"
                 reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}", end)
-                found.append((Evidence("group", file, None, reach.why), reach))
-        return found
+                reaches.append((Evidence("group", file, None, reach.why), reach))
+        return reaches
 
     @cached_property
     def _progress(self) -> dict[tuple[str, int], list[tuple[str, int, str | None]]]:
-        """(topic, queue) → groups with the offset that they read next and the table that says so."""
-        found: dict[tuple[str, int], list[tuple[str, int, str | None]]] = {}
+        """(topic, queue) → groups with their next offset and the table that says so."""
+        groups_by_queue: dict[tuple[str, int], list[tuple[str, int, str | None]]] = {}
         if self._store.undecoded_part("offsets") is not None:  # the evidence names it
-            return found
+            return groups_by_queue
         for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
             table = read_table(self._store, name)
             for row in consumer_offsets(table.value).rows if table else ():
                 for queue_id, offset in row.offsets.items():
-                    found.setdefault((row.topic, queue_id), []).append(
+                    groups_by_queue.setdefault((row.topic, queue_id), []).append(
                         (row.group, offset, table.file if table else None)
                     )
-        return found
+        return groups_by_queue
 
     @cached_property
     def topics(self) -> tuple[str, ...]:
@@ -253,18 +261,18 @@ class FactFinder:
     def _groups(self, unit: Unit, evidence: list[Evidence]) -> tuple[rules.GroupReach, ...]:
         if rules.role(unit) not in {"plain", "committed", "retry"}:
             return ()
-        found = self.groups_in(unit.topic, unit.queue_id, unit.queue_offset)
-        evidence.extend(one for one, _ in found)
+        reaches = self.groups_in(unit.topic, unit.queue_id, unit.queue_offset)
+        evidence.extend(item for item, _ in reaches)
         undecoded = self._store.undecoded_part("offsets")
         if undecoded is not None:
             if self._group is not None:
                 self._store.note_undecoded("offsets")
             file = str(self._store.path / undecoded.folder)
             evidence.append(Evidence("group", file, None, undecoded.reason("offsets")))
-        elif self._group is not None and not found:
+        elif self._group is not None and not reaches:
             where = f"{unit.topic}/{unit.queue_id}"
             evidence.append(Evidence("group", None, None, f"{self._group} has no offset in {where}"))
-        return tuple(reach for _, reach in found)
+        return tuple(reach for _, reach in reaches)
 
     @cached_property
     def _filters(self) -> Table | None:
@@ -282,14 +290,16 @@ class FactFinder:
                     matches = compile_sql(row.expression)(unit.properties)
                 except StoreError:
                     return None
-                said = "matches" if matches else "does not match"
-                evidence.append(Evidence("filter", table.file if table else None, None, f"{row.expression} {said}"))
+                match_words = "matches" if matches else "does not match"
+                evidence.append(
+                    Evidence("filter", table.file if table else None, None, f"{row.expression} {match_words}")
+                )
                 return matches
         return None
 
 
 def due_time(unit: Unit) -> int | None:
-    """When a delayed, timed or recalled message is to be delivered, ms; None for every other one."""
+    """Delivery time (ms) of a delayed, timed or recalled message; None for every other one."""
     part = rules.role(unit)
     if part in {"delayed", "retryWaiting"}:
         return unit.tags_code if unit.tags_code > 0 else None
@@ -298,7 +308,7 @@ def due_time(unit: Unit) -> int | None:
 
 
 def time_text(ms: int) -> str:
-    """A time in ms as ISO with zone; the number itself where no calendar has it."""
+    """A time in ms as ISO with zone; the number itself if it is outside the calendar."""
     try:
         return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(sep=" ", timespec="milliseconds")
     except (OverflowError, ValueError, OSError):
@@ -306,13 +316,13 @@ def time_text(ms: int) -> str:
 
 
 def key_reaches(store: StoreSnapshot, unit: Unit, evidence: list[Evidence]) -> Iterator[KeyReach]:
-    """One for each key of ``unit`` that dispatch puts into the index; the evidence for it is appended."""
+    """Yield the reach of each key of ``unit`` that dispatch puts into the index; appends the evidence."""
     if unit.transaction_type == ROLLBACK:
         return
     for key in dict.fromkeys(indexed_keys(unit)):
-        reached, found = _reach(store, unit, key)
-        evidence.append(found)
-        yield KeyReach(key, reached, found.holds)
+        reached, key_evidence = _reach(store, unit, key)
+        evidence.append(key_evidence)
+        yield KeyReach(key, reached, key_evidence.holds)
 
 
 def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evidence]:
@@ -325,8 +335,8 @@ def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evi
         return False, Evidence("index", None, None, f"no entry for {name} leads to it: there is no index")
     key_hash = index_key_hash(unit.topic, key)
     broken: tuple[str, str] | None = None
-    for reader in sorted(readers, key=lambda one: not _covers(one, unit.offset)):
-        ended = _led(reader, key_hash, unit.offset)
+    for reader in sorted(readers, key=lambda candidate: not _covers(candidate, unit.offset)):
+        ended = _follow_chain(reader, key_hash, unit.offset)
         if ended is None:
             return True, Evidence("index", reader.path, None, f"{name} leads to it")
         if ended and broken is None and _covers(reader, unit.offset):
@@ -349,7 +359,7 @@ def _not_to_be_asked(store: StoreSnapshot) -> str:
 
 
 def _covers(reader: IndexReader, offset: int) -> bool:
-    """Whether the file's header says that units around ``offset`` are in it; so it may, where nobody can tell."""
+    """Return True if the file's header says that it covers units around ``offset``, or if the header is unreadable."""
     try:
         header = reader.header
     except CorruptUnit:
@@ -357,19 +367,21 @@ def _covers(reader: IndexReader, offset: int) -> bool:
     return header.begin_phy_offset <= offset <= header.end_phy_offset
 
 
-def _led(reader: IndexReader, key_hash: int, offset: int) -> str | None:
-    """None where the key's chain in one file leads to the unit at ``offset``; else "", or where the chain is broken."""
+def _follow_chain(reader: IndexReader, key_hash: int, offset: int) -> str | None:
+    """Follow the key's chain in one file. None if it reaches the unit at ``offset``, "" if it does not, else the place
+    at which it is broken.
+    """
     try:
         header, slots = reader.header, reader.slots
         number = reader.slot(key_hash % slots)
         count = max(header.index_count, 1)
         if number == 0 or count <= 1:
             return ""
-        seen: set[int] = set()
+        visited: set[int] = set()
         while True:
-            if number in seen:
+            if number in visited:
                 return f"its chain goes round at entry {number:,} of {reader.name}"
-            seen.add(number)
+            visited.add(number)
             entry = reader.entry(number) if number <= count else None
             if entry is None:
                 return f"its chain leads to entry {number:,}, which {reader.name} does not hold"
@@ -387,9 +399,9 @@ def _led(reader: IndexReader, key_hash: int, offset: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that was found: ``file`` and ``offset`` (bytes) where it can be seen, ``holds`` what it says.
+    """A piece of evidence: ``file`` and ``offset`` (bytes) of its place, ``holds`` its statement.
 
-    ``timestamp``: when the unit was stored that it speaks of, in ms; ``topic``: the one that an index entry is of.
+    ``timestamp``: store time (ms) of the unit in question; ``topic``: the topic of an index entry.
     """
 
     what: str

@@ -102,7 +102,7 @@ def test_matches_are_counted_key_by_key_and_newest_first(tmp_path):
 
 def test_more_matches_than_expected_find_room(tmp_path):
     index = write_index(tmp_path / "i", [3] * 199)
-    found = find_matches(index, np.full(50, 3, np.int32), most=199)
+    found = find_matches(index, np.full(50, 3, np.int32), max_matches=199)
     assert len(found.key) == 50 * 199
 
 
@@ -147,4 +147,4 @@ def test_golden_index_files_hold_every_key_of_their_log(golden, name):
             for unit in inside[:100]:
                 for key in unit.keys:
                     assert hashes_of(unit.topic, [key]).tolist() == [index_key_hash(unit.topic, key)]
-                    assert unit.offset in find_matches(index, hashes_of(unit.topic, [key]), most=10_000).offset
+                    assert unit.offset in find_matches(index, hashes_of(unit.topic, [key]), max_matches=10_000).offset

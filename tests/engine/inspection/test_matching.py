@@ -62,7 +62,7 @@ def test_without_crc_units_are_unchecked(golden: Callable[..., Path]) -> None:
 def test_it_is_told_how_far_the_log_was_looked_at(golden: Callable[..., Path]) -> None:
     with open_store(golden("broker-orders"), None) as store:
         seen: list[int] = []
-        list(matching_units(store.log, parse("size < 0"), seen=seen.append, near=3000))
+        list(matching_units(store.log, parse("size < 0"), on_progress=seen.append, near=3000))
         assert len(seen) > 3
         assert seen == sorted(seen)
 

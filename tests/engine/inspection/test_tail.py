@@ -12,7 +12,7 @@ from made_stores import MadeStore
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.inspection import open_store
-from engine.inspection.tail import STEP, StoreTail
+from engine.inspection.tail import STEP_BYTES, StoreTail
 from engine.message_store import MessageStore
 
 SMALL = {
@@ -59,7 +59,7 @@ def test_each_look_says_what_a_fresh_opening_says(tmp_path: Path) -> None:
             put(store, pick, pick.choice([0, 1, 7, 400]), pick.choice([10, 300, 3000]))
             if turn == 5:
                 put(store, pick, 1, 1)
-                assert store.put_message(Message("Topic0", bytes(5 * STEP), queue_id=0)).status.value == "PUT_OK"
+                assert store.put_message(Message("Topic0", bytes(5 * STEP_BYTES), queue_id=0)).status.value == "PUT_OK"
             assert store.wait_dispatched(30_000)
             watched.refresh()
             assert_as_opened(tail, path)

@@ -29,5 +29,5 @@ def test_an_end_is_torn_gone_zero_or_broken():
 def test_properties_and_units_that_belong_elsewhere():
     assert "7 of its properties' 90 bytes are zero" in causes.of_properties(10, 7, 90)
     assert "not what was stored" in causes.of_properties(10, 0, 90)
-    assert "second time" in causes.of_stale(3, 10, twice=True)
-    assert "older life" in causes.of_stale(3, 10, twice=False)
+    assert "second time" in causes.of_stale(3, 10, is_copy=True)
+    assert "older life" in causes.of_stale(3, 10, is_copy=False)
