@@ -66,7 +66,7 @@ def where(
     its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        yield _of_release(store, _unknown_if_unread(store, _unknown_if_compacted(store, result, topic)))
+        yield _unknown_if_unread(store, _of_release(store, _unknown_if_compacted(store, result, topic)))
 
 
 def where_tagged(
@@ -82,7 +82,7 @@ def where_tagged(
     """
     search = _Search(store, topic, group, progress)
     for unit in by_key(store, key_text(tags, TAG), topic):
-        yield _of_release(store, _unknown_if_unread(store, search.of_unit(unit)))
+        yield _unknown_if_unread(store, _of_release(store, search.of_unit(unit)))
 
 
 def _of_release(store: StoreSnapshot, result: WhereResult) -> WhereResult:
