@@ -172,12 +172,12 @@ def _tree(store: StoreSnapshot, entry: os.DirEntry[str]) -> Iterator[int]:
     """Lengths of a file, or of every file below a folder; links are counted themselves, not followed."""
     pending = [entry]
     while pending:
-        current = pending.pop()
-        if current.is_dir(follow_symlinks=False):
-            pending.extend(_scan(store, current.path))
+        listed_entry = pending.pop()
+        if listed_entry.is_dir(follow_symlinks=False):
+            pending.extend(_scan(store, listed_entry.path))
             continue
         with contextlib.suppress(CannotRead):  # ``reading`` has noted it
-            yield store.reading.look_at(current, follow=False).st_size
+            yield store.reading.look_at(listed_entry, follow=False).st_size
 
 
 def flavour(store: StoreSnapshot) -> list[str]:

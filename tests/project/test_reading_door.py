@@ -94,7 +94,7 @@ def _has_a_mode(call: ast.Call) -> bool:
 def _may(owner: ast.expr, name: str) -> bool:
     """The door itself, the engine's disk, a queue's own ``read_bytes``, and what a listed entry says of itself."""
     text = ast.unparse(owner)
-    listed = text in {"entry", "one"} and name in {"is_dir", "is_file", "is_symlink"}
+    listed = text in {"entry", "listed_entry", "one"} and name in {"is_dir", "is_file", "is_symlink"}
     return listed or text.endswith((*DOOR, "disk", "_disk")) or (name == "read_bytes" and "path" not in text)
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import lzma
 import os
+import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -113,9 +114,12 @@ class GoldenStores:
         key = f"{name}/{archive}"
         if key not in self._stores:
             target = self._root / name / archive
-            target.mkdir(parents=True)
+            staging = target.with_name(f"{archive}.unpacking")
+            shutil.rmtree(staging, ignore_errors=True)  # of a test that was ended in the middle of it
+            staging.mkdir(parents=True)
             with (GOLDEN / name / f"{archive}.tar.xz").open("rb") as packed:
-                archives.unpack(packed, target, LARGEST)
+                archives.unpack(packed, staging, LARGEST)
+            staging.rename(target)
             inner = target / ("client-offsets" if archive == "client-offsets" else "store")
             self._stores[key] = inner
             self._prints[key] = fingerprint(inner)
