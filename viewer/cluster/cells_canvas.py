@@ -418,7 +418,7 @@ class QueueMap(SelectableCanvas):
     Emits ``scrolled(number)`` to bring the topic at the pointer into view.
     """
 
-    scrolled = Signal(int)
+    scrolled = Signal(object)
 
     def __init__(self) -> None:
         super().__init__("cluster.map", tr("All queues"), MAP_HEIGHT)

@@ -53,8 +53,8 @@ class LanesCanvas(SelectableCanvas):
     ``stepChosen(number)`` on a click on a flag.
     """
 
-    stepAsked = Signal(int)
-    stepChosen = Signal(int)
+    stepAsked = Signal(object)
+    stepChosen = Signal(object)
     zoomed = Signal(float, object)
 
     def __init__(self) -> None:

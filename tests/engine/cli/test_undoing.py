@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import shlex
 import shutil
 from pathlib import Path
 
@@ -51,7 +52,8 @@ def test_a_recovery_comes_back_whole(golden, tmp_path, capsys, name):
     before = golden_stores.fingerprint(store)
     assert main(["recover", str(store), "--apply", "--yes", "--like", like(name)]) == 0
     said = capsys.readouterr().out
-    assert f"recover {store} --undo {kept_in(tmp_path)[0]} brings it back" in said
+    undo = shlex.join(["recover", str(store), "--undo", str(kept_in(tmp_path)[0])])
+    assert f"{undo} brings it back" in said
     assert same(store, before) != []
     undone(store, before)
     undone(store, before)  # a second time does nothing
