@@ -212,7 +212,7 @@ class UnitsPane(Pane):
             return
         from viewer.pane.incident_card import IncidentCard
 
-        self.incident = IncidentCard("log.incident", first="line")
+        self.incident = IncidentCard("log.incident", first_look="line")
         self.incident.settings = self._settings
         self.incident.placeRequested.connect(self.placeRequested)
         self.incident.reportAsked.connect(self.reportAsked)

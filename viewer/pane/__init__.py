@@ -1,26 +1,26 @@
 """The views: each a :class:`Pane` that the main window creates once, gives a session, and shows at a place.
 
-What a pane may rely on:
+The contract of a pane:
 
-* It is made without a session, cheaply (no plot library, no numpy work, no disk), with every objectName in place.
-* What costs more than a few milliseconds of reading waits until the pane is in front: ``show_place`` is called each
-  time.
-* ``set_session(session)`` comes when the pane is first wanted, ``set_session(None)`` when the store is closed, both on
-  the loop's thread.
-* The disk is asked through the session only: ``await session.jobs.quick(work)`` for a read of milliseconds,
-  ``await session.jobs.run(title, work)`` for long work, which is shown with a bar and can be cancelled;
-  ``work(control)`` runs in a thread, asks ``control.cancelled`` now and then and may call ``control.report(done,
-  total, note)``. ``session.jobs.start(coroutine)`` begins one from a slot. ``session.snapshot`` is the engine's
+* It is made without a session and must be cheap: no plot library, no numpy work, no disk. Every objectName exists
+  from the start.
+* Reads of more than a few milliseconds wait until the pane is in front: ``show_place`` is called each time.
+* ``set_session(session)`` is called when the pane is first needed, ``set_session(None)`` when the store is closed,
+  both on the loop's thread.
+* The disk is read through the session only. ``await session.jobs.quick(work)`` is for milliseconds.
+  ``await session.jobs.run(title, work)`` is for long work, which is shown with a bar and can be cancelled:
+  ``work(control)`` runs in a thread, checks ``control.cancelled`` now and then and may call ``control.report(done,
+  total, note)``. ``session.jobs.start(coroutine)`` starts one from a slot. ``session.snapshot`` is the engine's
   StoreSnapshot.
-* ``show_place(place)`` brings a place of the pane's kinds into view; the main window has put the pane in front already
-  and keeps the history. To go anywhere, also within itself, a pane emits ``placeRequested(place)``; where the user
-  only moves a selection it emits ``placeMoved(place)``: the crumbs follow, no step of history is made.
-* ``refresh()``: the store has grown or "look again" was asked. ``retheme()``: colours, fonts or zoom changed; what
-  paints with ``theme.C`` at paint time needs nothing. A change of language makes new panes: nothing to do for it.
+* ``show_place(place)`` brings a place of the pane's kinds into view. The main window has put the pane in front already
+  and keeps the history. To go anywhere, also within itself, a pane emits ``placeRequested(place)``. If the user only
+  moves a selection it emits ``placeMoved(place)``: the crumbs follow, but no step of history is made.
+* ``refresh()``: the store has grown or the user asked to look again. ``retheme()``: colours, fonts or zoom changed;
+  code that asks ``theme.C`` while painting needs nothing. A change of language makes new panes.
 * ``statusMessage(str)`` is the sentence in the status bar while the pane is in front, ``statusGrew(str)`` the same
   sentence with newer figures.
-* Several places share one selection: ``session.select(unit_offset)`` and ``session.selectionChanged(object)``.
-* A pane answers commands through ``commands()``: action id → method, for the ids that act on what is in front
+* All views share one selection: ``session.select(unit_offset)`` and ``session.selectionChanged(object)``.
+* A pane handles commands through ``commands()``: action id → method, for the ids that act on the current view
   (``copy.json``, ``copy.cli``, ``export.table``, ``find.next``, ``filter.apply``, ``list.next``, ``list.previous``, …).
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Pane(QWidget):
-    """Base of the views; what it promises stands at the top of this module."""
+    """Base class of the views. This module's docstring documents its contract."""
 
     placeRequested = Signal(object)
     """A :class:`Place` to go to; makes a step of history."""
@@ -49,30 +49,30 @@ class Pane(QWidget):
     statusMessage = Signal(str)
     """One sentence, already translated."""
     statusGrew = Signal(str)
-    """The sentence that stands there with newer figures; what somebody else has said meanwhile stays."""
+    """The last sentence with newer figures. A sentence from another source stays."""
     did = Signal(str, str, object, str)
     """For the operation log: command id, words, parameters as a dict, the equal command line ("" for none)."""
     reportAsked = Signal()
-    """The report of an incident is to be saved."""
+    """Ask to save the report of an incident."""
     helpAsked = Signal(str)
-    """The help is wanted, at the page of this rule."""
+    """Ask for the help at the page of this rule."""
     edited = Signal(object)
-    """An :class:`~viewer.runtime.edit.Edit` that was made and can be taken back."""
+    """An :class:`~viewer.runtime.edit.Edit` that was made and can be undone."""
 
     view_id = ""
-    """Which of the views it is (:data:`viewer.shell.views.VIEWS`); set as it is made."""
+    """The name of the view (:data:`viewer.shell.views.VIEWS`). Set when the pane is made."""
     wants_tree = True
-    """Whether the store tree stands beside it; views that need the width say False."""
+    """True if the store tree is shown beside it. False in views that need the width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session: StoreSession | None = None
         self.lead: QWidget | None = None
-        """The part that has the focus when the view gets it. No focus proxy: Tab would skip what stands before it."""
+        """The part that gets the view's focus. It is no focus proxy, because Tab would skip the parts before it."""
 
     @property
     def topic_colours(self) -> TopicColours | None:
-        """The colours of the topics that are shown; None without a store."""
+        """The colours of the shown topics. None without a store."""
         return self.session.colours if self.session is not None else None
 
     def setFocus(self, *reason: Qt.FocusReason) -> None:
@@ -83,7 +83,7 @@ class Pane(QWidget):
             super().setFocus(*reason)
 
     def use(self, settings: Settings) -> None:
-        """Take what is remembered between starts; called once, before the first store."""
+        """Set the settings that are remembered between starts. Called once, before the first store."""
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
@@ -103,19 +103,19 @@ class Pane(QWidget):
         """Bring ``place`` into view."""
 
     def refresh(self) -> None:
-        """The store has grown, or the user asks to look again."""
+        """Read again, because the store has grown or the user asks for it."""
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply new colours, fonts or zoom."""
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """What this view does for the commands that act on what is in front: action id → what does it."""
+        """Return the handlers of this view for commands that act on the current view, by action id."""
         return {}
 
     def busy(self) -> bool:
-        """Whether something runs here that the user waits for; what can wait is done behind it."""
+        """Return True while the user waits for work here. Other work should wait meanwhile."""
         return False
 
     def status(self) -> str:
-        """The sentence for the status bar when the view comes to the front; empty keeps the last one."""
+        """Return the sentence for the status bar when the view comes to the front. Empty keeps the last one."""
         return ""

@@ -1,4 +1,4 @@
-"""The box in which a bookmark gets its name, its mark and its note."""
+"""The box for a bookmark's name, mark and note."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MARKS = (
 
 
 class BookmarkBox(QDialog):
-    """``kept(name, kind, note)`` on Enter or the button, ``removed()`` where the bookmark is to go."""
+    """Asks for name, mark and note. ``kept(name, kind, note)`` on Enter or the button, ``removed()`` on "Remove it"."""
 
     kept = Signal(str, str, str)
     removed = Signal()
 
-    def __init__(self, parent: QWidget, place: str, name: str, kind: str, note: str, *, known: bool) -> None:
+    def __init__(self, parent: QWidget, place: str, name: str, kind: str, note: str, *, exists: bool) -> None:
         super().__init__(parent)
         self.setObjectName("bookmark.box")
         self.setWindowTitle(tr("Bookmark"))
@@ -63,7 +63,7 @@ class BookmarkBox(QDialog):
         layout.addWidget(self._mark_row(kind))
         layout.addWidget(Label(tr("Note"), 12, "text3"))
         layout.addWidget(self.note)
-        layout.addWidget(self._buttons(known))
+        layout.addWidget(self._buttons(exists))
         self.name.returnPressed.connect(self._keep)
         QShortcut(QKeySequence("Ctrl+Return"), self, self._keep)
 
@@ -75,24 +75,24 @@ class BookmarkBox(QDialog):
 
     def _mark_row(self, kind: str) -> QWidget:
         parts: list[QWidget | int | None] = []
-        for one, said in MARKS:
-            button = Button(tr(said), "pill")
-            button.setObjectName(f"bookmark.{one}")
+        for mark, title in MARKS:
+            button = Button(tr(title), "pill")
+            button.setObjectName(f"bookmark.{mark}")
             button.setCheckable(True)
-            button.setChecked(one == kind)
-            button.setProperty("mark", one)
+            button.setChecked(mark == kind)
+            button.setProperty("mark", mark)
             self._marks.addButton(button)
-            parts.append(row(Mark(one), button, gap=4))
+            parts.append(row(Mark(mark), button, gap=4))
         half = len(parts) // 2
-        made = QWidget()
-        lines = QVBoxLayout(made)
+        box = QWidget()
+        lines = QVBoxLayout(box)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(px(6))
         lines.addWidget(row(*parts[:half], None, gap=10))
         lines.addWidget(row(*parts[half:], None, gap=10))
-        return made
+        return box
 
-    def _buttons(self, known: bool) -> QWidget:
+    def _buttons(self, exists: bool) -> QWidget:
         keep = Button(tr("Keep the bookmark"), "primary")
         keep.setObjectName("bookmark.keep")
         keep.clicked.connect(self._keep)
@@ -100,12 +100,12 @@ class BookmarkBox(QDialog):
         cancel.clicked.connect(self.reject)
         remove = Button(tr("Remove it"), "danger")
         remove.setObjectName("bookmark.remove")
-        remove.setVisible(known)
+        remove.setVisible(exists)
         remove.clicked.connect(lambda: (self.removed.emit(), self.accept()))
         return row(remove, None, cancel, keep, gap=8)
 
     def offer_name(self, name: str) -> None:
-        """A better name for the place came; what somebody has typed meanwhile stays."""
+        """Set a better name for the place, unless the user has typed one meanwhile."""
         if name and not self.name.isModified():
             self.name.setText(name)
             self.name.selectAll()
@@ -116,7 +116,7 @@ class BookmarkBox(QDialog):
 
 
 def message_name(item: object) -> str:
-    """``CartUpdates/1/0 · K4``: the queue entry of a unit, and its first key; empty for what is no unit."""
+    """Return ``CartUpdates/1/0 · K4``: the queue entry of a unit and its first key. Empty for anything else."""
     if not isinstance(item, Unit):
         return ""
     entry = f"{item.topic}/{item.queue_id}/{item.queue_offset:,}"
@@ -124,11 +124,11 @@ def message_name(item: object) -> str:
 
 
 def ask_bookmark(parent: QWidget, session: StoreSession, place: str, name: str) -> None:
-    """Ask for name, mark and note of the bookmark at ``place``; one that is there already is changed."""
+    """Ask for name, mark and note of the bookmark at ``place``. An existing bookmark is changed."""
     marks = bookmarks_of(session)
-    known = marks.at(place)
-    shown = known if known is not None else Bookmark(place, name)
-    box = BookmarkBox(parent, place, shown.name, shown.kind, shown.note, known=known is not None)
+    bookmark = marks.at(place)
+    shown = bookmark if bookmark is not None else Bookmark(place, name)
+    box = BookmarkBox(parent, place, shown.name, shown.kind, shown.note, exists=bookmark is not None)
 
     def keep(name: str, kind: str, note: str) -> None:
         marks.put(Bookmark(place, name or place, kind, note, round(time.time() * 1000)))
@@ -136,14 +136,14 @@ def ask_bookmark(parent: QWidget, session: StoreSession, place: str, name: str) 
     box.kept.connect(keep)
     box.removed.connect(lambda: marks.remove(place))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    found = parse(place) if known is None and place.startswith("log:") else None
-    if isinstance(found, Place) and found.offset is not None:
-        offset, log = found.offset, session.snapshot.log
+    log_place = parse(place) if bookmark is None and place.startswith("log:") else None
+    if isinstance(log_place, Place) and log_place.offset is not None:
+        offset, log = log_place.offset, session.snapshot.log
 
-        def named(name: str) -> None:
+        def offer(name: str) -> None:
             if isValid(box):
                 box.offer_name(name)
 
-        session.jobs.read(lambda: message_name(log.unit_at(offset, crc=False)), named, lambda _error: None)
+        session.jobs.read(lambda: message_name(log.unit_at(offset, crc=False)), offer, lambda _error: None)
     box.open()
     box.name.setFocus()

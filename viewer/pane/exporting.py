@@ -1,5 +1,6 @@
-"""Exporting a table: every row of its source as JSON lines or CSV, written off the loop and never into the store;
-and the dialog that asks for form and place.
+"""Export of a table: every row as JSON lines, CSV or Markdown, with a dialog for format and file.
+
+Files are written off the loop and never into the store.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ToRecord = Callable[[Record], dict[str, Any]]
 
 
 def ask_export(pane: Pane, table: RecordView, name: str, to_record: ToRecord | None = None) -> TableExportBox | None:
-    """Ask for a file and export the rows of ``table`` into it; ``to_record`` makes fuller records than the table's."""
+    """Ask for a file and export the rows of ``table`` into it. ``to_record`` makes fuller records than the table's."""
     if pane.session is None:
         return None
 
@@ -40,7 +41,7 @@ def ask_export(pane: Pane, table: RecordView, name: str, to_record: ToRecord | N
 
 
 def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | None = None) -> None:
-    """Write all rows of ``table`` to ``target`` as a job that is shown and can be stopped."""
+    """Write all rows of ``table`` to ``target`` in a job that is listed and can be cancelled."""
     session = pane.session
     if session is None:
         return
@@ -60,8 +61,8 @@ def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | No
         except OSError as error:
             pane.statusMessage.emit(f"{target}: {error.strerror or error}")
         else:
-            said = tr("{count:,} rows written to {path}", count=count, path=str(target))
-            pane.statusMessage.emit(session.unread.beside(said))
+            message = tr("{count:,} rows written to {path}", count=count, path=str(target))
+            pane.statusMessage.emit(session.unread.beside(message))
 
     session.jobs.start(work())
 
@@ -69,7 +70,7 @@ def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | No
 def write_rows(
     control: Control, source: RowSource[Record], kind: RecordKind, target: Path, to_record: ToRecord | None = None
 ) -> int:
-    """Write every row of ``source``; gives their number. The file appears when it is complete, or not at all."""
+    """Write every row of ``source`` and return their number. The file appears only when it is complete."""
     with whole_text(target, newline="") as out:
         forms = {".csv": _csv_writer, ".md": _markdown_writer}
         form = forms.get(target.suffix)
@@ -97,7 +98,7 @@ def _json_writer(out: IO[str], to_record: ToRecord) -> Callable[[Record], None]:
 
 def _csv_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
     columns = [column for column in kind.columns if column.key]
-    import csv  # not before somebody exports
+    import csv  # loaded only for an export
 
     writer = csv.writer(out)
     writer.writerow([column.key for column in columns])
@@ -105,7 +106,7 @@ def _csv_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
 
 
 def _markdown_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
-    """The table as it is shown: heads in words, cells as they are written."""
+    """Write the table's head and return a function that writes a row as it is shown."""
     columns = [column for column in kind.columns if column.title]
     print(f"| {' | '.join(tr(column.title) for column in columns)} |", file=out)
     print(f"|{' --- |' * len(columns)}", file=out)
@@ -138,7 +139,7 @@ FORMS = (
 
 
 class TableExportBox(QDialog):
-    """``wanted(path)`` when it is to be done."""
+    """Asks for format and file. ``wanted(path)`` starts the export."""
 
     wanted = Signal(object)
 
@@ -184,9 +185,9 @@ class TableExportBox(QDialog):
     def _chosen(self, path: str) -> None:
         self._touched = True
         self.path.setText(path)
-        at = self.form.findData(Path(path).suffix.removeprefix("."))
-        if at >= 0:
-            self.form.setCurrentIndex(at)
+        form_index = self.form.findData(Path(path).suffix.removeprefix("."))
+        if form_index >= 0:
+            self.form.setCurrentIndex(form_index)
 
     def _go(self) -> None:
         if self.path.text().strip():
@@ -195,7 +196,7 @@ class TableExportBox(QDialog):
 
 
 def ask_target(box: QWidget, path: str, chosen: Callable[[str], object]) -> None:
-    """Ask for the file to write, ``path`` at first; ``chosen`` is told the one that was taken."""
+    """Ask for the file to write, with ``path`` proposed, and call ``chosen`` with the answer."""
     dialog = QFileDialog(box, tr("Export the table"), path)
     dialog.setObjectName("export.dialog")
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)

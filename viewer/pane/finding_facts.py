@@ -1,4 +1,4 @@
-"""Findings as rows and as facts: where a finding leads, which bytes show it, what was expected and found; no Qt."""
+"""Findings as rows and as facts: the place of a finding, the bytes that show it, expected and found values. No Qt."""
 
 from __future__ import annotations
 
@@ -34,29 +34,31 @@ COUNTS = {
     "chat": ("1 remark", "{n:,} remarks"),
 }
 NAMES = {"lost": words("Lost"), "queues": words("Queues")}
-"""Lists of queues, by their name in the evidence."""
+"""Captions of lists of queues, by their name in the evidence."""
 BROKER_LOG = "brokerLog"
-"""Lines of a broker's log, in its own words: they are what one looks for there."""
+"""Evidence with lines of a broker's log. They stay untranslated, so that a user can search for them."""
 WITNESSES = "witnesses"
-"""Sentences, one of each finding that tells of the same fault."""
+"""Evidence with a sentence from each finding about the same fault."""
 CRC_RULES = frozenset({"CL03"})
-"""Rules that hold one CRC against another."""
+"""Rules that compare two CRCs."""
 LONGEST_VALUE, SHORT_VALUE = 400, 32
 BYTES_SHOWN = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What a click on the line of a cause's followers asks for: to show them, or to hide them again."""
+    """Request of a click on a line of folded findings: show them or hide them again."""
 
     rule: str
 
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """A finding in the list; ``first`` of its group, which has ``of`` findings. ``inside``: it follows from the cause
-    above it. A row with ``folded`` is the line that stands for these followers of its finding's rule; ``opened`` where
-    they are shown behind it.
+    """A finding in the list.
+
+    ``first`` of its group, which has ``of`` findings. ``inside``: it follows from the cause above it. A row with
+    ``folded`` stands for the findings that follow from its finding's rule; with ``opened`` they are listed after
+    it.
     """
 
     finding: Finding
@@ -68,91 +70,95 @@ class FindingRow:
 
     @property
     def place(self) -> Place | Fold | None:
-        """Where it is seen best."""
+        """The place that shows the finding best."""
         return Fold(self.finding.id) if self.folded else place_of(self.finding)
 
 
 def finding_rows(
-    found: Sequence[Finding], severities: frozenset[str], opened: frozenset[str] = frozenset()
+    findings: Sequence[Finding], severities: frozenset[str], opened: frozenset[str] = frozenset()
 ) -> list[FindingRow]:
-    """The findings of these severities by group, the group with the gravest first, inside it the gravest first. What
-    follows from a finding is one line below it; behind that line each where the rule of the cause is ``opened``.
+    """Return the findings of these severities by group, the most severe groups and findings first.
+
+    The findings that follow from a cause are folded into one line below it. If the rule of the cause is in
+    ``opened``, they are listed after that line.
     """
-    shown = [one for one in found if one.severity in severities]
+    shown = [finding for finding in findings if finding.severity in severities]
     followers = _followers(shown)
-    inside = {id(one) for members in followers.values() for one in members}
+    inside = {id(finding) for members in followers.values() for finding in members}
     groups: dict[str, list[Finding]] = {}
-    for one in shown:
-        if id(one) not in inside:
-            groups.setdefault(one.group, []).append(one)
+    for finding in shown:
+        if id(finding) not in inside:
+            groups.setdefault(finding.group, []).append(finding)
     for members in groups.values():
         members.sort(key=rank)
     order = sorted(groups, key=lambda group: (-_grave(groups[group][0]), list(GROUPS).index(group)))
     rows = []
     for group in order:
-        for number_, one in enumerate(groups[group]):
-            rows.append(FindingRow(one, number_ == 0, len(groups[group])))
-            rows += _fold_of(one, tuple(followers.pop(one.id, ())), one.id in opened)
+        for number_, finding in enumerate(groups[group]):
+            rows.append(FindingRow(finding, number_ == 0, len(groups[group])))
+            rows += _fold_of(finding, tuple(followers.pop(finding.id, ())), finding.id in opened)
     return rows
 
 
 def _fold_of(cause: Finding, followers: tuple[Finding, ...], opened: bool) -> Iterator[FindingRow]:
     if followers:
         yield FindingRow(cause, False, 0, True, followers, opened)
-    for one in followers if opened else ():
-        yield FindingRow(one, False, 0, True)
+    for finding in followers if opened else ():
+        yield FindingRow(finding, False, 0, True)
 
 
-def _followers(found: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """What follows, at first hand or later, from a finding of each rule that nothing here explains."""
-    causes = {one.id: one.caused_by for one in found}
-    made: dict[str, list[Finding]] = {}
-    for one in found:
-        root, seen = one.caused_by, {one.id}
-        while root in causes and causes[root] in causes and root not in seen:
-            seen.add(root)
+def _followers(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """Map each rule that nothing here explains to the findings that follow from it, directly or indirectly."""
+    causes = {finding.id: finding.caused_by for finding in findings}
+    followers: dict[str, list[Finding]] = {}
+    for finding in findings:
+        root, visited = finding.caused_by, {finding.id}
+        while root in causes and causes[root] in causes and root not in visited:
+            visited.add(root)
             root = causes[root]
-        if root in causes and root != one.id:
-            made.setdefault(root, []).append(one)
-    return made
+        if root in causes and root != finding.id:
+            followers.setdefault(root, []).append(finding)
+    return followers
 
 
 def fold_words(row: FindingRow) -> str:
-    """``▸ 16 more follow from it: CF02 16×``."""
+    """Return ``▸ 16 more follow from it: CF02 16×``."""
     counts: dict[str, int] = {}
-    for one in row.folded:
-        counts[one.id] = counts.get(one.id, 0) + 1
+    for finding in row.folded:
+        counts[finding.id] = counts.get(finding.id, 0) + 1
     rules = ", ".join(f"{rule} {count:,}×" for rule, count in counts.items())
     many = len(row.folded)
-    said = tr("1 more follows from it") if many == 1 else tr("{n:,} more follow from it", n=many)
-    return f"{'▾' if row.opened else '▸'} {said}: {rules}"
+    summary = tr("1 more follows from it") if many == 1 else tr("{n:,} more follow from it", n=many)
+    return f"{'▾' if row.opened else '▸'} {summary}: {rules}"
 
 
 def unread_findings(unread: UnreadLedger) -> list[Finding]:
-    """What could not be read, as the check lists it: no rule's finding, and the gravest of all; then what is not
-    decoded.
+    """Return what could not be read as findings without a rule, as the check lists it.
+
+    Unreadable files come first, as errors; then undecoded files, as notes.
     """
     step = tr("Give this user the right to read it, or look at the disk; then look again.")
     ask = tr("Ask a broker, or the tools of that library.")
     unreadable = [
-        Finding("", "error", "disk", one.file, None, engine_words(one.reason), {}, (), step)
-        for one in unread.unreadable
+        Finding("", "error", "disk", item.file, None, engine_words(item.reason), {}, (), step)
+        for item in unread.unreadable
     ]
     return unreadable + [
-        Finding("", "note", "disk", one.file, None, engine_words(one.reason), {}, (), ask) for one in unread.undecoded
+        Finding("", "note", "disk", item.file, None, engine_words(item.reason), {}, (), ask)
+        for item in unread.undecoded
     ]
 
 
-def _grave(one: Finding) -> int:
-    return SEVERITIES.index(one.severity)
+def _grave(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
 
 
-def _rank(one: Finding) -> tuple[int, str, str, int]:
-    return -_grave(one), one.id, one.file or "", one.offset or 0
+def _rank(finding: Finding) -> tuple[int, str, str, int]:
+    return -_grave(finding), finding.id, finding.file or "", finding.offset or 0
 
 
 def finding_kind() -> RecordKind:
-    """The table of findings."""
+    """Return the table of findings."""
     columns = (
         Column("group", words("Part"), 100, _group, lambda row: row.finding.group, elide="never"),
         chip_column("severity", "", 28, lambda row: Chip(_worst(row) if row.finding.id else "unread")),
@@ -197,18 +203,18 @@ def _record(row: FindingRow) -> dict[str, Any]:
 
 
 def command(row: FindingRow) -> list[str]:
-    """The command that finds the same."""
+    """Return the command that finds the same."""
     return ["storescope", "check", "STORE", *(["--only", row.finding.id] if row.finding.id else []), "--json"]
 
 
-def title(one: Finding) -> str:
-    """The rule's name in the language of the window."""
-    rule = RULES.get(one.id)
-    return tr(rule.title) if rule is not None else one.message
+def title(finding: Finding) -> str:
+    """Return the rule's name in the language of the window."""
+    rule = RULES.get(finding.id)
+    return tr(rule.title) if rule is not None else finding.message
 
 
 def _worst(row: FindingRow) -> str:
-    return max((one.severity for one in row.folded), key=SEVERITIES.index, default=row.finding.severity)
+    return max((finding.severity for finding in row.folded), key=SEVERITIES.index, default=row.finding.severity)
 
 
 def _rule(row: FindingRow) -> str:
@@ -239,24 +245,24 @@ def _group(row: FindingRow) -> str:
 # --------------------------------------------------------------------------------------------------------------
 
 
-def place_of(one: Finding) -> Place | None:
-    """Where the finding is seen best."""
-    file = Path(one.file) if one.file else None
+def place_of(finding: Finding) -> Place | None:
+    """Return the place that shows the finding best, or None."""
+    file = Path(finding.file) if finding.file else None
     if file is None:
         return None
-    if _in_log(file) and one.offset is not None:
-        return places.log(one.offset)
+    if _in_log(file) and finding.offset is not None:
+        return places.log(finding.offset)
     queue = _queue_of(file)
     if queue is not None:
         topic, queue_id, start = queue
-        if start is None or one.offset is None:
+        if start is None or finding.offset is None:
             return places.queue(topic, queue_id)
-        return places.queue(topic, queue_id, (start + one.offset) // CQ_UNIT_SIZE)
+        return places.queue(topic, queue_id, (start + finding.offset) // CQ_UNIT_SIZE)
     if file.parent.name == "index":
-        entry = one.evidence.get("entry")
+        entry = finding.evidence.get("entry")
         if isinstance(entry, int):
             return places.index(file.name, "entry", entry)
-        slot = one.evidence.get("slot")
+        slot = finding.evidence.get("slot")
         return places.index(file.name, "slot", slot) if isinstance(slot, int) else places.index(file.name)
     if file.name in {"checkpoint", "abort"}:
         return Place("checkpoint")
@@ -265,27 +271,27 @@ def place_of(one: Finding) -> Place | None:
     return None
 
 
-def place_text(one: Finding) -> str:
-    """The place in the words of its subject."""
-    place = place_of(one)
+def place_text(finding: Finding) -> str:
+    """Return the place in words of its subject."""
+    place = place_of(finding)
     if place is None:
-        return Path(one.file).name if one.file else ""
+        return Path(finding.file).name if finding.file else ""
     if place.kind == "log":
         return number(place.offset)
     if place.kind == "queue":
         tail = "" if place.queue_offset is None else f"/{place.queue_offset:,}"
         return f"{place.topic}/{place.queue_id}{tail}"
-    return Path(one.file or "").name
+    return Path(finding.file or "").name
 
 
 def _in_log(file: Path) -> bool:
-    """Whether a file is one of the commit log: a number that stands in no folder of another kind."""
-    others = {"consumequeue", "batchconsumequeue", "consumequeue_ext", "index", "timerlog"}
-    return parse_file_name(file.name) is not None and not others & set(file.parts[-4:-1])
+    """Return True for a file of the commit log: its name is a number and its folder is of no other kind."""
+    other_folders = {"consumequeue", "batchconsumequeue", "consumequeue_ext", "index", "timerlog"}
+    return parse_file_name(file.name) is not None and not other_folders & set(file.parts[-4:-1])
 
 
 def _queue_of(file: Path) -> tuple[str, int, int | None] | None:
-    """(topic, queue id, start of the file) of a consume queue's file or folder."""
+    """Return (topic, queue id, start of the file) for a file or folder of a consume queue, otherwise None."""
     if "consumequeue" not in file.parts:
         return None
     tail = file.parts[file.parts.index("consumequeue") + 1 :]
@@ -299,32 +305,38 @@ def _queue_of(file: Path) -> tuple[str, int, int | None] | None:
 # -----------------------------------------------------------------------------------------------------
 
 
-def evidence_facts(one: Finding) -> list[tuple[str, str]]:
-    """(name, value) pairs: expected and found first, then what was lost, a queue a line, then everything else that was
-    seen: short values in one line, others in a line each; last the file.
+def evidence_facts(finding: Finding) -> list[tuple[str, str]]:
+    """Return (name, value) pairs.
+
+    Expected and found values come first, then lost messages with a line for each queue, then the other evidence:
+    short values in one line, others in a line each. The file comes last.
     """
-    told = {name: value for name, value in one.evidence.items() if name not in (HAPPENED, STORED_FROM, STORED_TO)}
-    lists = {name: told.pop(name) for name, value in list(told.items()) if _are_queues(value)}
-    crcs = ("expected", "found") if one.id in CRC_RULES else ()
-    seen = {name: _value(value, "crc" if name in crcs else name) for name, value in told.items()}
-    facts = [(tr(name.capitalize()), seen.pop(name)) for name in ("expected", "found") if name in seen]
-    facts += [(tr(NAMES.get(name, name)), _rows(rows, _total(told))) for name, rows in lists.items()]
-    said = {name for name, value in told.items() if isinstance(value, str) and value in one.message}
-    rest = [(name, value) for name, value in seen.items() if value not in one.message and name not in said]
-    short = [f"{_words(name)} {value}" for name, value in rest if _is_short(told[name], value)]
-    if short:
-        facts.append((tr("Also seen"), " · ".join(short)))
-    facts += [(_caption(name), value) for name, value in rest if not _is_short(told[name], value)]
-    if one.caused_by:
-        facts.append((tr("Follows from"), f"{one.caused_by} {tr(RULES[one.caused_by].title)}"))
-    if one.file and place_of(one) is None:
-        facts.append((tr("File"), one.file))
+    evidence = {
+        name: value for name, value in finding.evidence.items() if name not in (HAPPENED, STORED_FROM, STORED_TO)
+    }
+    lists = {name: evidence.pop(name) for name, value in list(evidence.items()) if _are_queues(value)}
+    crcs = ("expected", "found") if finding.id in CRC_RULES else ()
+    values = {name: _value(value, "crc" if name in crcs else name) for name, value in evidence.items()}
+    facts = [(tr(name.capitalize()), values.pop(name)) for name in ("expected", "found") if name in values]
+    facts += [(tr(NAMES.get(name, name)), _rows(rows, _total(evidence))) for name, rows in lists.items()]
+    quoted_names = {name for name, value in evidence.items() if isinstance(value, str) and value in finding.message}
+    remaining = [
+        (name, value) for name, value in values.items() if value not in finding.message and name not in quoted_names
+    ]
+    short_facts = [f"{_words(name)} {value}" for name, value in remaining if _is_short(evidence[name], value)]
+    if short_facts:
+        facts.append((tr("Also seen"), " · ".join(short_facts)))
+    facts += [(_caption(name), value) for name, value in remaining if not _is_short(evidence[name], value)]
+    if finding.caused_by:
+        facts.append((tr("Follows from"), f"{finding.caused_by} {tr(RULES[finding.caused_by].title)}"))
+    if finding.file and place_of(finding) is None:
+        facts.append((tr("File"), finding.file))
     return facts
 
 
 def _are_queues(value: Any) -> bool:
-    """Whether it is a list of queues with the messages of each."""
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) and _count(one) for one in value)
+    """Return True for a list of queues with the messages of each."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and _count(item) for item in value)
 
 
 def _count(row: dict[str, Any]) -> int:
@@ -333,12 +345,12 @@ def _count(row: dict[str, Any]) -> int:
 
 
 def _total(evidence: dict[str, Any]) -> int:
-    """Messages of all queues, those that are not listed too."""
+    """Return the messages of all queues, including those that are not listed."""
     return next((evidence[name] for name in ("queueEntries", "messages", "units") if name in evidence), 0)
 
 
 def _rows(rows: list[dict[str, Any]], total: int) -> str:
-    """``AuditTrail/0 49–102 (54 messages)`` a line, first their sum where there are several."""
+    """Return a line ``AuditTrail/0 49–102 (54 messages)`` for each queue, after their sum if there are several."""
     lines, listed = [_row(row) for row in rows], sum(_count(row) for row in rows)
     if len(rows) > 1:
         lines.insert(0, f"{tr('{n:,} messages', n=listed)} · {tr('{n:,} queues', n=len(rows))}")
@@ -349,28 +361,32 @@ def _rows(rows: list[dict[str, Any]], total: int) -> str:
 
 def _row(row: dict[str, Any]) -> str:
     queue = row.get("queue") or f"{row.get('topic')}/{row.get('queueId')}"
-    first, last = row.get("first", row.get("firstQueueOffset")), row.get("last", row.get("lastQueueOffset"))
-    if first is None and "end" in row:
-        first, last = row["end"], row["end"] + _count(row) - 1
-    span = "" if first is None or last is None else f" {number_span(first, last)}"
+    first_offset = row.get("first", row.get("firstQueueOffset"))
+    last_offset = row.get("last", row.get("lastQueueOffset"))
+    if first_offset is None and "end" in row:
+        first_offset, last_offset = row["end"], row["end"] + _count(row) - 1
+    span = "" if first_offset is None or last_offset is None else f" {number_span(first_offset, last_offset)}"
     return f"{queue}{span} ({tr('{n:,} messages', n=_count(row))})"
 
 
 def _is_short(value: Any, shown: str) -> bool:
-    """Whether it has room beside others in one line."""
+    """Return True if the value can share a line with others."""
     return not isinstance(value, dict) and len(shown) <= SHORT_VALUE and "\n" not in shown
 
 
 def _words(name: str) -> str:
-    """``bytePositions`` → ``byte positions``; a rule's id, and a field where the window speaks no English, stay."""
+    """Return ``byte positions`` for ``bytePositions``.
+
+    Rule ids stay unchanged, and field names too if the window is not in English.
+    """
     if name in RULES or language() != "en":
         return name
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
 
 
 def _caption(name: str) -> str:
-    said = _words(name)
-    return said[:1].upper() + said[1:]
+    caption = _words(name)
+    return caption[:1].upper() + caption[1:]
 
 
 def _value(value: Any, name: str = "") -> str:
@@ -385,35 +401,34 @@ def _value(value: Any, name: str = "") -> str:
     if name == WITNESSES:
         return "\n".join(engine_words(str(part)) for part in value)
     if isinstance(value, dict):
-        return " · ".join(f"{name} {_value(one, name)}" for name, one in value.items())
+        return " · ".join(f"{name} {_value(item, name)}" for name, item in value.items())
     if isinstance(value, int):
         return number(value)
     text = ", ".join(_value(part) for part in value) if isinstance(value, (list, tuple)) else engine_words(str(value))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]} …"
 
 
-def next_steps(one: Finding, path: str) -> list[tuple[str, str]]:
-    """(step, words) in the order of doing: the snapshot comes first wherever something is wrong."""
+def next_steps(finding: Finding, path: str) -> list[tuple[str, str]]:
+    """Return (step, words) in the order of doing. A snapshot comes first if anything is wrong."""
     steps = []
-    advice = one.next_step
+    advice = finding.next_step
     if advice.startswith(SNAPSHOT_FIRST):
-        said = tr("storescope snapshot {path} DST: every file byte for byte, with a manifest; work on that", path=path)
-        steps.append((tr("Take a snapshot"), said))
+        snapshot_words = tr(
+            "storescope snapshot {path} DST: every file byte for byte, with a manifest; work on that", path=path
+        )
+        steps.append((tr("Take a snapshot"), snapshot_words))
         advice = advice.removeprefix(SNAPSHOT_FIRST)
     advice = engine_words(capital(advice))
     head, *tail = re.split("[;；]", advice, maxsplit=1)
     steps.append((head.rstrip("."), tail[0].strip() if tail else ""))
-    if one.command:
-        steps.append((tr("By command"), one.command))
+    if finding.command:
+        steps.append((tr("By command"), finding.command))
     return steps
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """What the hex view shows:
-
-    a reader, where to begin, painted fields, marked bytes; ``why`` where there is nothing.
-    """
+    """Input of the hex view: a reader, the start, painted fields, marked bytes; ``why`` if there is nothing to show."""
 
     read: Callable[[int, int], bytes] | None
     start: int = 0
@@ -425,19 +440,19 @@ class Bytes:
     damage: tuple[tuple[int, int], ...] = ()
 
 
-def bytes_of(one: Finding, log_read: Callable[[int, int], bytes], log_end: int) -> Bytes:
-    """The bytes around a finding; reads the disk."""
-    file = Path(one.file) if one.file else None
-    if file is None or one.offset is None:
+def bytes_of(finding: Finding, log_read: Callable[[int, int], bytes], log_end: int) -> Bytes:
+    """Return the bytes around a finding. Reads the disk."""
+    file = Path(finding.file) if finding.file else None
+    if file is None or finding.offset is None:
         return Bytes(None)
     if _in_log(file):
-        head = log_read(one.offset, 1 << 16)
+        head = log_read(finding.offset, 1 << 16)
         fields = tuple(hex_fields(list_fields(head)))
-        size = max((field.end for field in fields), default=0) or min(_span(one), BYTES_SHOWN)
-        marked = one.evidence.get("bytePositions")
-        frames = tuple((at, 1, "live") for at in marked[:64]) if isinstance(marked, list) else ()
-        damage = () if fields else ((one.offset, one.offset + size),)
-        return Bytes(log_read, one.offset, size, fields, 0, log_end, frames, damage)
+        size = max((field.end for field in fields), default=0) or min(_span(finding), BYTES_SHOWN)
+        marked = finding.evidence.get("bytePositions")
+        frames = tuple((position, 1, "live") for position in marked[:64]) if isinstance(marked, list) else ()
+        damage = () if fields else ((finding.offset, finding.offset + size),)
+        return Bytes(log_read, finding.offset, size, fields, 0, log_end, frames, damage)
     try:
         length = file.stat().st_size
     except OSError:
@@ -449,12 +464,12 @@ def bytes_of(one: Finding, log_read: Callable[[int, int], bytes], log_end: int) 
         HexField("tagsCode", 12, 8, "topic"),
     )
     shown = fields if "consumequeue" in file.parts else ()
-    return Bytes(_file_reader(str(file)), one.offset, min(unit, max(0, length - one.offset)), shown, 0, length)
+    return Bytes(_file_reader(str(file)), finding.offset, min(unit, max(0, length - finding.offset)), shown, 0, length)
 
 
-def _span(one: Finding) -> int:
+def _span(finding: Finding) -> int:
     for name in ("size", "bytes", "length"):
-        value = one.evidence.get(name)
+        value = finding.evidence.get(name)
         if isinstance(value, int) and value > 0:
             return value
     return 64
@@ -477,15 +492,17 @@ def _file_reader(path: str) -> Callable[[int, int], bytes]:
     return read
 
 
-def finding_markdown(one: Finding) -> str:
-    """The finding as Markdown, for a ticket or a mail."""
-    rule = RULES.get(one.id)
-    head = f"### {one.id} · {tr(WORDS[one.severity])} · {title(one)}".replace("###  · ", "### ")
-    lines = [head, "", engine_words(one.message), ""]
-    lines += [f"- {name}: {value}" for name, value in [(tr("Place"), place_text(one)), *evidence_facts(one)] if value]
+def finding_markdown(finding: Finding) -> str:
+    """Return the finding as Markdown, for a ticket or a mail."""
+    rule = RULES.get(finding.id)
+    head = f"### {finding.id} · {tr(WORDS[finding.severity])} · {title(finding)}".replace("###  · ", "### ")
+    lines = [head, "", engine_words(finding.message), ""]
+    lines += [
+        f"- {name}: {value}" for name, value in [(tr("Place"), place_text(finding)), *evidence_facts(finding)] if value
+    ]
     if rule is not None:
         lines += ["", tr(rule.explanation)]
-    lines += ["", f"**{tr('Safe next steps')}**", "", engine_words(one.next_step)]
-    if one.command:
-        lines += ["", f"    {one.command}"]
+    lines += ["", f"**{tr('Safe next steps')}**", "", engine_words(finding.next_step)]
+    if finding.command:
+        lines += ["", f"    {finding.command}"]
     return "\n".join(lines) + "\n"

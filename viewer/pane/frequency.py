@@ -1,4 +1,4 @@
-"""The frequency sheet: every value of a column with its count and a bar, over the rows of the filter; Enter drills in.
+"""The frequency sheet: every value of a column with its count and a bar, over the filtered rows. Enter drills in.
 
 In the log it counts the whole log in the worker (:mod:`viewer.log.frequency`); in other tables the rows of the table.
 """
@@ -55,9 +55,9 @@ KIND = RecordKind(
 
 
 def value_rows(values: Sequence[tuple[Any, int]], all_units: int, times: bool = False) -> list[ValueRow]:
-    """Values as rows; the most frequent has a share of 1."""
-    most = max((n for _, n in values), default=1)
-    return [ValueRow(value, _shown(value, times), n, n / max(1, all_units), n / most) for value, n in values]
+    """Return the values as rows. The most frequent has a share of 1."""
+    largest_count = max((n for _, n in values), default=1)
+    return [ValueRow(value, _shown(value, times), n, n / max(1, all_units), n / largest_count) for value, n in values]
 
 
 def _shown(value: object, times: bool) -> str:
@@ -69,7 +69,10 @@ def _shown(value: object, times: bool) -> str:
 
 
 class FrequencySheet(QDialog):
-    """``chosen(value)`` on Enter or a double click, ``fieldChosen(field)`` when another field is to be counted."""
+    """Shows the values.
+
+    ``chosen(value)`` on Enter or a double click, ``fieldChosen(field)`` when another field is chosen.
+    """
 
     chosen = Signal(object)
     fieldChosen = Signal(str)
@@ -107,24 +110,24 @@ class FrequencySheet(QDialog):
         layout.addWidget(row(self.note, None, close))
         self.table.setFocus()
 
-    def show_rows(self, rows: list[ValueRow], said: str) -> None:
-        """The values, and how they were counted."""
+    def show_rows(self, rows: list[ValueRow], summary: str) -> None:
+        """Show the values, and a sentence about how they were counted."""
         self.table.set_state(None if rows else State("empty", tr("There is nothing to count.")))
         self.table.set_rows(list(rows))
         self.table.first_row()
-        self.note.setText(said)
+        self.note.setText(summary)
 
     def show_state(self, state: State | None) -> None:
-        """Counting, or why not."""
+        """Show that counting is under way, or why it failed."""
         self.table.set_state(state)
 
     def _choose(self) -> None:
-        found = self.table.current_row()
-        if found is not None:
-            self.chosen.emit(found.value)
+        value_row = self.table.current_row()
+        if value_row is not None:
+            self.chosen.emit(value_row.value)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter drills in."""
+        """Drill in on Enter."""
         pressed = watched is self.table and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent)
         if pressed and isinstance(event, QKeyEvent) and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._choose()
@@ -133,7 +136,7 @@ class FrequencySheet(QDialog):
 
 
 def count_rows(control: Control, source: Any, column: Column) -> tuple[Counter[Any], int]:
-    """Count what a column shows over all rows of a table; reads the rows."""
+    """Count the shown values of a column over all rows of a table. Reads the rows."""
     counts: Counter[Any] = Counter()
     position, rows = source.start, 0
     while True:
@@ -150,15 +153,15 @@ def count_rows(control: Control, source: Any, column: Column) -> tuple[Counter[A
 
 
 def table_frequency(pane: Pane, table: RecordView) -> FrequencySheet | None:
-    """The sheet of the column under the cursor of any table; Enter goes to the first row with the value."""
-    session, at = pane.session, table.currentIndex().column()
+    """Open the sheet for the column under the cursor. Enter goes to the first row with the chosen value."""
+    session, column_index = pane.session, table.currentIndex().column()
     columns = [column for column in table.kind.columns if column.key]
     if session is None or not columns:
         return None
-    kept = table.kind.columns[at].key if 0 <= at < len(table.kind.columns) else ""
+    cursor_key = table.kind.columns[column_index].key if 0 <= column_index < len(table.kind.columns) else ""
     sheet = FrequencySheet(
         [(column.key, tr(column.title) or column.key) for column in columns],
-        kept if any(column.key == kept for column in columns) else columns[0].key,
+        cursor_key if any(column.key == cursor_key for column in columns) else columns[0].key,
         pane.window(),
     )
     source = table.source
@@ -182,8 +185,8 @@ def table_frequency(pane: Pane, table: RecordView) -> FrequencySheet | None:
         if closed:
             return
         ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-        said = session.unread.beside(tr("{n:,} values in {rows:,} rows of the table", n=len(ordered), rows=rows))
-        sheet.show_rows(value_rows(ordered, rows), said)
+        summary = session.unread.beside(tr("{n:,} values in {rows:,} rows of the table", n=len(ordered), rows=rows))
+        sheet.show_rows(value_rows(ordered, rows), summary)
 
     def go(value: object) -> None:
         column = column_of(str(sheet.fields.currentData()))
@@ -207,16 +210,16 @@ def table_frequency(pane: Pane, table: RecordView) -> FrequencySheet | None:
 
 
 def first_row(control: Control, source: Any, column: Column, value: object) -> int | None:
-    """Position of the first row whose cell has ``value``; reads the rows."""
+    """Return the position of the first row whose cell has ``value``. Reads the rows."""
     position = source.start
     while True:
         control.check()
         page = source.read(position, 0, AT_A_TIME)
         for record in page.rows:
-            found = column.value(record)
-            if (tuple(found) if isinstance(found, list) else found) == value:
-                there: int = source.position(record)
-                return there
+            cell_value = column.value(record)
+            if (tuple(cell_value) if isinstance(cell_value, list) else cell_value) == value:
+                row_position: int = source.position(record)
+                return row_position
         if page.last or not page.rows:
             return None
         position = source.behind(page.rows[-1])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 SOON_MS = 24 * 3_600_000
-"""A message that retention takes within this time is a warning."""
+"""A message that retention deletes within this time is a warning."""
 STATES = {
     "behind": Chip("note", words("behind")),
     "notBegun": Chip("note", words("has not begun")),
@@ -49,9 +49,11 @@ _JSON = ("group", "topic", "queueId", "offset", "maxOffset", "behind", "oldestUn
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One group in one queue. ``unread`` is the physical offset of its next message; ``goes_at`` (ms) when retention
-    deletes the file that holds it, None where it never does as things stand; ``now`` the time of the look. ``waits`` is
-    None where retry topics or checkpoints could not be read.
+    """A group in a queue.
+
+    ``unread`` is the physical offset of its next message. ``goes_at`` (ms) is the time at which retention deletes
+    that message's file, or None if it never does as things stand. ``now`` is the time of reading (ms). ``waits``
+    is None if retry topics or checkpoints could not be read.
     """
 
     progress: GroupProgress
@@ -76,7 +78,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class GroupsRead:
-    """All rows, and the rules of retention that were applied to them."""
+    """All rows, and the retention rules that apply to them."""
 
     rows: tuple[GroupRow, ...]
     reserved_hours: int
@@ -84,59 +86,61 @@ class GroupsRead:
     configured: bool
     running: bool
     waits: GroupWaits | None = None
-    """None where retry topics or checkpoints could not be read."""
+    """None if retry topics or checkpoints could not be read."""
     unknown: str | None = None
-    """Why nothing can be told of groups whose queues or offsets are not decoded."""
+    """Why nothing is known about groups whose queues or offsets are not decoded."""
 
 
 def read_groups(store: StoreSnapshot) -> GroupsRead:
-    """Every group held against queues and retention; reads the disk."""
+    """Compare every group with its queues and with retention. Reads the disk."""
     from engine.errors import CannotRead
     from engine.inspection.group_waits import find_group_waits
     from engine.inspection.groups import group_progress
     from engine.inspection.retention import retention
 
-    found = retention(store)
+    retention_facts = retention(store)
     try:
         waits = find_group_waits(store)
     except CannotRead:
         waits = None
     rows = []
-    for one in group_progress(store):
-        unread = unread_place(store, one)
-        waiting = waits_of(waits, one) if waits is not None else None
-        rows.append(GroupRow(one, unread, goes_at(found, unread), found.at, waiting))
+    for progress in group_progress(store):
+        unread = unread_place(store, progress)
+        waiting = waits_of(waits, progress) if waits is not None else None
+        rows.append(GroupRow(progress, unread, goes_at(retention_facts, unread), retention_facts.at, waiting))
     return GroupsRead(
         tuple(rows),
-        found.reserved_hours,
-        found.delete_when,
-        found.configured,
-        found.running,
+        retention_facts.reserved_hours,
+        retention_facts.delete_when,
+        retention_facts.configured,
+        retention_facts.running,
         waits,
-        found.readers_unknown,
+        retention_facts.readers_unknown,
     )
 
 
-def unread_place(store: StoreSnapshot, one: GroupProgress) -> int | None:
-    """Physical offset of the next message a group reads; None where it has read everything or the queue cannot tell."""
+def unread_place(store: StoreSnapshot, progress: GroupProgress) -> int | None:
+    """Return the physical offset of a group's next message. None if it has read everything or the queue cannot tell."""
     from engine.errors import StoreError
 
-    queue = store.queue(one.topic, one.queue_id) if one.state in {"behind", "notBegun", "belowMin"} else None
+    queue = (
+        store.queue(progress.topic, progress.queue_id) if progress.state in {"behind", "notBegun", "belowMin"} else None
+    )
     if queue is None:
         return None
     try:
-        first = max(one.offset, queue.min_offset, 0)
-        entry = queue.entry(first) if first < queue.max_offset else None
+        next_offset = max(progress.offset, queue.min_offset, 0)
+        entry = queue.entry(next_offset) if next_offset < queue.max_offset else None
     except StoreError:
         return None
     return entry.physical_offset if entry is not None else None
 
 
-def goes_at(found: Retention, offset: int | None) -> int | None:
-    """When retention deletes the file that holds the byte at ``offset`` of the log."""
+def goes_at(retention: Retention, offset: int | None) -> int | None:
+    """Return when retention deletes the file that holds the byte at ``offset`` of the log."""
     if offset is None:
         return None
-    for file in found.files:
+    for file in retention.files:
         if file.start_offset <= offset < file.start_offset + file.size:
             return file.expiry.goes_at
     return None
@@ -145,53 +149,61 @@ def goes_at(found: Retention, offset: int | None) -> int | None:
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
-def sentence(row: GroupRow, most: int | None = None) -> str:
-    """The row in whole sentences; of names longer than ``most`` letters the middle is left out."""
-    one = row.progress
-    if most is not None:
-        one = replace(one, group=shorten_middle(one.group, most), topic=shorten_middle(one.topic, most))
-    queue = f"{one.topic}/{one.queue_id}"
-    match one.state:
+def sentence(row: GroupRow, max_letters: int | None = None) -> str:
+    """Describe the row in sentences. Names longer than ``max_letters`` lose their middle."""
+    progress = row.progress
+    if max_letters is not None:
+        progress = replace(
+            progress,
+            group=shorten_middle(progress.group, max_letters),
+            topic=shorten_middle(progress.topic, max_letters),
+        )
+    queue = f"{progress.topic}/{progress.queue_id}"
+    match progress.state:
         case "gone":
-            return tr("{group} has an offset in {queue}, which is not there any more.", group=one.group, queue=queue)
+            return tr(
+                "{group} has an offset in {queue}, which is not there any more.", group=progress.group, queue=queue
+            )
         case "beyondMax":
             return tr(
                 "{group} will ask {queue} for {offset:,}; it ends at {end:,}: {n:,} new messages will be passed over.",
-                group=one.group,
+                group=progress.group,
                 queue=queue,
-                offset=one.offset,
-                end=one.max_offset,
-                n=one.offset - one.max_offset,
+                offset=progress.offset,
+                end=progress.max_offset,
+                n=progress.offset - progress.max_offset,
             )
         case "caughtUp":
-            return " ".join((tr("{group} has read all of {queue}.", group=one.group, queue=queue), *_waits_words(row)))
+            return " ".join(
+                (tr("{group} has read all of {queue}.", group=progress.group, queue=queue), *_waits_words(row))
+            )
         case "notBegun":
             return tr(
                 "{group} has offset {offset:,} in {queue}: below zero, it has not begun there.",
-                group=one.group,
+                group=progress.group,
                 queue=queue,
-                offset=one.offset,
+                offset=progress.offset,
             )
-    said = tr(
+    text = tr(
         "{group} reads {queue} from {offset:,} on, {n:,} messages behind.",
-        group=one.group,
+        group=progress.group,
         queue=queue,
-        offset=one.offset,
-        n=one.behind,
+        offset=progress.offset,
+        n=progress.behind,
     )
-    if one.state == "belowMin":
-        said += " " + tr("What it would read next is deleted already: it goes on at the beginning of the queue.")
+    if progress.state == "belowMin":
+        text += " " + tr("What it would read next is deleted already: it goes on at the beginning of the queue.")
     if row.age is not None:
-        said += " " + tr("Its oldest unread message is {age} old.", age=span(row.age))
+        text += " " + tr("Its oldest unread message is {age} old.", age=span(row.age))
     if row.goes_at is not None and row.unread is not None:
-        said += " " + tr("Retention deletes the file of that message at {time}.", time=full_moment(row.goes_at))
+        text += " " + tr("Retention deletes the file of that message at {time}.", time=full_moment(row.goes_at))
     elif row.unread is not None:
-        said += " " + tr("That message lies in the newest file, which retention never deletes.")
-    return " ".join((said, *_waits_words(row)))
+        text += " " + tr("That message lies in the newest file, which retention never deletes.")
+    return " ".join((text, *_waits_words(row)))
 
 
 def _waits_words(row: GroupRow) -> Iterator[str]:
-    """What else the group has to handle."""
+    """Describe the messages that the group must still handle besides the queue."""
     if row.waits is None:
         yield tr("Whether messages of it wait elsewhere cannot be told: its retry topics cannot be read.")
         return
@@ -202,10 +214,10 @@ def _waits_words(row: GroupRow) -> Iterator[str]:
 
 
 def _queue_place(row: GroupRow) -> Place | None:
-    one = row.progress
-    if one.state == "gone":
+    progress = row.progress
+    if progress.state == "gone":
         return None
-    return places.queue(one.topic, one.queue_id, min(one.offset, one.max_offset))
+    return places.queue(progress.topic, progress.queue_id, min(progress.offset, progress.max_offset))
 
 
 def _state(row: GroupRow) -> Chip:
@@ -226,13 +238,13 @@ def _overtaken(row: GroupRow) -> Chip | None:
 
 
 def _record(row: GroupRow) -> dict[str, object]:
-    found: dict[str, object] = {"type": "groupProgress"}
-    found |= {key: field_of(key)(row.progress) for key in _JSON}
-    return found | {"unreadPhysicalOffset": row.unread, "deletedAt": row.goes_at}
+    record: dict[str, object] = {"type": "groupProgress"}
+    record |= {key: field_of(key)(row.progress) for key in _JSON}
+    return record | {"unreadPhysicalOffset": row.unread, "deletedAt": row.goes_at}
 
 
 def _through(column: Column) -> Column:
-    """The same column over a :class:`GroupRow`: it reads the row's progress."""
+    """Return the same column for a :class:`GroupRow`: it reads the row's progress."""
     read, shown, jump = column.value, column.text, column.jump
     return replace(
         column,
@@ -248,13 +260,13 @@ def _mode(row: GroupRow) -> str:
 
 
 def groups_kind() -> RecordKind:
-    """The table of groups."""
+    """Return the table of groups."""
     return RecordKind(
         "groupProgress",
         (
             gutter(12),
             _through(text_column("group", words("Group"), 150, elide="middle")),
-            _through(topic_column(width=180, jump=lambda one: places.queue(one.topic))),
+            _through(topic_column(width=180, jump=lambda progress: places.queue(progress.topic))),
             _through(number_column("queueId", words("Queue"), 64)),
             Column(
                 "offset",
@@ -290,25 +302,31 @@ def groups_kind() -> RecordKind:
 
 
 def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    """What needs somebody first: beyond the end, overtaken, soon overtaken, then the furthest behind. Groups that a
-    broker keeps for itself stand last: nobody can do anything about them.
+    """Sort the rows by urgency: beyond the end, overtaken, soon overtaken, then the furthest behind.
+
+    Groups of the broker itself come last, because users cannot do anything about them.
     """
-    grave = {"beyondMax": 0, "belowMin": 1, "behind": 2, "notBegun": 2, "gone": 3, "caughtUp": 4}
+    urgency = {"beyondMax": 0, "belowMin": 1, "behind": 2, "notBegun": 2, "gone": 3, "caughtUp": 4}
 
     def rank(row: GroupRow) -> tuple[bool, int, bool, int, int, str]:
-        one = row.progress
-        left = row.left if row.left is not None else 1 << 62
-        name = f"{one.group}\0{one.topic}\0{one.queue_id:09d}"
-        return (is_system_group(one.group), grave.get(one.state, 5), row.waits == Waits(), left, -one.behind, name)
+        progress = row.progress
+        time_left_ms = row.left if row.left is not None else 1 << 62
+        name = f"{progress.group}\0{progress.topic}\0{progress.queue_id:09d}"
+        return (
+            is_system_group(progress.group),
+            urgency.get(progress.state, 5),
+            row.waits == Waits(),
+            time_left_ms,
+            -progress.behind,
+            name,
+        )
 
     return sorted(rows, key=rank)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSum:
-    """All queues of a group and topic together, or of a group (no topic). ``worst`` is the row that needs somebody
-    first.
-    """
+    """All queues of a group and topic together, or of a group (no topic). ``worst`` is its most urgent row."""
 
     group: str
     topic: str
@@ -319,7 +337,7 @@ class GroupSum:
     worst: GroupRow
 
     def record(self) -> dict[str, object]:
-        """The row as JSON."""
+        """Return the row as JSON."""
         return {
             "type": "groupSum",
             "group": self.group,
@@ -336,41 +354,41 @@ def _oldest(row: GroupRow) -> int | None:
     return row.progress.oldest_unread_timestamp
 
 
-def sums(found: GroupsRead, *, by_topic: bool) -> list[GroupSum]:
-    """The sum of each group, or of each group and topic: what needs somebody first.
+def sums(groups: GroupsRead, *, by_topic: bool) -> list[GroupSum]:
+    """Return the sum of each group, or of each group and topic, the most urgent first.
 
-    A retry topic counts with the topic whose messages come again there, where its name says which that is.
+    A retry topic counts with its original topic, if its name says which that is.
     """
     parts: dict[tuple[str, str], list[GroupRow]] = {}
-    for row in order(found.rows):
+    for row in order(groups.rows):
         topic = _original(row.progress.topic, row.progress.group)
         parts.setdefault((row.progress.group, topic if by_topic else ""), []).append(row)
-    waits = found.waits
+    waits = groups.waits
     sums = []
     for (group, topic), rows in parts.items():
-        own = [row for row in rows if not row.progress.topic.startswith(RETRY_PREFIX)]
+        own_rows = [row for row in rows if not row.progress.topic.startswith(RETRY_PREFIX)]
         retry = sum(
             count
-            for (of, name), count in (waits.retry if waits else {}).items()
-            if of == group and (not topic or topic == (name or RETRY_PREFIX + group))
+            for (counted_group, name), count in (waits.retry if waits else {}).items()
+            if counted_group == group and (not topic or topic == (name or RETRY_PREFIX + group))
         )
         popped = sum(
             count
-            for (of, name, _queue), count in (waits.popped if waits else {}).items()
-            if of == group and topic in {"", _original(name, group)}
+            for (counted_group, name, _queue), count in (waits.popped if waits else {}).items()
+            if counted_group == group and topic in {"", _original(name, group)}
         )
-        behind = sum(row.progress.behind for row in own)
-        sums.append(GroupSum(group, topic, len(own), behind, retry, popped, rows[0]))
+        messages_behind = sum(row.progress.behind for row in own_rows)
+        sums.append(GroupSum(group, topic, len(own_rows), messages_behind, retry, popped, rows[0]))
     return sums
 
 
 def _original(topic: str, group: str) -> str:
-    """The topic whose messages stand in ``topic``: another one where that is a retry topic that says so."""
+    """Return the topic whose messages ``topic`` holds: another one for a retry topic that names it."""
     return normal_topic(topic, group) or topic
 
 
 def sums_kind(*, by_topic: bool) -> RecordKind:
-    """The table of sums, a row each group, or each group and topic."""
+    """Return the table of sums: a row for each group, or for each group and topic."""
     topic = (topic_column(width=220, jump=lambda row: places.queue(row.topic)),) if by_topic else ()
     return RecordKind(
         "groupSum",
@@ -401,12 +419,12 @@ def sums_kind(*, by_topic: bool) -> RecordKind:
 
 
 def sum_sentence(row: GroupSum) -> str:
-    """A sum in whole sentences, and what its worst queue says."""
-    said = tr(
+    """Describe a sum in sentences, with its worst queue."""
+    text = tr(
         "{group}: {behind:,} messages behind, {retry:,} to be tried again, {popped:,} not acknowledged.",
         group=row.group,
         behind=row.behind,
         retry=row.retry,
         popped=row.popped,
     )
-    return f"{said} {sentence(row.worst)}"
+    return f"{text} {sentence(row.worst)}"

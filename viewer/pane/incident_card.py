@@ -1,6 +1,7 @@
-"""The incident card: four answers under the Line where messages are lost or will be, and what is lost of each queue.
+"""The incident card: four answers under the Line if messages are lost or will be, and the losses of each queue.
 
-One click folds it to a line, another opens the table; so it is left in every view of the store, until that is sound.
+A click folds it to a line, another opens the table. Every view of the store keeps this state until the store is
+sound.
 """
 
 from __future__ import annotations
@@ -43,31 +44,34 @@ if TYPE_CHECKING:
 
 HEIGHT, FOLDED, EDGE = 216, 35, 3
 MOST_HEIGHT = 300
-"""Px at 100 % up to which the answers grow where they need it; then they scroll."""
+"""Largest height (px at 100 %) of the answers. Above it they scroll."""
 TABLE, LEAST_TABLE, HEADS = 208, 134, 62
-"""Px at 100 % of the table at most and at least, and of its head with those of the columns."""
+"""Largest and smallest height of the table, and height of its heads (px at 100 %)."""
 ROOM, ROOM_FOR_BOTH = 840, 1080
-"""Heights in px at 100 % of a view from which on the incident is told in full at first, and from which on the table
-stands below the answers instead of in their place: findings and the recovery plan below keep theirs.
+"""Heights of a view (px at 100 %). From the first on, the incident is first shown in full. From the second on, the
+table is shown below the answers instead of replacing them. Findings and the recovery plan below keep their room.
 """
 LOOKS = ("line", "card", "table")
 ROLES = {"error": "error", "warn": "warn", "": "text3"}
 
 
 class IncidentCard(Paper):
-    """``reportAsked()``: the report is to be saved; ``placeRequested(place)``: a link was followed; ``told(sentence)``:
-    the command of a step was copied. ``first`` is how it looks where nobody has said: None for as there is room.
+    """The card.
+
+    ``reportAsked()``: save the report. ``placeRequested(place)``: a link was followed. ``told(sentence)``: the
+    command of a step was copied. ``first_look`` is its form until the user chooses one; with None it depends on
+    the room.
     """
 
     reportAsked = Signal()
     placeRequested = Signal(object)
     told = Signal(str)
 
-    def __init__(self, name: str, first: str | None = None) -> None:
+    def __init__(self, name: str, first_look: str | None = None) -> None:
         super().__init__("pane", ("bottom",))
         self.setObjectName(name)
         self.setAccessibleName(tr("Incident"))
-        self._first, self._at_first = first, "line"
+        self._first, self._at_first = first_look, "line"
         self._session: StoreSession | None = None
         self._found: Incident | None = None
         self.settings: Settings | None = None
@@ -129,7 +133,7 @@ class IncidentCard(Paper):
     # ---- what a view calls -------------------------------------------------------------------------------------------
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Tell of this store from now on."""
+        """Show this store from now on."""
         self._session = session
         if session is not None:
             if not session.incident_look and self.settings is not None:
@@ -140,26 +144,26 @@ class IncidentCard(Paper):
 
     @property
     def look(self) -> str:
-        """One of :data:`LOOKS`."""
-        said = self._session.incident_look if self._session is not None else ""
-        if said in LOOKS:
-            return said
+        """The current form, one of :data:`LOOKS`."""
+        chosen_look = self._session.incident_look if self._session is not None else ""
+        if chosen_look in LOOKS:
+            return chosen_look
         return self._first or self._at_first
 
     @property
     def folded(self) -> bool:
-        """Whether it is one line."""
+        """True if the card is folded to a line."""
         return self._open.isHidden() and self._below.isHidden()
 
     def _has_room(self, height: int) -> bool:
-        """Whether the view that the card stands in is at least ``height`` px high, at 100 %."""
+        """Return True if the view around the card is at least ``height`` px high, at 100 %."""
         view = self.parentWidget()
         return view is not None and view.height() >= px(height)
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
     def _told(self) -> None:
-        """The four answers, where something is lost; nothing is said over what could not be read."""
+        """Show the four answers if something is lost. Say nothing about data that could not be read."""
         session = self._session
         self._found = None
         if session is not None and not session.unread and lab_of(session.path) is None:
@@ -173,74 +177,74 @@ class IncidentCard(Paper):
                 self.settings.set_incident_look(str(self._session.path), look)
 
     def _show(self) -> None:
-        found = self._found
-        if found is not None and self.isHidden():
+        incident = self._found
+        if incident is not None and self.isHidden():
             self._at_first = "card" if self._has_room(ROOM) else "line"
-        self.setVisible(found is not None)
-        if found is None:
+        self.setVisible(incident is not None)
+        if incident is None:
             self.table.set_rows([])
             return
-        for part, answer in zip(self._answers, (found.happened, found.lost, found.start), strict=True):
+        for part, answer in zip(self._answers, (incident.happened, incident.lost, incident.start), strict=True):
             part.show_answer(answer)
-        self._answers[2].set_name(found.start_title)
+        self._answers[2].set_name(incident.start_title)
         for number, label in enumerate(self._steps):
-            text, command = found.steps[number] if number < len(found.steps) else ("", "")
+            text, command = incident.steps[number] if number < len(incident.steps) else ("", "")
             command = self._session.with_config(command) if self._session is not None else command
             label.show_step(f"{number + 1}  {text}" if text else "", command)
-        self.setAccessibleDescription(found.line)
-        self.tabs.choose("already" if found.already or not found.to_come else "start")
+        self.setAccessibleDescription(incident.line)
+        self.tabs.choose("already" if incident.already or not incident.to_come else "start")
         self._show_lost()
 
     def _show_lost(self) -> None:
-        found = self._found
-        if found is not None:
-            rows = lost_rows(found.already if self.tabs.key == "already" else found.to_come)
+        incident = self._found
+        if incident is not None:
+            rows = lost_rows(incident.already if self.tabs.key == "already" else incident.to_come)
             self.table.set_kind(lost_kind(rows))
             self.table.set_rows(rows)
             self._table_head.set_note(_sum_words(rows))
             self._fit()
 
     def _fit(self) -> None:
-        look, found = self.look, self._found
+        look, incident = self.look, self._found
         folded, listed = look == "line", look == "table"
-        told = not folded and (not listed or self._has_room(ROOM_FOR_BOTH))
-        self._open.setVisible(told)
+        shows_answers = not folded and (not listed or self._has_room(ROOM_FOR_BOTH))
+        self._open.setVisible(shows_answers)
         self._below.setVisible(listed)
         self._list.setVisible(not folded)
         self._list.setChecked(listed)
-        self._list.setText(tr("Lost by topic") if told else "")
-        self._line.setText(tr("Incident") if told or found is None else found.line)
+        self._list.setText(tr("Lost by topic") if shows_answers else "")
+        self._line.setText(tr("Incident") if shows_answers or incident is None else incident.line)
         self._fold.set_icon("chevron" if folded else "chevron-down")
-        said = tr("Open the incident") if folded else tr("Fold the incident to a line")
-        self._fold.setToolTip(said)
-        self._fold.setAccessibleName(said)
+        fold_tip = tr("Open the incident") if folded else tr("Fold the incident to a line")
+        self._fold.setToolTip(fold_tip)
+        self._fold.setAccessibleName(fold_tip)
         self._head.setFixedHeight(px(FOLDED - EDGE))
         answers = min(max(self._wanted(), px(HEIGHT - FOLDED)), px(MOST_HEIGHT - FOLDED))
         self._open.setFixedHeight(answers)
         lines = px(HEADS) + self.table.total_rows() * self.table.row_height()
         below = min(max(lines, px(LEAST_TABLE)), px(TABLE))
         self._below.setFixedHeight(below)
-        self.setFixedHeight(px(FOLDED) + 1 + (answers if told else 0) + (below if listed else 0))
+        self.setFixedHeight(px(FOLDED) + 1 + (answers if shows_answers else 0) + (below if listed else 0))
 
     def _wanted(self) -> int:
-        """Px that the answers need to be read whole, as wide as they are."""
+        """Return the height (px) that the answers need at their current width."""
         box = self._inner.layout()
         return box.heightForWidth(self.width()) if box is not None else 0
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Narrow columns are higher ones."""
+        """Adjust the height, because narrow columns are higher."""
         super().resizeEvent(event)
         if event.oldSize().width() != event.size().width():
             self._fit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The ground, and a red line of three on top."""
+        """Paint the background, and a red line of three px on top."""
         super().paintEvent(event)
         QPainter(self).fillRect(QRect(0, 0, self.width(), EDGE), C("error"))
 
 
 def _sum_words(rows: Sequence[LostRow]) -> str:
-    """What all queues lost together, as the last row says it, which may be out of sight."""
+    """Return the losses of all queues together, as the last row shows them. That row may be out of sight."""
     if not rows:
         return ""
     queues = tr("1 queue") if rows[-1].queues == 1 else tr("{n:,} queues", n=rows[-1].queues)
@@ -248,7 +252,7 @@ def _sum_words(rows: Sequence[LostRow]) -> str:
 
 
 class _Head(QWidget):
-    """The line over the card: ``clicked()`` anywhere on it that is no button."""
+    """The line over the card. ``clicked()`` on a click anywhere except on its buttons."""
 
     clicked = Signal()
 
@@ -261,13 +265,13 @@ class _Head(QWidget):
         box.addWidget(parts)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Opens the card, or folds it."""
+        """Open or fold the card."""
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
             self.clicked.emit()
 
 
 class _Step(QWidget):
-    """One of the first steps: a link to the recovery plan, or one that copies the step's command."""
+    """A first step: plain text, a link to the recovery plan, or a link that copies the step's command."""
 
     placeRequested = Signal(object)
     told = Signal(str)
@@ -283,7 +287,7 @@ class _Step(QWidget):
         fill(box, (self._words, self._link))
 
     def show_step(self, text: str, command: str) -> None:
-        """Show the step; one without a command is no link."""
+        """Show the step. It is a link only if it has a command."""
         self._command = command
         self._words.setText(text)
         self._words.setVisible(not command)
@@ -297,7 +301,7 @@ class _Step(QWidget):
 
     @property
     def _asks_plan(self) -> bool:
-        """Whether the command only shows what a start would do, which the window shows itself."""
+        """True if the command only prints the recovery plan, which the window shows itself."""
         words = shlex.split(self._command)
         return words[:2] == ["storescope", "recover"] and "--plan" in words
 
@@ -310,7 +314,7 @@ class _Step(QWidget):
 
 
 class _Answer(QWidget):
-    """One question with its answer."""
+    """A question with its answer."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -329,7 +333,7 @@ class _Answer(QWidget):
         fill(box, (self._title, head, self._why, None))
 
     def set_name(self, name: str) -> None:
-        """Another question: which release it speaks for."""
+        """Set another question, for the release that it is about."""
         self._name = name
         self._title.setText(name)
         self.setAccessibleName(f"{name}: {self._said.text()}")
@@ -339,7 +343,7 @@ class _Answer(QWidget):
         self._box.insertWidget(self._box.count() - 1, part, 0, Qt.AlignmentFlag.AlignLeft)
 
     def show_answer(self, answer: Answer) -> None:
-        """A question without harm keeps its place in one grey clause."""
+        """Show the answer. One without harm is a single grey clause."""
         self._mark.setVisible(bool(answer.mark))
         if answer.mark:
             self._mark.set_kind(answer.mark)

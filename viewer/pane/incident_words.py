@@ -1,7 +1,7 @@
-"""An incident in four answers: what happened, what is lost already, what the next start loses, what to do first; no Qt.
+"""An incident in four answers: what happened, what is lost, what the next start loses, what to do first. No Qt.
 
-The answers are those that a check ends with; there is a card only where messages are lost or will be. What of a topic
-and of its queues is lost are the rows of its table.
+The answers come from the end of a check. There is a card only if messages are lost or will be. The rows of its
+table are the losses of each topic and queue.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from viewer.runtime.places import Place
 from viewer.widgets.columns import Column, RecordKind, moment_column, number_column, topic_column
 
 MOST_TOPICS = 4
-Told = Mapping[str, Any]
+Summary = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``mark`` of how grave it is ("" where there is no harm), the answer in a clause, and why."""
+    """The answer in a clause, with its reason and a ``mark`` of its severity ("" for no harm)."""
 
     mark: str
     said: str
@@ -37,29 +37,31 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """The four answers; steps as (words, command); the queues that lost messages already, and those that the next start
-    makes lose them.
+    """The four answers of an incident.
+
+    Steps are (words, command). ``already`` lists the queues that lost messages, ``to_come`` those that lose them
+    at the next start.
     """
 
     happened: Answer
     lost: Answer
     start: Answer
     steps: tuple[tuple[str, str], ...]
-    already: tuple[Told, ...] = ()
-    to_come: tuple[Told, ...] = ()
+    already: tuple[Summary, ...] = ()
+    to_come: tuple[Summary, ...] = ()
     release: str = ""
-    """The release of whose start ``start`` speaks, as a sentence names it; "" where no start can be told."""
+    """Name of the release that ``start`` is about. "" if no start is known."""
     others: str = ""
-    """What starts of other releases would lose, where that is something else."""
+    """What starts of other releases would lose, if it differs."""
 
     @property
     def line(self) -> str:
-        """All of it in one line, for a card that is folded; the figures first, for it may be cut at its end."""
+        """The whole incident in one line, for a folded card. The figures come first, because the end may be cut."""
         start = tr("by the next start of {release}: {n}", release=self.release, n=self.start.said)
         if not self.release:
             start = tr("by the next start: {n}", n=self.start.said)
-        said = (capital(tr("lost already: {n}", n=self.lost.said)), start, self.others, self.happened.said)
-        return " · ".join(part for part in said if part)
+        clauses = (capital(tr("lost already: {n}", n=self.lost.said)), start, self.others, self.happened.said)
+        return " · ".join(part for part in clauses if part)
 
     @property
     def start_title(self) -> str:
@@ -69,36 +71,42 @@ class Incident:
         return tr("Lost by the next start of {release}", release=self.release)
 
 
-def incident_of(told: Told | None, *, complete: bool) -> Incident | None:
-    """The ``incident`` of a check's summary; None where nothing is lost and nothing will be."""
-    if told is None:
+def incident_of(summary: Summary | None, *, complete: bool) -> Incident | None:
+    """Return the incident of a check's summary. None if nothing is lost and nothing will be."""
+    if summary is None:
         return None
-    lost, starts = told["lostAlready"], {name: start for name in NAMES if (start := told["lostByNextStart"].get(name))}
-    own = _own_release(told, starts)
-    asked = [starts[own]] if own is not None and starts[own]["starts"] else list(starts.values())
-    if not (lost and lost["messages"]) and not any(one["messages"] for one in asked):
+    lost = summary["lostAlready"]
+    starts = {name: start for name in NAMES if (start := summary["lostByNextStart"].get(name))}
+    own_release = _own_release(summary, starts)
+    considered_starts = (
+        [starts[own_release]] if own_release is not None and starts[own_release]["starts"] else list(starts.values())
+    )
+    if not (lost and lost["messages"]) and not any(start_facts["messages"] for start_facts in considered_starts):
         return None
-    said, *why = re.split(": |：", stamps_shown(engine_words(told["whatHappened"])), maxsplit=1)
-    steps = tuple((engine_words(step["text"]), step["command"] or "") for step in told["firstSteps"])
+    headline, *why = re.split(": |：", stamps_shown(engine_words(summary["whatHappened"])), maxsplit=1)
+    steps = tuple((engine_words(step["text"]), step["command"] or "") for step in summary["firstSteps"])
     return Incident(
-        Answer("error", said, capital("".join(why))),
+        Answer("error", headline, capital("".join(why))),
         _lost(lost, complete=complete),
-        _start(starts, own, told.get("releaseEvidence")),
+        _start(starts, own_release, summary.get("releaseEvidence")),
         steps,
         tuple(lost["queues"]) if lost else (),
-        tuple(starts[own]["queues"]) if own is not None else (),
-        of(own).title if own is not None else "",
-        _others(starts, own),
+        tuple(starts[own_release]["queues"]) if own_release is not None else (),
+        of(own_release).title if own_release is not None else "",
+        _others(starts, own_release),
     )
 
 
-def _own_release(told: Told, starts: Mapping[Release, Told]) -> Release | None:
-    """The release that seems to have written the store; where its start cannot be told, the first that can."""
-    own = next((name for name in starts if name == told.get("release")), None)
-    return own or max(starts, default=None, key=NAMES.index)
+def _own_release(summary: Summary, starts: Mapping[Release, Summary]) -> Release | None:
+    """Return the release that seems to have written the store.
+
+    If its start is unknown, return the first release with a known start.
+    """
+    release = next((name for name in starts if name == summary.get("release")), None)
+    return release or max(starts, default=None, key=NAMES.index)
 
 
-def _lost(lost: Told | None, *, complete: bool) -> Answer:
+def _lost(lost: Summary | None, *, complete: bool) -> Answer:
     edge = "" if complete else tr("Not all of the store was looked at.")
     if lost is None:
         return Answer("", tr("cannot be told"), edge)
@@ -107,51 +115,55 @@ def _lost(lost: Told | None, *, complete: bool) -> Answer:
     return Answer("error", messages_in_words(lost["messages"]), " ".join((_topics(lost["queues"]), edge)).strip())
 
 
-def _start(starts: Mapping[Release, Told], own: Release | None, evidence: str | None) -> Answer:
-    """What a start of the store's own release loses, and then what others would."""
-    if own is None:
+def _start(starts: Mapping[Release, Summary], own_release: Release | None, evidence: str | None) -> Answer:
+    """Describe what a start of the store's own release loses, and then what other releases would."""
+    if own_release is None:
         return Answer("", tr("cannot be told"))
-    start = starts[own]
+    start = starts[own_release]
     why = []
     if evidence:
         wrote = tr(
-            "{release} seems to have written this store: {why}", release=of(own).title, why=engine_words(evidence)
+            "{release} seems to have written this store: {why}",
+            release=of(own_release).title,
+            why=engine_words(evidence),
         )
         why.append(wrote)
-    why += [part for part in (_others(starts, own), _topics(start["queues"])) if part]
+    why += [part for part in (_others(starts, own_release), _topics(start["queues"])) if part]
     mark = "error" if not start["starts"] else "warn" if start["messages"] else ""
     return Answer(mark, _start_words(start), " · ".join(why))
 
 
-def _others(starts: Mapping[Release, Told], own: Release | None) -> str:
-    """``RocketMQ 4.9.8 would lose 1,376 messages`` for each release whose start does something else."""
-    said = []
+def _others(starts: Mapping[Release, Summary], own_release: Release | None) -> str:
+    """Return ``RocketMQ 4.9.8 would lose 1,376 messages`` for each release whose start does something else."""
+    sentences = []
     for name, start in starts.items():
-        if own is None or name == own or _start_words(start) == _start_words(starts[own]):
+        if own_release is None or name == own_release or _start_words(start) == _start_words(starts[own_release]):
             continue
         release = of(name).title
         if not start["starts"]:
-            said.append(tr("{release} does not start", release=release))
+            sentences.append(tr("{release} does not start", release=release))
         else:
-            said.append(tr("{release} would lose {n}", release=release, n=_start_words(start)))
-    return " · ".join(said)
+            sentences.append(tr("{release} would lose {n}", release=release, n=_start_words(start)))
+    return " · ".join(sentences)
 
 
-def _start_words(one: Told) -> str:
-    if not one["starts"]:
-        return tr("does not start: {why}", why=engine_words(one["why"]))
-    said = messages_in_words(one["messages"]) if one["messages"] else tr("nothing more")
-    return said + (f", {tr('Index files deleted')} {one['indexFilesDeleted']:,}" if one["indexFilesDeleted"] else "")
+def _start_words(start: Summary) -> str:
+    if not start["starts"]:
+        return tr("does not start: {why}", why=engine_words(start["why"]))
+    text = messages_in_words(start["messages"]) if start["messages"] else tr("nothing more")
+    return text + (
+        f", {tr('Index files deleted')} {start['indexFilesDeleted']:,}" if start["indexFilesDeleted"] else ""
+    )
 
 
-def _topics(queues: Iterable[Told]) -> str:
-    """``OrderPaid 24,361 · UserClicks 1,204 · and 3 more``."""
+def _topics(queues: Iterable[Summary]) -> str:
+    """Return ``OrderPaid 24,361 · UserClicks 1,204 · and 3 more``."""
     counts: Counter[str] = Counter()
-    for one in queues:
-        counts[one["topic"]] += one["messages"]
+    for queue in queues:
+        counts[queue["topic"]] += queue["messages"]
     listed = [f"{topic} {count:,}" for topic, count in counts.most_common(MOST_TOPICS)]
-    more = len(counts) - len(listed)
-    return " · ".join([*listed, *([tr("and {n:,} more", n=more)] if more > 0 else [])])
+    unlisted = len(counts) - len(listed)
+    return " · ".join([*listed, *([tr("and {n:,} more", n=unlisted)] if unlisted > 0 else [])])
 
 
 FIELDS = {
@@ -169,8 +181,10 @@ FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class LostRow:
-    """One queue; or the sum of a topic's queues, or of all (no topic), where ``queue_id`` is None. Offsets, the first
-    unit's place in the log, and times in ms are None where they are not known or not of one queue.
+    """Lost messages of a queue.
+
+    A row without ``queue_id`` is the sum of a topic, or of all topics (no topic). Offsets, the first unit's place
+    in the log, and times in ms are None if they are unknown or do not belong to a single queue.
     """
 
     topic: str
@@ -185,39 +199,41 @@ class LostRow:
 
     @property
     def place(self) -> Place | None:
-        """The first lost entry in its queue, or the topic's queues; the sum of all leads nowhere."""
+        """The first lost entry in its queue, or the topic's queues. None for the sum of all."""
         return places.queue(self.topic, self.queue_id, self.first) if self.topic else None
 
     def record(self) -> dict[str, object]:
-        """The row as a check's ``queues`` say it."""
+        """Return the row in the form of a check's ``queues``."""
         return {field: getattr(self, name) for name, field in FIELDS.items()}
 
 
-def lost_rows(told: Iterable[Mapping[str, Any]]) -> list[LostRow]:
-    """Each topic with its sum, then its queues; the topic that loses most first, the sum of all last."""
+def lost_rows(lost_queues: Iterable[Mapping[str, Any]]) -> list[LostRow]:
+    """Return each topic with its sum, then its queues. The topic that loses most comes first, the sum of all last."""
     by_topic: dict[str, list[LostRow]] = {}
-    for one in told:
-        by_topic.setdefault(one["topic"], []).append(
+    for queue in lost_queues:
+        by_topic.setdefault(queue["topic"], []).append(
             LostRow(
-                one["topic"],
-                one["queueId"],
+                queue["topic"],
+                queue["queueId"],
                 1,
-                one["messages"],
-                one["firstQueueOffset"],
-                one["lastQueueOffset"],
-                one["firstUnit"],
-                one["firstTimestamp"],
-                one["lastTimestamp"],
+                queue["messages"],
+                queue["firstQueueOffset"],
+                queue["lastQueueOffset"],
+                queue["firstUnit"],
+                queue["firstTimestamp"],
+                queue["lastTimestamp"],
             )
         )
     rows: list[LostRow] = []
-    for topic, queues in sorted(by_topic.items(), key=lambda item: (-sum(one.messages for one in item[1]), item[0])):
-        rows += [_sum(queues, topic), *sorted(queues, key=lambda one: one.queue_id or 0)]
+    for topic, queues in sorted(
+        by_topic.items(), key=lambda item: (-sum(queue.messages for queue in item[1]), item[0])
+    ):
+        rows += [_sum(queues, topic), *sorted(queues, key=lambda queue: queue.queue_id or 0)]
     return [*rows, _sum([row for row in rows if row.queue_id is not None], "")] if rows else []
 
 
 def _sum(rows: list[LostRow], topic: str) -> LostRow:
-    """All of ``rows`` as one: no offsets, for these are a queue's own."""
+    """Sum up ``rows`` in one row without offsets, because these belong to a single queue."""
     begins = [row.first_timestamp for row in rows if row.first_timestamp is not None]
     ends = [row.last_timestamp for row in rows if row.last_timestamp is not None]
     units = [row.first_unit for row in rows if row.first_unit is not None]
@@ -233,7 +249,7 @@ def _sum(rows: list[LostRow], topic: str) -> LostRow:
 
 
 def lost_kind(rows: Iterable[LostRow]) -> RecordKind:
-    """The table of these rows; times only where any is known."""
+    """Return the table of these rows. It has times only if any is known."""
     columns: tuple[Column, ...] = (
         replace(topic_column(width=150), text=_name, filterable=False),
         Column(

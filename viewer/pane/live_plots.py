@@ -26,7 +26,7 @@ MOST_LINES = 24
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The time that the plots show: ``end`` and ``span`` in s, the ``cursor`` in s since the epoch or None."""
+    """The shown time: ``end`` and ``span`` in s, the ``cursor`` in s since the epoch or None."""
 
     end: float
     span: float
@@ -37,15 +37,16 @@ class Range:
         return self.end - self.span
 
     def edge(self, width: int) -> float:
-        """The right edge of a plot of ``width`` columns: the end of the column that ``end`` lies in. So curves move by
-        whole columns, and what is drawn of the past stays as it is.
+        """Return the right edge of a plot of ``width`` columns: the end of the column that contains ``end``.
+
+        So curves move by whole columns, and the drawn past stays unchanged.
         """
         column = self.span / max(1, width)
         return float(np.floor(self.end / column) + 1) * column
 
 
 def nice_top(value: float) -> float:
-    """A little above ``value``, on a round number, so that an axis stays as it is for a while."""
+    """Return a round number a little above ``value``, so that an axis stays the same for a while."""
     if not np.isfinite(value) or value <= 0:
         return 1.0
     step = 10.0 ** np.floor(np.log10(value)) / 2
@@ -53,14 +54,14 @@ def nice_top(value: float) -> float:
 
 
 def positions_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
-    """Positions in MiB above the lowest that is drawn; wrote is drawn last, equal ones once."""
-    found = {key: _cut(history, history.positions[key], shown, width) for key in DRAWN}
-    lows = [float(np.nanmin(ys)) for _, ys in found.values() if len(ys) and np.isfinite(ys).any()]
-    base = min(lows, default=0.0)
+    """Plot positions in MiB above the lowest drawn one. "wrote" is drawn last, equal curves once."""
+    curves = {key: _cut(history, history.positions[key], shown, width) for key in DRAWN}
+    minima = [float(np.nanmin(ys)) for _, ys in curves.values() if len(ys) and np.isfinite(ys).any()]
+    base = min(minima, default=0.0)
     traces: list[Trace] = []
     drawn: list[np.ndarray] = []
     for key in reversed(DRAWN):
-        xs, ys = found[key]
+        xs, ys = curves[key]
         if not np.isfinite(ys).any() or any(len(ys) == len(d) and np.array_equal(ys, d, equal_nan=True) for d in drawn):
             continue
         drawn.append(ys)
@@ -68,8 +69,8 @@ def positions_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame
         text = "" if value is None or key in ("index_end", "queue_max") else f"{(value - base) / MIB:,.1f}"
         traces.append(Trace(tr(NAMES[key]), ROLES[key], xs, (ys - base) / MIB, text))
     top = max((float(np.nanmax(t.ys)) for t in traces), default=1.0)
-    first, last = np.searchsorted(history.took.times, (shown.begin, shown.end))
-    ticks = history.took.times[first:last] - shown.end
+    first_tick, end_tick = np.searchsorted(history.took.times, (shown.begin, shown.end))
+    ticks = history.took.times[first_tick:end_tick] - shown.end
     return LiveFrame(
         tuple(reversed(traces)),
         *_ends(shown, width),
@@ -83,27 +84,27 @@ def positions_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame
 
 
 def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> LiveFrame:
-    """The three gaps in MiB; an alarm's line stands where its gap comes near it."""
+    """Plot the three gaps in MiB. An alarm's line is drawn if its gap comes near it."""
     traces, top = [], 0.0
     for key, role, name in GAPS:
         xs, ys = _cut(history, history.gaps[key], shown, width)
         if np.isfinite(ys).any():
             value = _value(history, history.gaps[key], shown)
             text = "" if value is None else f"{value / MIB:,.2f}"
-            said = tr("to flush, by the checkpoint") if key == "flush" and not lab else tr(name)
-            traces.append(Trace(said, role, xs, ys / MIB, text, filled=True))
+            label = tr("to flush, by the checkpoint") if key == "flush" and not lab else tr(name)
+            traces.append(Trace(label, role, xs, ys / MIB, text, filled=True))
             top = max(top, float(np.nanmax(ys)) / MIB)
     alarms = [(DISPATCH_ALARM, "dispatch")] + ([(FLUSH_ALARM, "flush")] if lab else [])
     lines = []
     for limit, key in alarms:
         _, ys = _cut(history, history.gaps[key], shown, width)
         if len(ys) and np.isfinite(ys).any() and np.nanmax(ys) > limit / 3:
-            said = (
+            label = (
                 tr("alarm {n} MiB to flush", n=limit // MIB)
                 if key == "flush"
                 else tr("alarm {n} MiB to dispatch", n=limit // MIB)
             )
-            lines.append(Line(limit / MIB, "warn", said, upright=False))
+            lines.append(Line(limit / MIB, "warn", label, upright=False))
             top = max(top, limit / MIB)
     return LiveFrame(
         tuple(traces),
@@ -117,17 +118,17 @@ def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> 
 
 
 def latency_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
-    """Ms of each flush, late ones marked."""
+    """Plot the ms of each flush and mark late ones."""
     xs, ys = _cut(history, history.took, shown, width)
-    middle, most = history.took.middle(shown.begin, shown.end)
+    middle, largest = history.took.middle(shown.begin, shown.end)
     traces = (
         Trace(tr("median"), "posLog", xs, ys, f"{middle:,.1f}", "dots", late=LATE_FLUSH),
-        Trace(tr("largest"), "warn", xs[:0], ys[:0], f"{most:,.0f}", "dots"),
+        Trace(tr("largest"), "warn", xs[:0], ys[:0], f"{largest:,.0f}", "dots"),
     )
     return LiveFrame(
         traces,
         *_ends(shown, width),
-        nice_top(most),
+        nice_top(largest),
         cursor=_cursor(shown),
         at=shown.edge(width),
         breaks=_breaks(history, shown),
@@ -135,14 +136,14 @@ def latency_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
 
 
 def group_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
-    """MiB of each flush."""
+    """Plot the MiB of each flush."""
     xs, ys = _cut(history, history.group, shown, width)
-    middle, most = (value / MIB for value in history.group.middle(shown.begin, shown.end))
+    middle, largest = (value / MIB for value in history.group.middle(shown.begin, shown.end))
     trace = Trace(tr("median"), "posLog", xs, ys / MIB, f"{middle:,.2f}", "bars")
     return LiveFrame(
         (trace,),
         *_ends(shown, width),
-        nice_top(most),
+        nice_top(largest),
         cursor=_cursor(shown),
         at=shown.edge(width),
         breaks=_breaks(history, shown),
@@ -150,19 +151,19 @@ def group_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
 
 
 def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool) -> LiveFrame:
-    """Messages put a second (answered or dispatched), or MiB written a second."""
-    series, by = (history.puts, 1) if messages else (history.bytes, MIB)
+    """Plot messages put per second (answered or dispatched), or MiB written per second."""
+    series, unit_size = (history.puts, 1) if messages else (history.bytes, MIB)
     xs, ys = _cut(history, series, shown, width)
     value = _value(history, series, shown)
-    text = "" if value is None else f"{value / by:,.0f}" if messages else f"{value / by:,.2f}"
-    most = float(np.nanmax(ys)) / by if len(ys) and np.isfinite(ys).any() else 0.0
+    text = "" if value is None else f"{value / unit_size:,.0f}" if messages else f"{value / unit_size:,.2f}"
+    largest = float(np.nanmax(ys)) / unit_size if len(ys) and np.isfinite(ys).any() else 0.0
     name, role = (tr("messages/s"), "posBuild") if messages else (tr("MiB/s"), "posLog")
-    first, last = np.searchsorted(history.took.times, (shown.begin, shown.end))
+    first_tick, end_tick = np.searchsorted(history.took.times, (shown.begin, shown.end))
     return LiveFrame(
-        (Trace(name, role, xs, ys / by, text, filled=True),),
+        (Trace(name, role, xs, ys / unit_size, text, filled=True),),
         *_ends(shown, width),
-        nice_top(most),
-        ticks=history.took.times[first:last] - shown.end,
+        nice_top(largest),
+        ticks=history.took.times[first_tick:end_tick] - shown.end,
         lines=tuple(_lines(history, shown)),
         cursor=_cursor(shown),
         at=shown.edge(width),
@@ -171,35 +172,35 @@ def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool
 
 
 def shown_look(history: LiveHistory, shown: Range, *, live: bool) -> Look | None:
-    """The look that stands at the right edge, or at the cursor of a picture that stands still."""
+    """Return the look at the right edge, or at the cursor of a stopped plot."""
     if live:
         return history.last
     return history.look_at(round(shown.end * 1000))
 
 
 def _cut(history: LiveHistory, series: PeakSeries, shown: Range, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """A curve over the time shown; it breaks off where nobody sampled."""
+    """Return a curve over the shown time, with a break where nothing was sampled."""
     edge = shown.edge(width)
     xs, ys = history.torn(*series.columns(edge, shown.span, width))
     return np.clip(xs - shown.end, edge - shown.end - shown.span, edge - shown.end), ys
 
 
 def _ends(shown: Range, width: int) -> tuple[float, float]:
-    """Left and right edge of a plot, in s from the end of the time that is shown."""
-    behind = shown.edge(width) - shown.end
-    return behind - shown.span, behind
+    """Return the left and right edge of a plot, in s from the end of the shown time."""
+    right_edge = shown.edge(width) - shown.end
+    return right_edge - shown.span, right_edge
 
 
 def _breaks(history: LiveHistory, shown: Range) -> tuple[tuple[float, float], ...]:
-    """The times in which nobody sampled, from the end of the time shown."""
+    """Return the times without samples, from the end of the shown time."""
     return tuple(
         (begin - shown.end, end - shown.end) for begin, end in history.breaks if end > shown.begin and begin < shown.end
     )
 
 
 def _value(history: LiveHistory, series: PeakSeries, shown: Range) -> float | None:
-    at = shown.end if shown.cursor is None else shown.cursor
-    return series.at(at) if history.sampled_at(at) else None
+    time_s = shown.end if shown.cursor is None else shown.cursor
+    return series.at(time_s) if history.sampled_at(time_s) else None
 
 
 def _cursor(shown: Range) -> float | None:
@@ -207,19 +208,19 @@ def _cursor(shown: Range) -> float | None:
 
 
 def _lines(history: LiveHistory, shown: Range) -> Iterable[Line]:
-    """Rolls dashed in violet, other marks as short lines; the newest of many."""
-    for at in list(history.rolls)[-MOST_LINES:]:
-        if shown.begin <= at <= shown.end:
-            yield Line(at - shown.end, "posTime", tr("roll"))
+    """Return file rolls as dashed violet lines and other marks as short lines, the newest if there are many."""
+    for time_s in list(history.rolls)[-MOST_LINES:]:
+        if shown.begin <= time_s <= shown.end:
+            yield Line(time_s - shown.end, "posTime", tr("roll"))
     roles = {"warn": "warn", "live": "live", "error": "error"}
     drawn = 0
     for mark in reversed(history.marks):
-        at = mark.time_ms / 1000
-        if drawn == MOST_LINES or at < shown.begin:
+        time_s = mark.time_ms / 1000
+        if drawn == MOST_LINES or time_s < shown.begin:
             break
-        if mark.upright and mark.shape in roles and at <= shown.end:
+        if mark.upright and mark.shape in roles and time_s <= shown.end:
             drawn += 1
-            yield Line(at - shown.end, roles[mark.shape], mark.words()[0], dashed=False)
+            yield Line(time_s - shown.end, roles[mark.shape], mark.words()[0], dashed=False)
 
 
 assert set(DRAWN) <= set(KEYS)

@@ -1,6 +1,4 @@
-"""Fills the Line over the log: its files at once, then times and topics, sampled piece by piece while nothing else
-waits.
-"""
+"""Fills the Line over the log: its files at once, then times and topics, sampled piece by piece in idle time."""
 
 from __future__ import annotations
 
@@ -26,18 +24,18 @@ if TYPE_CHECKING:
 
 AT_A_TIME = 24
 WORTH = 100
-"""The log is sampled again when it has grown by one part of so many: what is on the screen lies on what was sampled."""
+"""The log is sampled again when it has grown by 1/WORTH."""
 LOOK_SECONDS = 3.0
-"""Between two looks at a line that grows."""
+"""Shortest time between two looks at a growing line."""
 REST_SECONDS = 2.0
-"""Between two samplings of a log that grows."""
+"""Shortest time between two samplings of a growing log."""
 CACHED_FILES = 32
-"""Newest files whose pages are asked about."""
+"""Number of newest files whose cached pages are counted."""
 PAUSE_MS = 15
 
 
 class LogSurvey(QObject):
-    """Keeps ``strip`` true to the session's log. ``lined(line)`` when the extent is known."""
+    """Keeps ``strip`` in step with the session's log. ``lined(line)`` when the extent is known."""
 
     lined = Signal(object)
 
@@ -63,13 +61,13 @@ class LogSurvey(QObject):
         strip.installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """What was not looked at while nobody saw the strip is looked at now."""
+        """Read now what was skipped while the strip was hidden."""
         if event.type() == QEvent.Type.Show and self._late:
             self.look()
         return False
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store, or none."""
+        """Show another store, or none."""
         self._turn += 1
         self._session = session
         self._todo, self._sampled = [], set()
@@ -89,7 +87,7 @@ class LogSurvey(QObject):
             bookmarks_of(session).changed.connect(self.show_findings)
 
     def grown(self) -> None:
-        """The log may have grown: look again, but not more often than somebody looks at its line."""
+        """Look again, because the log may have grown, at most every :data:`LOOK_SECONDS`."""
         wait = self._looked + LOOK_SECONDS - time.monotonic()
         if wait <= 0:
             self.look()
@@ -97,26 +95,27 @@ class LogSurvey(QObject):
             self._due.start(round(wait * 1000) + 1)
 
     def look(self) -> None:
-        """Look at the extent of the log, then sample what has not been sampled. A strip that nobody sees keeps what it
-        has.
+        """Read the extent of the log, then sample what has not been sampled.
+
+        A hidden strip is read when it is shown.
         """
         self._looked = time.monotonic()
         self._late = self._line.high > self._line.low and not self._strip.isVisible()
         if self._session is None or self._late:
             return
-        turn, log, before = self._turn, self._session.snapshot.log, self._line
+        turn, log, old_line = self._turn, self._session.snapshot.log, self._line
 
         def done(line: LogLine) -> None:
             if turn != self._turn:
                 return
-            if self._line is not before and line.written < self._line.written <= line.high:
+            if self._line is not old_line and line.written < self._line.written <= line.high:
                 line = replace(line, written=self._line.written)  # the end was found meanwhile
             self._show(line)
 
         self._session.jobs.read(lambda: line_of(log), done, lambda _error: None)
 
     def tail(self) -> None:
-        """Somebody who watches the log has found its end: the line reaches there at once."""
+        """Extend the line to the end of the log that a follower has just found."""
         session, line = self._session, self._line
         end = session.snapshot.log.known_end if session is not None else None
         if end is None or line.high <= line.low or end <= line.written or not self._strip.isVisible():
@@ -130,58 +129,62 @@ class LogSurvey(QObject):
         self._sample(line)
 
     def show_damage(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Spans (offset, length) that the count of the rows could not read."""
+        """Note spans (offset, length) that the row count could not read."""
         if self._session is not None:
             self._session.note_damage([(offset, offset + length) for offset, length in spans])
 
     def show_findings(self) -> None:
-        """Findings of the log as pins, and what is missing or not whole."""
+        """Show findings of the log as pins, and missing or damaged stretches."""
         if self._session is not None:
-            found = pins_of(self._session.findings)
+            pins = pins_of(self._session.findings)
             broken = self._session.broken
-            known = {pin.offset for pin in found}
-            found += [
-                Pin(one.start, "error", one.words) for one in broken if one.kind == "damaged" and one.start not in known
+            known_offsets = {pin.offset for pin in pins}
+            pins += [
+                Pin(item.start, "error", item.words)
+                for item in broken
+                if item.kind == "damaged" and item.start not in known_offsets
             ]
             marks = bookmarks_of(self._session).list
-            found += [Pin(one.offset, one.kind, one.name, link=one.goal) for one in marks if one.offset is not None]
-            self._strip.set_pins(found)
+            pins += [
+                Pin(item.offset, item.kind, item.name, link=item.goal) for item in marks if item.offset is not None
+            ]
+            self._strip.set_pins(pins)
             self._strip.set_broken(broken)
 
     def _show(self, line: LogLine) -> None:
-        before, self._line = self._line, line
+        old_line, self._line = self._line, line
         self._strip.set_line(line)
         self._strip.set_words("" if line.files else tr("The log has no files."))
         self.lined.emit(line)
         self.show_findings()
-        self._sample(before)
+        self._sample(old_line)
 
-    def _sample(self, before: LogLine) -> None:
-        """Sample what nobody has sampled yet, where the line, ``before`` until now, has grown by a piece worth it."""
+    def _sample(self, old_line: LogLine) -> None:
+        """Sample the unsampled parts, if the line has grown enough since ``old_line``."""
         line = self._line
-        if line.low != before.low or line.written < before.written:
-            self._turn += 1  # another beginning, or the log was cut: the strip has nothing left
+        if line.low != old_line.low or line.written < old_line.written:
+            self._turn += 1  # the log begins elsewhere or was cut, so old samples are wrong
             self._times = {}
             self._todo, self._sampled = [], set()
-        covered = max((high for _, high in self._sampled), default=line.low)
-        behind = line.written - covered
-        if self._sampled and behind < max(1, (line.written - line.low) // WORTH):
-            return  # a store that is being written grows at each look: its end is sampled now and then
-        if self._todo or (not self._sampled and line == before):
-            return  # what is being sampled comes first
+        covered = max((end for _, end in self._sampled), default=line.low)
+        unsampled_bytes = line.written - covered
+        if self._sampled and unsampled_bytes < max(1, (line.written - line.low) // WORTH):
+            return  # a store in use grows at each look, so its end is sampled only now and then
+        if self._todo or (not self._sampled and line == old_line):
+            return  # the running sampling comes first
         wait = self._rest - time.monotonic()
         if self._sampled and wait > 0:
             self._due.start(round(wait * 1000) + 1)
             return
         self._rest = time.monotonic() + REST_SECONDS
-        self._todo = [(max(low, covered), high) for low, high in sample_places(line) if high > covered]
+        self._todo = [(max(start, covered), end) for start, end in sample_places(line) if end > covered]
         self._read_times()
         self._pause.start()
 
     def _read_times(self) -> None:
-        """Read the times of the files whose labels have room; after another width that is of others."""
-        wanted = [start for start in self._strip.label_files() if start not in self._times]
-        if self._session is None or not wanted:
+        """Read the times of the files whose labels have room. Another width needs others."""
+        starts = [start for start in self._strip.label_files() if start not in self._times]
+        if self._session is None or not starts:
             return
         turn, log = self._turn, self._session.snapshot.log
 
@@ -190,10 +193,10 @@ class LogSurvey(QObject):
                 self._times.update(times)
                 self._strip.set_times(self._times)
 
-        self._session.jobs.read(lambda: times_of(log, wanted), done, lambda _error: None)
+        self._session.jobs.read(lambda: times_of(log, starts), done, lambda _error: None)
 
     def _ask_cache(self) -> None:
-        """Which parts are in memory: asked once the line is sampled, when nothing else waits."""
+        """Ask which parts are in memory, once the line is sampled and nothing else waits."""
         session, turn = self._session, self._turn
         if session is None:
             return
@@ -229,13 +232,13 @@ class LogSurvey(QObject):
         self._session.jobs.read(lambda: sampled(log, places), done, go_on)
 
     def _tell_topics(self, mixes: Sequence[Mix]) -> None:
-        """Topics that no queue tells of, as in a log by itself, have colours too."""
+        """Give colours to topics that no queue names, as in a log without queues."""
         if self._session is not None:
             self._session.colours.fill(topics_of(mixes))
 
 
 def sampled(log: Any, places: Sequence[tuple[int, int]]) -> list[Mix]:
-    """The samples of these places; reads the disk. Those that cannot be read are left out: the strip shows them so."""
+    """Return the samples at these places. Reads the disk. Unreadable places are left out, and the strip shows this."""
     mixes = []
     for place in places:
         with suppress(StoreError, OSError):
@@ -244,7 +247,7 @@ def sampled(log: Any, places: Sequence[tuple[int, int]]) -> list[Mix]:
 
 
 def topics_of(mixes: Sequence[Mix]) -> list[str]:
-    """The topics of samples by their bytes, largest first."""
+    """Return the topics of samples by their bytes, largest first."""
     weights: dict[str, float] = {}
     for mix in mixes:
         for topic, share in mix.shares:
@@ -253,37 +256,37 @@ def topics_of(mixes: Sequence[Mix]) -> list[str]:
 
 
 def cached_of(store: StoreSnapshot) -> list[tuple[int, int, float]]:
-    """(start, end, share) of stretches of the log with the share that is in memory; asks the system, reads nothing."""
+    """Return (start, end, share in memory) of stretches of the log. Asks the operating system, reads nothing."""
     from engine.inspection.space.page_cache import log_cache
 
-    found: list[tuple[int, int, float]] = []
+    stretches: list[tuple[int, int, float]] = []
     for file in log_cache(store, CACHED_FILES).files:
         edges = [file.start_offset + file.size * n // len(file.shares) for n in range(len(file.shares) + 1)]
-        for low, high, share in zip(edges[:-1], edges[1:], file.shares, strict=True):
-            if found and found[-1][1:] == (low, share):
-                found[-1] = (found[-1][0], high, share)
+        for start, end, share in zip(edges[:-1], edges[1:], file.shares, strict=True):
+            if stretches and stretches[-1][1:] == (start, share):
+                stretches[-1] = (stretches[-1][0], end, share)
             else:
-                found.append((low, high, share))
-    return found
+                stretches.append((start, end, share))
+    return stretches
 
 
 def times_of(log: Any, starts: Sequence[int]) -> dict[int, int]:
-    """Store time (ms) of the first unit of the files that begin at ``starts``; reads the disk."""
-    found = {}
+    """Return the store time (ms) of the first unit of the files that begin at ``starts``. Reads the disk."""
+    times = {}
     for start in starts:
         stored = getattr(log.unit_at(start, crc=False), "store_timestamp", None)
         if stored is not None:
-            found[start] = stored
-    return found
+            times[start] = stored
+    return times
 
 
 def in_log(finding: Any) -> bool:
-    """Whether a finding has a place in the commit log."""
+    """Return True if the finding has a place in the commit log."""
     return finding.offset is not None and (finding.file is None or "commitlog" in str(finding.file))
 
 
 def pins_of(findings: Sequence[Any]) -> list[Pin]:
-    """Findings with a place in the log as pins."""
+    """Return the findings with a place in the log as pins."""
     return [
         Pin(f.offset, f.severity, f"{f.id} {plain(f.message)}", f, Place("findings", name=f.id))
         for f in findings

@@ -1,4 +1,4 @@
-"""A recovery plan in words: what a start would do, line by line, each with its reason; no Qt."""
+"""A recovery plan in words: the actions of a start, line by line, each with its reason. No Qt."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, text_c
 
 MOST_LISTED = 200
 LEAST_TIMED = 8 << 20
-"""Bytes to read from which on a rate is worth telling."""
+"""Smallest number of bytes from which a rate is estimated."""
 MOST_QUEUES = 40
-"""Queues whose losses are listed."""
+"""Largest number of queues whose losses are listed."""
 LOCK_TAKEN = "MQ already started"
-"""How a broker's words end where another process holds the store."""
+"""End of a broker's message if another process holds the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """One line of the plan: its mark, what, how much, why; ``place`` where it leads."""
+    """A line of the plan: mark, subject, amount, reason. ``place`` is the target of its link."""
 
     mark: str
     what: str
@@ -36,7 +36,7 @@ class PlanRow:
 
 @dataclass(frozen=True, slots=True)
 class FateRow:
-    """What becomes of a file or of a kind of files."""
+    """The fate of a file or of a kind of files."""
 
     name: str
     mark: str
@@ -45,7 +45,7 @@ class FateRow:
 
 
 def release_name(plan: RecoveryPlan) -> str:
-    """The release whose start is planned."""
+    """Return the release whose start is planned."""
     return of(plan.like).title
 
 
@@ -54,49 +54,53 @@ def _nothing_more(plan: RecoveryPlan) -> str:
 
 
 def start_rows(
-    plan: RecoveryPlan, other: OtherStart | None, written: tuple[Release, str] | None, *, lab: bool = False
+    plan: RecoveryPlan, other_start: OtherStart | None, written: tuple[Release, str] | None, *, lab: bool = False
 ) -> list[PlanRow]:
-    """Which release would start and which would not, and why; which one seems to have written the store. ``lab``: our
-    own engine has it open, and its lock keeps nobody away.
+    """Return which release would start and which would not, and why; and which one seems to have written the store.
+
+    ``lab``: our own engine has the store open. Its lock prevents no start.
     """
     rows = []
-    for one in (plan, other):
-        if one is None:
+    for start in (plan, other_start):
+        if start is None:
             continue
-        blockers = [b for b in one.blockers if not (lab and b.broker_log.endswith(LOCK_TAKEN))]
-        said = tr("would not start") if blockers else tr("would start")
+        blockers = [b for b in start.blockers if not (lab and b.broker_log.endswith(LOCK_TAKEN))]
+        verdict = tr("would not start") if blockers else tr("would start")
         why = " · ".join(part for part in _blocker_parts(blockers[0]).values() if part) if blockers else ""
         if len(blockers) > 1:
             why += " · " + tr("and {n:,} more", n=len(blockers) - 1)
-        if written is not None and written[0] == one.like:
-            wrote = tr("it seems to have written this store: {why}", why=engine_words(written[1]))
-            why = f"{why} · {wrote}" if why else wrote
+        if written is not None and written[0] == start.like:
+            writer_note = tr("it seems to have written this store: {why}", why=engine_words(written[1]))
+            why = f"{why} · {writer_note}" if why else writer_note
         why = why or tr("nothing in the store keeps it from starting")
-        rows.append(PlanRow("error" if blockers else "ok", of(one.like).title, said, why))
+        rows.append(PlanRow("error" if blockers else "ok", of(start.like).title, verdict, why))
     return rows
 
 
-def time_row(plan: RecoveryPlan, took: float) -> PlanRow | None:
-    """How long a start would read, from the rate at which the plan was read in ``took`` seconds; None where that was
-    too little to tell a rate.
+def time_row(plan: RecoveryPlan, read_seconds: float) -> PlanRow | None:
+    """Estimate the reading time of a start from the rate at which the plan was read in ``read_seconds``.
+
+    Returns None if too little was read to tell a rate.
     """
-    if took <= 0 or plan.bytes_to_read < LEAST_TIMED:
+    if read_seconds <= 0 or plan.bytes_to_read < LEAST_TIMED:
         return None
-    said = tr("about {seconds:,} s", seconds=round(took)) if took >= 1 else tr("less than 1 s")
-    rate = size(round(plan.bytes_to_read / took))
+    duration = tr("about {seconds:,} s", seconds=round(read_seconds)) if read_seconds >= 1 else tr("less than 1 s")
+    rate = size(round(plan.bytes_to_read / read_seconds))
     why = tr("estimate: {size} to read at {rate}/s, as this look took", size=size(plan.bytes_to_read), rate=rate)
-    return PlanRow("ok", tr("Time to read"), said, why)
+    return PlanRow("ok", tr("Time to read"), duration, why)
 
 
 def without_own_lock(plan: RecoveryPlan) -> RecoveryPlan:
-    """The plan of a store that our own engine has open: its lock keeps no start away, for it ends first."""
-    kept = tuple(one for one in plan.blockers if not one.broker_log.endswith(LOCK_TAKEN))
-    return replace(plan, blockers=kept, will_start=not kept)
+    """Return the plan without our own engine's lock, which ends before any start."""
+    blockers = tuple(blocker for blocker in plan.blockers if not blocker.broker_log.endswith(LOCK_TAKEN))
+    return replace(plan, blockers=blockers, will_start=not blockers)
 
 
-def plan_rows(plan: RecoveryPlan, took: float = 0.0, *, harmed: bool) -> list[PlanRow]:
-    """Every line of the plan, what stops a start first; with an estimate where working it out ``took`` seconds.
-    ``harmed``: something of the store is lost or wrong before any start.
+def plan_rows(plan: RecoveryPlan, read_seconds: float = 0.0, *, harmed: bool) -> list[PlanRow]:
+    """Return every line of the plan, with blockers first.
+
+    The plan was read in ``read_seconds``, which gives an estimate for a start. ``harmed``: something of the store
+    is lost or wrong already.
     """
     missed = plan.empty_log
     rows = [PlanRow("error", tr("Empty log"), "", engine_words(missed.message))] if missed is not None else []
@@ -123,7 +127,7 @@ def plan_rows(plan: RecoveryPlan, took: float = 0.0, *, harmed: bool) -> list[Pl
             "ok", tr("Units read"), number(plan.units_kept), tr("kept, {size} to read", size=size(plan.bytes_to_read))
         )
     )
-    rows += filter(None, (time_row(plan, took),))
+    rows += filter(None, (time_row(plan, read_seconds),))
     rows.append(_dropped_row(plan, harmed=harmed))
     rows += _loss_rows(tr("Lost messages"), tr("behind the new end of the log"), plan.dropped, plan)
     rows.append(_again_row(plan))
@@ -158,23 +162,29 @@ def _again_row(plan: RecoveryPlan) -> PlanRow:
     return PlanRow("ok", tr("Dispatched again"), number(plan.units), why if plan.units else tr("nothing"))
 
 
-def _loss_rows(name: str, said: str, loss: Loss | None, plan: RecoveryPlan) -> list[PlanRow]:
-    """How many messages, then each queue with its offsets and times."""
+def _loss_rows(name: str, explanation: str, loss: Loss | None, plan: RecoveryPlan) -> list[PlanRow]:
+    """Return the number of messages, then each queue with its offsets and times."""
     if loss is None or not loss.messages:
         return []
     if loss.looked_from > plan.log_min:
-        said += " · " + tr("looked at from {offset:,} on", offset=loss.looked_from)
+        explanation += " · " + tr("looked at from {offset:,} on", offset=loss.looked_from)
     place = places.log(loss.first_unit) if loss.first_unit >= 0 else None
-    rows = [PlanRow("error", name, messages_in_words(loss.messages), said, place)]
-    for one in loss.queues[:MOST_QUEUES]:
-        why = f"{messages_in_words(one.messages)} · " + tr(
-            "queue offsets {first:,} to {last:,}", first=one.first, last=one.last
+    rows = [PlanRow("error", name, messages_in_words(loss.messages), explanation, place)]
+    for queue in loss.queues[:MOST_QUEUES]:
+        why = f"{messages_in_words(queue.messages)} · " + tr(
+            "queue offsets {first:,} to {last:,}", first=queue.first, last=queue.last
         )
-        if one.first_time > 0:
-            times = full_moment(one.first_time), full_moment(one.last_time)
+        if queue.first_time > 0:
+            times = full_moment(queue.first_time), full_moment(queue.last_time)
             why += " · " + tr("stored {first} to {last}", first=times[0], last=times[1])
         rows.append(
-            PlanRow("error", "", f"{one.topic}/{one.queue_id}", why, places.queue(one.topic, one.queue_id, one.first))
+            PlanRow(
+                "error",
+                "",
+                f"{queue.topic}/{queue.queue_id}",
+                why,
+                places.queue(queue.topic, queue.queue_id, queue.first),
+            )
         )
     if len(loss.queues) > MOST_QUEUES:
         rows.append(PlanRow("error", "", "", tr("and {n:,} more", n=len(loss.queues) - MOST_QUEUES)))
@@ -182,34 +192,34 @@ def _loss_rows(name: str, said: str, loss: Loss | None, plan: RecoveryPlan) -> l
 
 
 def messages_in_words(count: int) -> str:
-    """``1 message``, ``967,110 messages``."""
+    """Return ``1 message`` or ``967,110 messages``."""
     return tr("1 message") if count == 1 else tr("{n:,} messages", n=count)
 
 
 def _index_rows(plan: RecoveryPlan) -> list[PlanRow]:
-    """The index files that go, and whether their keys are indexed again."""
-    gone = plan.index_deleted
-    if not gone:
+    """Return the index files that a start deletes, and whether their keys are indexed again."""
+    deleted = plan.index_deleted
+    if not deleted:
         return []
     start = plan.first_pass.start if plan.first_pass is not None else plan.end_offset
-    first = min((one.begin_phy_offset for one in gone if one.entries), default=start)
-    entries = sum(one.entries for one in gone)
+    first_offset = min((file.begin_phy_offset for file in deleted if file.entries), default=start)
+    entries = sum(file.entries for file in deleted)
     why = tr("1 entry") if entries == 1 else tr("{n:,} entries", n=entries)
-    if first < start:
-        why += " · " + tr("keys of units {first:,} to {start:,} will not be found", first=first, start=start)
+    if first_offset < start:
+        why += " · " + tr("keys of units {first:,} to {start:,} will not be found", first=first_offset, start=start)
     elif entries:
         why += " · " + tr("their units are indexed again")
-    of = tr("{n:,} of {all:,}", n=len(gone), all=len(gone) + len(plan.index_kept))
-    mark = "error" if first < start and entries else "warn"
-    return [PlanRow(mark, tr("Index files deleted"), of, why, places.index(gone[0].name))]
+    amount = tr("{n:,} of {all:,}", n=len(deleted), all=len(deleted) + len(plan.index_kept))
+    mark = "error" if first_offset < start and entries else "warn"
+    return [PlanRow(mark, tr("Index files deleted"), amount, why, places.index(deleted[0].name))]
 
 
 def _blocker_parts(blocker: Blocker) -> dict[str, str]:
-    """``reason``, and ``file`` by the end of its path where the sentence begins with that path."""
-    said, path = engine_words(blocker.message), blocker.file or ""
-    if not path or not said.startswith(path):
-        return {"reason": said, "file": ""}
-    return {"reason": said.removeprefix(path).lstrip(":：\t "), "file": _short(_tail(path))}
+    """Return ``reason``, and ``file`` as the end of its path if the message begins with that path."""
+    message, path = engine_words(blocker.message), blocker.file or ""
+    if not path or not message.startswith(path):
+        return {"reason": message, "file": ""}
+    return {"reason": message.removeprefix(path).lstrip(":：\t "), "file": _short(_tail(path))}
 
 
 def _end_row(plan: RecoveryPlan) -> PlanRow:
@@ -224,19 +234,25 @@ def _end_row(plan: RecoveryPlan) -> PlanRow:
 
 def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
     if not plan.units_dropped and not plan.bytes_dropped:
-        said = _nothing_more(plan) if harmed else tr("nothing is lost")
-        return PlanRow("note" if harmed else "ok", tr("Units dropped"), "0", said)
+        reason = _nothing_more(plan) if harmed else tr("nothing is lost")
+        return PlanRow("note" if harmed else "ok", tr("Units dropped"), "0", reason)
     why = tr("{size} behind the new end of the log", size=size(plan.bytes_dropped))
     return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
 
 
 def cut_queues(plan: RecoveryPlan) -> list[tuple[QueuePlan, int]]:
-    """The queues that end earlier than their files do, each with its entries that go: behind the end of the log, or
-    behind an entry at which a start stops reading the queue.
+    """Return the queues that will end before their files do, each with the number of dropped entries.
+
+    Entries are dropped if they are behind the end of the log, or behind an entry at which a start stops reading
+    the queue.
     """
-    behind = {(one.topic, one.queue_id): one.messages for one in plan.undispatched.queues} if plan.undispatched else {}
+    lost_entries = (
+        {(lost_queue.topic, lost_queue.queue_id): lost_queue.messages for lost_queue in plan.undispatched.queues}
+        if plan.undispatched
+        else {}
+    )
     return [
-        (queue, queue.entries_dropped or behind.get((queue.topic, queue.queue_id), 0))
+        (queue, queue.entries_dropped or lost_entries.get((queue.topic, queue.queue_id), 0))
         for queue in plan.queues
         if queue.entries_dropped or queue.files_deleted
     ]
@@ -244,21 +260,27 @@ def cut_queues(plan: RecoveryPlan) -> list[tuple[QueuePlan, int]]:
 
 def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
     cut = cut_queues(plan)
-    made = [queue for queue in plan.queues if queue.created]
+    created = [queue for queue in plan.queues if queue.created]
     rows = []
     if cut:
-        first = cut[0][0]
+        first_queue = cut[0][0]
         why = tr(
             "1 entry; {queue} ends at {end:,}"
             if sum(entries for _, entries in cut) == 1
             else "{n:,} entries; {queue} ends at {end:,}",
             n=sum(entries for _, entries in cut),
-            queue=f"{first.topic}/{first.queue_id}",
-            end=first.max_offset,
+            queue=f"{first_queue.topic}/{first_queue.queue_id}",
+            end=first_queue.max_offset,
         )
-        of = tr("{n:,} of {all:,}", n=len(cut), all=len(plan.queues))
+        amount = tr("{n:,} of {all:,}", n=len(cut), all=len(plan.queues))
         rows.append(
-            PlanRow("warn", tr("Queues cut"), of, why, places.queue(first.topic, first.queue_id, first.max_offset))
+            PlanRow(
+                "warn",
+                tr("Queues cut"),
+                amount,
+                why,
+                places.queue(first_queue.topic, first_queue.queue_id, first_queue.max_offset),
+            )
         )
     added = sum(queue.entries_added for queue in plan.queues)
     if added:
@@ -270,13 +292,13 @@ def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
                 tr("in {n:,} queues", n=sum(bool(q.entries_added) for q in plan.queues)),
             )
         )
-    if made:
+    if created:
         rows.append(
             PlanRow(
                 "note",
                 tr("Queues made anew"),
-                number(len(made)),
-                ", ".join(f"{q.topic}/{q.queue_id}" for q in made[:6]),
+                number(len(created)),
+                ", ".join(f"{q.topic}/{q.queue_id}" for q in created[:6]),
             )
         )
     shifted = [queue for queue in plan.queues if queue.shifted]
@@ -294,9 +316,9 @@ def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
 
 
 def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
-    """What stays and what goes, by kind of file."""
+    """Return which files stay and which are deleted, by kind of file."""
     stays, deleted = tr("stays"), tr("deleted")
-    gone = set(plan.files_deleted)
+    deleted_files = set(plan.files_deleted)
     rows = [
         FateRow(
             "commitlog", "ok", stays, tr("{n:,} files, written on from {offset:,}", n=log_files, offset=plan.end_offset)
@@ -309,7 +331,7 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
         rows += [
             FateRow(_tail(file), "error", deleted, f"{queue.topic}/{queue.queue_id}")
             for file in queue.files_deleted
-            if file not in gone
+            if file not in deleted_files
         ]
     if plan.index_kept:
         entries = sum(index.entries for index in plan.index_kept)
@@ -328,7 +350,7 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
 
 
 def plan_kind() -> RecordKind:
-    """The table of the plan's lines: only trouble has a colour."""
+    """Return the table of the plan's lines. Only problems are coloured."""
     columns = (
         chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
         text_column("what", "", 150),
@@ -341,7 +363,7 @@ def plan_kind() -> RecordKind:
 
 
 def fate_kind() -> RecordKind:
-    """The table of what stays and what goes."""
+    """Return the table of files that stay or are deleted."""
     columns = (
         Column(
             "name",
@@ -374,7 +396,7 @@ def _deleted_words(path: str) -> str:
 
 
 def _short(name: str) -> str:
-    """Without the zeros that begin the name of nearly every file: beside it stands why it goes."""
+    """Remove the leading zeros of a file name, as nearly every name has them."""
     return re.sub(r"(^|/)0{9,}(?=\d)", r"\1…", name)
 
 
@@ -384,7 +406,7 @@ def _tail(path: str) -> str:
 
 
 def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
-    """(shape, words) of what matters most; ``harmed``: something is lost or wrong already, whatever a start does."""
+    """Return (shape, words) of the most important fact. ``harmed``: something is lost or wrong already."""
     if plan.empty_log is not None:
         return [("error", tr("the log is empty: is its disk mounted?"))]
     if not plan.will_start:

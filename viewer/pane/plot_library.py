@@ -1,7 +1,7 @@
-"""pyqtgraph, imported when a plot needs it first: on the loop's thread, in steps.
+"""Imports pyqtgraph when a plot needs it first: on the loop's thread, in steps.
 
-At once it takes a fifth of a second, most of it for the types of all Qt classes, whose names pyqtgraph copies. Those
-are made some dozens a step before; the import itself is then a step of 60 ms.
+A plain import takes 0.2 s, most of it for the types of all Qt classes, whose names pyqtgraph copies. These types
+are made before, some dozens a step. The import itself is then a step of 60 ms.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _import_steps() -> Iterator[None]:
     for name in _COPIED_MODULES:
         try:
             module = importlib.import_module(name)
-        except ImportError:  # pyqtgraph does without it
+        except ImportError:  # pyqtgraph does not need it
             continue
         names = dir(module)
         for start in range(0, len(names), _NAMES_A_STEP):
@@ -45,7 +45,7 @@ def _import_steps() -> Iterator[None]:
 
 
 class PlotLibrary:
-    """Whether pyqtgraph is there, and who waits for it."""
+    """State of the import, and the callbacks that wait for it."""
 
     def __init__(self) -> None:
         self.loaded = False

@@ -1,4 +1,4 @@
-"""Positions of a store as the ruler, the list and the plots show them: one look off the loop, and words; no Qt."""
+"""Positions of a store for the ruler, the list and the plots: read at one time off the loop, and their words. No Qt."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from viewer.runtime.position_look import KEYS, Look, gaps_of, known_flushed
 from viewer.widgets.ruler import RulerBand, RulerFlag, RulerGap, RulerView
 
 MOST_SLAVES = 3
-"""Slaves that stand on the ruler."""
+"""Largest number of slaves on the ruler."""
 MOST_HEADS = 400
-"""Files whose first unit is asked for its time; of more files every n-th is."""
+"""Largest number of files whose first unit's time is read. Of more files every n-th is read."""
 
 ROLES = {
     "wrote": "posLog2",
@@ -59,9 +59,9 @@ TIME_FLAGS = ("physicMsgTimestamp", "logicsMsgTimestamp", "indexMsgTimestamp")
 
 @dataclass(frozen=True, slots=True)
 class PositionRow:
-    """A position as the list shows it:
+    """A position in the list.
 
-    ``how`` it is known, or ``why`` it is not; ``behind`` what was written (bytes).
+    ``how`` it is known, or ``why`` it is not. ``behind``: bytes behind the end of the written log.
     """
 
     key: str
@@ -77,68 +77,74 @@ class PositionRow:
 
     @property
     def sentence(self) -> str:
-        """How it is known, or why it is not."""
+        """The sentence about how the position is known, or why it is not."""
         return self.how or self.why
 
 
 def look(store: StoreSnapshot, now: int) -> Look:
-    """All positions at once; reads the disk."""
-    found = positions(store)
+    """Read all positions at once. Reads the disk."""
+    store_positions = positions(store)
     files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
-    heads = tuple(_heads(store, found.wrote.offset or 0))
-    return Look(found, files, heads, now, store.lock_state == "held", abort=store.abort)
+    heads = tuple(_heads(store, store_positions.wrote.offset or 0))
+    return Look(store_positions, files, heads, now, store.lock_state == "held", abort=store.abort)
 
 
 def _heads(store: StoreSnapshot, end: int) -> list[tuple[int, int]]:
     files = [f for f in store.log.files if f.start_offset < end]
     step = max(1, len(files) // MOST_HEADS)
-    found = []
+    heads = []
     for file in files[::step]:
         unit = store.log.unit_at(file.start_offset, crc=False)
         if isinstance(unit, Unit):
-            found.append((unit.store_timestamp, unit.offset))
+            heads.append((unit.store_timestamp, unit.offset))
     units = [item for item in store.log.items_before(end, 2, crc=False) if isinstance(item, Unit)] if end > 0 else []
     if units:
-        found.append((units[-1].store_timestamp, units[-1].end))
-    return found
+        heads.append((units[-1].store_timestamp, units[-1].end))
+    return heads
 
 
-def rows(seen: Look, history: LiveHistory | None = None) -> list[PositionRow]:
-    """Every position in the order of the list, what the checkpoint knows by time behind what the files know; with a
-    history also how fast each moves.
+def rows(look: Look, history: LiveHistory | None = None) -> list[PositionRow]:
+    """Return every position in the order of the list, those of the checkpoint after those of the files.
+
+    With a history each row also says how fast the position moves.
     """
-    found = seen.positions
-    wrote = found.wrote.offset
+    positions = look.positions
+    wrote = positions.wrote.offset
     if history is not None:
-        return _live_rows(seen, history)
-    made = [_row(key, getattr(found, key), ROLES[key], wrote) for key in (*LOG_FLAGS, *BUILT_FLAGS)]
-    made += [_row(name, position, "posTime", wrote) for name, position in found.checkpoint.items()]
-    return [*made, _row("min", found.min, "posMin", wrote)]
+        return _live_rows(look, history)
+    position_rows = [_row(key, getattr(positions, key), ROLES[key], wrote) for key in (*LOG_FLAGS, *BUILT_FLAGS)]
+    position_rows += [_row(name, position, "posTime", wrote) for name, position in positions.checkpoint.items()]
+    return [*position_rows, _row("min", positions.min, "posMin", wrote)]
 
 
-def _live_rows(seen: Look, history: LiveHistory) -> list[PositionRow]:
-    """The same while it moves: equal ones say so, and one that stands while wrote goes on is marked."""
-    moving = history.rate("wrote", seen) or 0
-    made = []
-    for one in rows(seen):
-        key = {"queueMax": "queue_max", "indexEnd": "index_end"}.get(one.key, one.key)
-        moves, stands = "", False
+def _live_rows(look: Look, history: LiveHistory) -> list[PositionRow]:
+    """Return the rows with their rates.
+
+    Equal positions say so. A position that stalls while "wrote" moves is marked.
+    """
+    moving = history.rate("wrote", look) or 0
+    live_rows = []
+    for row in rows(look):
+        key = {"queueMax": "queue_max", "indexEnd": "index_end"}.get(row.key, row.key)
+        moves, stalled = "", False
         if key in KEYS and key != "min":
-            speed = history.rate(key, seen)
-            if key == "confirm" and one.offset is not None and one.offset == seen.offset("committed"):
+            speed = history.rate(key, look)
+            if key == "confirm" and row.offset is not None and row.offset == look.offset("committed"):
                 moves = tr("= committed")
             elif speed:
                 moves = f"{'+' if speed > 0 else '−'}{size(abs(speed))}/s"
-            elif speed is not None and moving and one.behind:
-                moves, stands = tr("stands"), key != "index_end"
-        elif one.timestamp and one.key == "physicMsgTimestamp":
-            moves = clock(one.timestamp)[:8]
-        made.append(replace(one, moves=moves, stands=stands))
-    return made
+            elif speed is not None and moving and row.behind:
+                moves, stalled = tr("stands"), key != "index_end"
+        elif row.timestamp and row.key == "physicMsgTimestamp":
+            moves = clock(row.timestamp)[:8]
+        live_rows.append(replace(row, moves=moves, stands=stalled))
+    return live_rows
 
 
 def _row(key: str, position: Position, role: str, wrote: int | None) -> PositionRow:
-    behind = wrote - position.offset if wrote is not None and position.offset is not None and key != "min" else None
+    bytes_behind = (
+        wrote - position.offset if wrote is not None and position.offset is not None and key != "min" else None
+    )
     return PositionRow(
         FIELDS.get(key, key),
         tr(NAMES.get(key, key)),
@@ -147,14 +153,15 @@ def _row(key: str, position: Position, role: str, wrote: int | None) -> Position
         position.timestamp or None,
         engine_words(position.how or ""),
         engine_words(position.why or ""),
-        behind,
+        bytes_behind,
     )
 
 
 def slaves_of(store: StoreSnapshot, wrote: int) -> tuple[SlavePosition, ...]:
-    """Who follows the log of a store that a broker has open, as that broker tells; none where nobody does, or nobody
-    tells. The broker is the one that stored the newest message before ``wrote``, asked only at an address of this
-    machine: a store that was copied here names somebody else's.
+    """Return the slaves that follow the log, as the store's broker reports them, or nothing.
+
+    The broker is the one that stored the newest message before ``wrote``. It is asked only at an address of this
+    machine, because a store that was copied here names another machine's broker.
     """
     units = [item for item in store.log.items_before(wrote, 2, crc=False) if isinstance(item, Unit)] if wrote else []
     host, _, port = units[-1].store_host.rpartition(":") if units else ("", "", "")
@@ -162,72 +169,74 @@ def slaves_of(store: StoreSnapshot, wrote: int) -> tuple[SlavePosition, ...]:
         return ()
     try:
         return asyncio.run(ask_slaves(host, int(port))) or ()
-    except UnexpectedAnswer:  # what answers at that port is no broker
+    except UnexpectedAnswer:  # another service listens at that port
         return ()
 
 
 def _is_here(host: str) -> bool:
-    """Whether an address is one of this machine's."""
+    """Return True if an address belongs to this machine."""
     try:
-        with socket.socket(socket.AF_INET) as one:
-            one.bind((host, 0))
+        with socket.socket(socket.AF_INET) as probe:
+            probe.bind((host, 0))
     except OSError:
         return False
     return host not in {"", "0.0.0.0"}  # noqa: S104  what stands for all of them is nobody's
 
 
 def ruler_view(
-    seen: Look,
+    look: Look,
     plan: RecoveryPlan | None,
     broken: tuple[Broken, ...] = (),
     slaves: tuple[SlavePosition, ...] = (),
 ) -> RulerView:
-    """The ruler of one look; with a plan also where recovery would begin and end; ``broken`` is hatched. ``slaves``
-    stand on it, too: what was sent to each, what it has, how far that is behind.
+    """Return the ruler for a look.
+
+    A plan adds the start and end of recovery. ``broken`` stretches are hatched. ``slaves`` add the positions that
+    were sent and acknowledged, and how far these are behind.
     """
-    found = seen.positions
-    wrote = found.wrote.offset or 0
-    minimum = found.min.offset or 0
+    positions = look.positions
+    wrote = positions.wrote.offset or 0
+    minimum = positions.min.offset or 0
     flags = [
         RulerFlag(tr(NAMES[key]), position.offset, ROLES[key], key in LOG_FLAGS)
         for key in (*LOG_FLAGS, *BUILT_FLAGS)
-        if (position := getattr(found, key)).offset is not None
+        if (position := getattr(positions, key)).offset is not None
     ]
-    flags += _time_flags(found)
+    flags += _time_flags(positions)
     if plan is not None and plan.start_file is not None:
         flags.append(RulerFlag(tr("recovery starts"), max(plan.start_offset, minimum), "posTime", False))
         if plan.end_offset < wrote:
             flags.append(RulerFlag(tr("recovery ends"), plan.end_offset, "error", True))
-    gaps = list(_gaps(seen, wrote))
+    gaps = list(_gaps(look, wrote))
     for slave in slaves[:MOST_SLAVES]:
         flags.append(RulerFlag(tr("slave has"), slave.acknowledged, "live", False, slave.peer))
         if slave.sent != slave.acknowledged:
             flags.append(RulerFlag(tr("sent to slave"), slave.sent, "live", False, slave.peer))
         if slave.behind:
-            said = tr("slave behind {size}", size=size(slave.behind))
-            gaps.append(RulerGap(slave.acknowledged, slave.wrote, said, False, size(slave.behind)))
-    files = missing_in((start, end) for start, end, _ in seen.files)
+            gap_text = tr("slave behind {size}", size=size(slave.behind))
+            gaps.append(RulerGap(slave.acknowledged, slave.wrote, gap_text, False, size(slave.behind)))
+    files = missing_in((start, end) for start, end, _ in look.files)
     hatched = tuple(dict.fromkeys((*files, *broken)))
     return RulerView(
-        seen.files, minimum, wrote, tuple(flags), _bands(seen, minimum, wrote), tuple(gaps), broken=hatched
+        look.files, minimum, wrote, tuple(flags), _bands(look, minimum, wrote), tuple(gaps), broken=hatched
     )
 
 
-def _time_flags(found: Positions) -> list[RulerFlag]:
-    made = []
+def _time_flags(positions: Positions) -> list[RulerFlag]:
+    flags = []
     for name in TIME_FLAGS:
-        position = found.checkpoint.get(name)
+        position = positions.checkpoint.get(name)
         if position is not None and position.offset is not None:
             time = clock(position.timestamp)[:8] if position.timestamp else ""
-            made.append(RulerFlag(tr(NAMES[name]), position.offset, "posTime", False, time))
-    return made
+            flags.append(RulerFlag(tr(NAMES[name]), position.offset, "posTime", False, time))
+    return flags
 
 
-def _bands(seen: Look, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
-    found = seen.positions
-    flushed = known_flushed(found)
-    if seen.lab and flushed is not None:
-        committed = found.committed.offset if found.committed.offset is not None else wrote
+def _bands(look: Look, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
+    positions = look.positions
+    flushed = known_flushed(positions)
+    if look.lab and flushed is not None:
+        committed = positions.committed.offset if positions.committed.offset is not None else wrote
         return (
             RulerBand(minimum, flushed, "disk", tr("on disk")),
             RulerBand(max(flushed, minimum), committed, "cache", tr("in the page cache")),
@@ -236,41 +245,45 @@ def _bands(seen: Look, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
     if flushed is None:
         return (RulerBand(minimum, wrote, "files", tr("in the files, flushed or not")),)
     edge = min(max(flushed, minimum), wrote)
-    said = tr("on disk") if found.flushed.offset is not None else tr("on disk, says the checkpoint")
+    band_text = tr("on disk") if positions.flushed.offset is not None else tr("on disk, says the checkpoint")
     return (
-        RulerBand(minimum, edge, "disk", said),
+        RulerBand(minimum, edge, "disk", band_text),
         RulerBand(edge, wrote, "files", tr("in the files, flushed or not")),
     )
 
 
-def _gaps(seen: Look, wrote: int) -> tuple[RulerGap, ...]:
-    found, known = seen.positions, gaps_of(seen)
+def _gaps(look: Look, wrote: int) -> tuple[RulerGap, ...]:
+    positions, gap_sizes = look.positions, gaps_of(look)
     gaps = []
-    committed = found.committed.offset if found.committed.offset is not None else wrote
-    flushed = known_flushed(found)
-    if seen.lab and known.commit:
-        said = tr("to commit {size}", size=size(known.commit))
-        gaps.append(RulerGap(committed, wrote, said, True, size(known.commit)))
-    if flushed is not None and known.flush:
-        said = (
-            tr("to flush {size}", size=size(known.flush))
-            if seen.lab
-            else tr("not known to be flushed {size}", size=size(known.flush))
+    committed = positions.committed.offset if positions.committed.offset is not None else wrote
+    flushed = known_flushed(positions)
+    if look.lab and gap_sizes.commit:
+        gap_text = tr("to commit {size}", size=size(gap_sizes.commit))
+        gaps.append(RulerGap(committed, wrote, gap_text, True, size(gap_sizes.commit)))
+    if flushed is not None and gap_sizes.flush:
+        gap_text = (
+            tr("to flush {size}", size=size(gap_sizes.flush))
+            if look.lab
+            else tr("not known to be flushed {size}", size=size(gap_sizes.flush))
         )
-        gaps.append(RulerGap(flushed, committed, said, True, size(known.flush)))
-    confirm = found.confirm.offset if found.confirm.offset is not None else wrote
-    dispatched = found.dispatched.offset
-    if dispatched is not None and known.dispatch:
-        said = tr("to dispatch {size}", size=size(known.dispatch))
-        gaps.append(RulerGap(dispatched, confirm, said, False, size(known.dispatch)))
+        gaps.append(RulerGap(flushed, committed, gap_text, True, size(gap_sizes.flush)))
+    confirm = positions.confirm.offset if positions.confirm.offset is not None else wrote
+    dispatched = positions.dispatched.offset
+    if dispatched is not None and gap_sizes.dispatch:
+        gap_text = tr("to dispatch {size}", size=size(gap_sizes.dispatch))
+        gaps.append(RulerGap(dispatched, confirm, gap_text, False, size(gap_sizes.dispatch)))
     return tuple(gaps)
 
 
-def gap_list(seen: Look) -> list[tuple[str, str, int]]:
-    """(name, role, bytes behind what was written) of everything that follows the log and is known."""
-    found, wrote = seen.positions, seen.positions.wrote.offset
+def gap_list(look: Look) -> list[tuple[str, str, int]]:
+    """Return (name, role, bytes behind the end of the written log) of every known position that follows the log."""
+    positions, wrote = look.positions, look.positions.wrote.offset
     if wrote is None:
         return []
-    made = [(tr(NAMES[key]), ROLES[key], getattr(found, key).offset) for key in ("flushed", *BUILT_FLAGS)]
-    made += [(tr(NAMES[key]), "posTime", found.checkpoint[key].offset) for key in TIME_FLAGS if key in found.checkpoint]
-    return [(name, role, max(0, wrote - offset)) for name, role, offset in made if offset is not None]
+    offsets = [(tr(NAMES[key]), ROLES[key], getattr(positions, key).offset) for key in ("flushed", *BUILT_FLAGS)]
+    offsets += [
+        (tr(NAMES[key]), "posTime", positions.checkpoint[key].offset)
+        for key in TIME_FLAGS
+        if key in positions.checkpoint
+    ]
+    return [(name, role, max(0, wrote - offset)) for name, role, offset in offsets if offset is not None]

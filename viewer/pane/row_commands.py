@@ -1,4 +1,4 @@
-"""What a view of a store does for the menus of its rows and fields: going, following, keeping, exporting bytes."""
+"""Row and field menus of a view: go, follow, keep, export bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from viewer.widgets.row_commands import Facts, sought
 if TYPE_CHECKING:
 
     class RowHost(Protocol):
-        """What its menus ask of a view, or of the store's tree."""
+        """The parts of a view, or of the store's tree, that its row menus need."""
 
         session: StoreSession | None
         placeRequested: Any
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 COMMANDS = {"follow.next": "same.key.next", "keep.mark": "mark.toggle"}
-"""Commands of views whose names in menus are others."""
+"""The view's command for each menu command with another name."""
 MOST_BYTES = 64 << 20
-"""The longest stretch that is exported at once: a damaged one can be as long as a file."""
+"""Longest exported stretch (bytes). A damaged one can be as long as a file."""
 
 
 class RowCommands:
@@ -49,26 +49,26 @@ class RowCommands:
         self._pane = pane
 
     def able(self) -> frozenset[str]:
-        """The commands that act on what is in front here."""
+        """Return the commands that act on the current row here."""
         return frozenset(self._pane.commands())
 
     def filter(self, how: str, term: str) -> None:
-        """Filter the log by a condition, or do with it what else :data:`viewer.widgets.cell_filter.HOWS` names."""
+        """Filter the log by a condition, or use it in another way of :data:`viewer.widgets.cell_filter.HOWS`."""
         self._pane.placeRequested.emit(places.filtered(how, term))
 
     def say(self, words: str) -> None:
-        """A sentence for the status bar; the view's own comes back with an empty one."""
+        """Show a sentence in the status bar. An empty one restores the view's own."""
         self._pane.statusMessage.emit(words or self._pane.status())
 
     def do(self, command: str, facts: Facts) -> None:
-        """Do it; the menu offers only what can be done."""
+        """Run a command. The menu offers only those that can run."""
         pane = self._pane
         place = _place(command, facts)
         if place is not None:
             pane.placeRequested.emit(place)
             return
         if command.startswith("go.") and isinstance(facts.link, Search) and pane.session is not None:
-            pane.session.jobs.start(self._go_to_search(pane.session, facts.link, own=command == "go.own"))
+            pane.session.jobs.start(self._go_to_search(pane.session, facts.link, in_new_window=command == "go.own"))
             return
         commands: dict[str, Callable[[], object]] = {
             "keep.bookmark": lambda: self._bookmark(facts),
@@ -84,21 +84,21 @@ class RowCommands:
                 {"follow.next": "same.key.next", "keep.mark": "mark.toggle", "copy.out": "copy.out"}[command], facts
             )
 
-    async def _go_to_search(self, session: StoreSession, search: Search, *, own: bool) -> None:
+    async def _go_to_search(self, session: StoreSession, search: Search, *, in_new_window: bool) -> None:
         try:
             place, _note = await session.resolve(search)
         except (StoreError, OSError, LookupError, ValueError) as error:
             self.say(str(error))
             return
         if session is self._pane.session:
-            self._pane.placeRequested.emit(elsewhere(place) if own else place)
+            self._pane.placeRequested.emit(elsewhere(place) if in_new_window else place)
 
     def _in_log(self, command: str, facts: Facts) -> None:
-        """A command of the log, here or in the log at the row's place."""
-        here = self._pane.commands().get(command)
+        """Run a command of the log: in this view if it has it, otherwise in the log at the row's place."""
+        handler = self._pane.commands().get(command)
         session = self._pane.session
-        if here is not None:
-            here()
+        if handler is not None:
+            handler()
         elif session is not None and facts.offset is not None:
             session.wished = facts.offset, command
             self._pane.placeRequested.emit(places.log(facts.offset))
@@ -124,7 +124,7 @@ class RowCommands:
     # ---- bytes -------------------------------------------------------------------------------------------------------
 
     def ask_bytes(self, facts: Facts) -> QFileDialog:
-        """Ask where the bytes go."""
+        """Ask where to write the bytes."""
         pane = self._pane
         dialog = QFileDialog(pane.window(), tr("Export the bytes"), str(Path.home() / f"{facts.offset:020d}.bin"))
         dialog.setObjectName("bytes.dialog")
@@ -136,7 +136,7 @@ class RowCommands:
         return dialog
 
     def export_bytes(self, facts: Facts, target: Path) -> None:
-        """Write the bytes of the unit or stretch at the row's place into ``target``, outside of the store."""
+        """Write the bytes of the unit or stretch at the row's place into ``target``, outside the store."""
         session, say = self._pane.session, self._pane.statusMessage.emit
         if session is None or facts.offset is None:
             return
@@ -150,9 +150,9 @@ class RowCommands:
             if size is None:
                 item = log.unit_at(offset, crc=False)
                 size = item.size if isinstance(item, Unit) else 0
-            found = log.read(offset, min(size, MOST_BYTES))
-            put_whole(target, found)
-            return len(found)
+            content = log.read(offset, min(size, MOST_BYTES))
+            put_whole(target, content)
+            return len(content)
 
         session.jobs.read(
             work,
@@ -164,19 +164,19 @@ class RowCommands:
 
 
 def _place(command: str, facts: Facts) -> Place | None:
-    """Where the command leads; None for what is no way."""
+    """Return the target of a command that goes somewhere, otherwise None."""
     if command == "go.link" and isinstance(facts.link, Place):
         return facts.link
     if command == "go.own" and facts.link is not None:
-        own = elsewhere(facts.link)
-        return own if isinstance(own, Place) else None
+        new_window_place = elsewhere(facts.link)
+        return new_window_place if isinstance(new_window_place, Place) else None
     if command == "keep.colour":
         return places.filtered("colour", facts.term or "")
     if command == "go.log" and facts.offset is not None:
         return places.log(facts.offset)
     if command == "go.own" and facts.offset is not None:
-        own = elsewhere(places.log(facts.offset))
-        return own if isinstance(own, Place) else None
+        new_window_place = elsewhere(places.log(facts.offset))
+        return new_window_place if isinstance(new_window_place, Place) else None
     if command == "go.entry":
         return places.queue(facts.topic, facts.queue_id, facts.queue_offset)
     if command == "follow.trace":
@@ -185,7 +185,7 @@ def _place(command: str, facts: Facts) -> Place | None:
 
 
 def _row_place(facts: Facts) -> Place | None:
-    """The place that a bookmark of the row keeps."""
+    """Return the place that a bookmark of the row stores."""
     if facts.offset is not None:
         return places.log(facts.offset)
     if isinstance(facts.link, Place):

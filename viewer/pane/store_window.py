@@ -1,7 +1,7 @@
-"""A window with a store in it, as its parts see it: what they may ask of the window, and nothing of each other.
+"""A window with a store, as its parts see it: the calls that they may make.
 
-Parts, boxes and other windows take a :class:`StoreWindow`; who needs another part is given it. The one that stands on
-the screen is :class:`viewer.shell.main_window.MainWindow`, which imports the parts.
+Parts, boxes and other windows take a :class:`StoreWindow`. A part that needs another part is given it. The real
+window is :class:`viewer.shell.main_window.MainWindow`, which imports the parts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class StoreWindow(QMainWindow):
-    """``opened`` when a store stands in it, ``failed(str)`` when one could not be opened."""
+    """``opened`` when a store is shown, ``failed(str)`` when one could not be opened."""
 
     opened = Signal()
     failed = Signal(str)
@@ -39,16 +39,16 @@ class StoreWindow(QMainWindow):
     history: History
     session: StoreSession | None
     view: str
-    """The view in front."""
+    """The current view."""
     panes: dict[str, Pane]
-    """The views that were made already, by name."""
+    """The views that exist already, by name."""
     actions_by_id: dict[str, QAction]
     tied: StateLine
-    """The line over the views that says which store this one is tied to."""
+    """The line over the views that names the tied store."""
     remembers: bool
-    """Whether sizes are kept for the next start and taken from the last one."""
+    """True if sizes are stored for the next start and restored from the last."""
     lender: TopicColours | None
-    """The colours of the store that this window's store is tied to."""
+    """The colours of the store in the window that this one was opened from."""
     closed: bool
 
     def __init__(self, settings: Settings) -> None:
@@ -56,7 +56,7 @@ class StoreWindow(QMainWindow):
         self.settings = settings
 
     def another(self) -> Self:
-        """A new window of the same kind and settings, without a store."""
+        """Return a new window of the same kind and settings, without a store."""
         return type(self)(self.settings)
 
     @property
@@ -69,86 +69,89 @@ class StoreWindow(QMainWindow):
     @property
     @abstractmethod
     def opening(self) -> bool:
-        """Whether a store was asked for that does not stand here yet."""
+        """True while a store is being opened and is not shown yet."""
 
     @abstractmethod
-    async def open(self, path: Path, at: str | None = None, config: MessageStoreConfig | None = None) -> bool:
-        """Open the store at ``path`` and show ``at``; False where the error page stands instead. ``config`` belongs to
-        this store alone: the next one that is opened has none.
+    async def open(self, path: Path, place_text: str | None = None, config: MessageStoreConfig | None = None) -> bool:
+        """Open the store at ``path`` and show the place ``place_text``.
+
+        Returns False if the error page is shown instead. ``config`` applies to this store only. The next store is
+        opened without it.
         """
 
     @abstractmethod
     def ask_open(self, path: Path) -> None:
-        """Open the store at ``path``; where the lab's store would be closed by that while it serves, ask first."""
+        """Open the store at ``path``. If this would close a lab store that serves clients, ask first."""
 
     @abstractmethod
     async def open_sample(self, sample: Sample) -> None:
-        """Open a sample store, unpacked to the user's cache where it is not there yet."""
+        """Open a sample store. It is unpacked to the user's cache if it is not there yet."""
 
     @abstractmethod
     def close_store(self) -> None:
-        """Back to a window without a store; work under way is stopped."""
+        """Close the store and stop all work on it."""
 
     @abstractmethod
     def show_welcome(self) -> None:
-        """The page without a store."""
+        """Show the page without a store."""
 
     @abstractmethod
     def show_error(self, path: Path, words: str, config: MessageStoreConfig | None = None) -> None:
-        """The page that says what was found instead."""
+        """Show the page that says what was found instead of a store."""
 
     # ---- places and views --------------------------------------------------------------------------------------------
 
     @abstractmethod
     def go(self, place: Place) -> None:
-        """Show ``place`` and make a step of history; in a window of its own where it says so."""
+        """Show ``place`` and add it to the history; in a new window if the place asks for one."""
 
     @abstractmethod
-    async def go_to_text(self, text: str, *, first: bool = False) -> bool:
-        """Go where the text of the go-to box leads; says why where it leads nowhere."""
+    async def go_to_text(self, text: str, *, at_opening: bool = False) -> bool:
+        """Go to the place that the text of the go-to box names. If it names none, say why."""
 
     @abstractmethod
     def show_view(self, view: str) -> None:
-        """Bring a view to the front, at the place where it was."""
+        """Bring a view to the front, at its last place."""
 
     @abstractmethod
     def pane(self, view: str, *, ahead: bool = False) -> Pane:
-        """The pane of a view, made when it is first wanted; ``ahead`` of that it is dressed at a turn of its own."""
+        """Return the pane of a view, making it if needed. With ``ahead`` it is dressed in a later turn of the loop."""
 
     @abstractmethod
     def awake(self, view: str) -> Pane:
-        """The pane of a view, with the session: views that nobody has looked at yet read nothing."""
+        """Return the pane of a view, with the session. Views that nobody has opened yet read nothing."""
 
     @abstractmethod
     def pane_commands(self) -> dict[str, Callable[[], object]]:
-        """What the view in front answers."""
+        """Return the handlers of the current view by command."""
 
     @property
     @abstractmethod
     def place_in_words(self) -> str:
-        """The place in front, as the crumbs say it."""
+        """Return the current place in the words of the crumbs."""
 
     # ---- what is said, and what can be done --------------------------------------------------------------------------
 
     @abstractmethod
     def say(self, words: str) -> None:
-        """The sentence in the status bar."""
+        """Show a sentence in the status bar."""
 
     @abstractmethod
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
-        """Something was done, for the operation log: see :attr:`viewer.pane.Pane.did`."""
+        """Add an entry to the operation log: see :attr:`viewer.pane.Pane.did`."""
 
     @abstractmethod
     def enable(self) -> None:
-        """What can be done now has changed: grey the commands anew."""
+        """Update which commands are greyed."""
 
     @abstractmethod
     def tie(self, on: bool) -> None:
-        """Share the screen with another window; or have it alone again."""
+        """Share the screen with another window, or use it alone again."""
 
     @abstractmethod
     async def settled(self, seconds: float = 10.0, *, quiet: bool = False) -> bool:
-        """Wait until the rows in front are there and every pane is made; ``quiet``: and until short reads have ended.
+        """Wait until the front rows are loaded and every pane is made.
 
-        False where that took longer than ``seconds``.
+        With ``quiet`` also wait until short reads have ended. Returns False if this takes longer than
+        ``seconds``.
         """

@@ -1,4 +1,4 @@
-"""What every table answers: copying, exporting and stepping; and the equal command of the terminal for a row."""
+"""Commands of every table: copy, export, step; and the equal command line for a row."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from viewer.widgets.record_view import RecordView
 
 
 def command_copier(table: RecordView, line: Callable[[Sequence[str]], str]) -> Callable[[str, Record], str | None]:
-    """For ``RecordView.copier``: the row's command, of whose words ``line`` makes a command line."""
+    """Return a function for ``RecordView.copier`` that makes a row's command line with ``line``."""
 
-    def text(what: str, record: Record) -> str | None:
+    def text(form: str, record: Record) -> str | None:
         command = table.kind.command
-        if what != "cli" or command is None:
+        if form != "cli" or command is None:
             return None
         return line(command(record))
 
@@ -29,12 +29,12 @@ def command_copier(table: RecordView, line: Callable[[Sequence[str]], str]) -> C
 
 
 def use_cell(pane: Pane, shown: Callable[[], RecordView], how: str) -> None:
-    """Use the chosen cell of the table in front as a condition for the log."""
+    """Use the selected cell of the current table as a condition for the log."""
     table = shown()
-    row, at = table.current_row(), table.currentIndex().column()
+    row, column_index = table.current_row(), table.currentIndex().column()
     term = None
-    if row is not None and 0 <= at < len(table.kind.columns):
-        term = cell_term(table.kind.name, table.kind.columns[at], row)
+    if row is not None and 0 <= column_index < len(table.kind.columns):
+        term = cell_term(table.kind.name, table.kind.columns[column_index], row)
     if term is None:
         pane.statusMessage.emit(tr("This value cannot be asked for in a filter."))
     else:
@@ -42,7 +42,7 @@ def use_cell(pane: Pane, shown: Callable[[], RecordView], how: str) -> None:
 
 
 def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> dict[str, Callable[[], object]]:
-    """The commands that act on the table in front; ``name`` is the file that an export proposes."""
+    """Return the commands of the current table. ``name`` is the file name that an export proposes."""
     return {
         "copy.cell": lambda: table().copy_current("cell"),
         "copy.row": lambda: table().copy_current("row"),

@@ -1,6 +1,6 @@
-"""Find in any table: the next row whose text holds what is looked for, from the chosen row on, then from the other end.
+"""Find in any table: the next row that contains a text, from the selected row on, then from the other end.
 
-The line lies over the table's lower edge while it is wanted. Rows are read off the loop, some hundred at a time.
+The find line covers the table's lower edge while it is open. Rows are read off the loop, some hundred at a time.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ AT_A_TIME = 500
 
 @dataclass(frozen=True, slots=True)
 class RowHit:
-    """Position of the row that holds it (None: nothing), rows looked at, whether it went round; which one of how many
-    it is, where all were looked at (else 0).
+    """A hit of a search.
+
+    Position of the row (None: no hit), number of rows read, whether the search wrapped around; number of the hit
+    and of all hits if all rows were read (else 0).
     """
 
     position: int | None
@@ -40,7 +42,7 @@ class RowHit:
 
 
 class TableFind(QObject):
-    """The find line of one table; made when it is first wanted."""
+    """The find line of a table, made when it is first needed."""
 
     def __init__(self, pane: Pane, table: RecordView) -> None:
         super().__init__(table)
@@ -56,26 +58,26 @@ class TableFind(QObject):
 
     @classmethod
     def of(cls, pane: Pane, table: RecordView) -> TableFind:
-        """The one of ``table``."""
-        found = table.findChild(TableFind, "table.find")
-        return found if isinstance(found, TableFind) else cls(pane, table)
+        """Return the find line of ``table``, making it if needed."""
+        existing = table.findChild(TableFind, "table.find")
+        return existing if isinstance(existing, TableFind) else cls(pane, table)
 
     def open(self) -> None:
-        """Show the line and go there."""
+        """Show the line and move the focus there."""
         self._place()
         self.line.use_span(self._table)
         self.line.focus()
         self.line.raise_()
 
     def close(self) -> None:
-        """Put the line away."""
+        """Hide the line."""
         self._turn += 1
         self.line.leave_span()
         self._table.setFocus()
         self.line.hide()
 
     def step(self, step: int) -> None:
-        """Go to the next row that holds it (1) or the one before (−1)."""
+        """Go to the next matching row (1) or the previous one (−1)."""
         if not self.line.field.text():
             self.open()
             return
@@ -93,13 +95,21 @@ class TableFind(QObject):
         assert session is not None
         source, kind = table.source, table.kind
         row = table.current_row()
-        at = source.position(row) if row is not None else source.start
-        if forward and row is not None and self._hit == (at, sought):
-            at = source.behind(row)
+        start_position = source.position(row) if row is not None else source.start
+        if forward and row is not None and self._hit == (start_position, sought):
+            start_position = source.behind(row)
         try:
             title = tr("Finding {text}", text=sought.text[:40])
             span = self.line.span()
-            work = partial(find_row, source=source, kind=kind, sought=sought, at=at, forward=forward, span=span)
+            work = partial(
+                find_row,
+                source=source,
+                kind=kind,
+                sought=sought,
+                start_position=start_position,
+                forward=forward,
+                span=span,
+            )
             hit = await session.jobs.run(title, work)
         except (Cancelled, asyncio.CancelledError):
             return
@@ -128,7 +138,7 @@ class TableFind(QObject):
         self.line.setGeometry(0, area.height() - height, area.width(), height)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The line keeps to the table's lower edge."""
+        """Keep the line at the table's lower edge."""
         if event.type() == QEvent.Type.Resize:
             self._place()
         return bool(super().eventFilter(watched, event))
@@ -139,77 +149,77 @@ def find_row(
     source: RowSource[Record],
     kind: RecordKind,
     sought: Sought,
-    at: int,
+    start_position: int,
     forward: bool,
     span: Bounds | None = None,
 ) -> RowHit:
-    """The next row from ``at`` on (or in front of it) whose shown text holds ``sought``; reads the rows.
+    """Return the next row from ``start_position`` on (or before it) that contains ``sought``. Reads the rows.
 
-    In a span of rows, and in a list in memory, all hits are counted.
+    The shown text of a row is searched. In a span of rows, and in a list in memory, all hits are counted.
     """
 
     def holds(row: Record) -> bool:
         return sought.find(kind.as_text(row).encode("utf-8", "surrogatepass")) is not None
 
     if span is not None or isinstance(source, ListSource):
-        first, last = span if span is not None else (source.start, source.end)
-        return _of_all(control, source, holds, at, forward, (first, last))
-    looked = 0
+        span_start, span_end = span if span is not None else (source.start, source.end)
+        return _of_all(control, source, holds, start_position, forward, (span_start, span_end))
+    rows_read = 0
     for wrapped in (False, True):
-        position = at if not wrapped else (source.start if forward else source.end)
+        position = start_position if not wrapped else (source.start if forward else source.end)
         while True:
             control.check()
             page = source.read(position, 0 if forward else AT_A_TIME, AT_A_TIME if forward else 0)
             rows = page.rows if forward else [row for row in reversed(page.rows) if source.position(row) < position]
             for row in rows:
-                here = source.position(row)
-                if wrapped and (here >= at if forward else here < at):
-                    return RowHit(None, looked, True)
-                looked += 1
+                row_position = source.position(row)
+                if wrapped and (row_position >= start_position if forward else row_position < start_position):
+                    return RowHit(None, rows_read, True)
+                rows_read += 1
                 if holds(row):
-                    return RowHit(here, looked, wrapped)
+                    return RowHit(row_position, rows_read, wrapped)
             if not rows or (page.last if forward else page.first):
                 break
             position = source.behind(rows[-1]) if forward else source.position(rows[-1])
-            control.report(looked, source.total)
-    return RowHit(None, looked, True)
+            control.report(rows_read, source.total)
+    return RowHit(None, rows_read, True)
 
 
 def _of_all(
     control: Control,
     source: RowSource[Record],
     holds: Callable[[Record], bool],
-    at: int,
+    start_position: int,
     forward: bool,
     span: Bounds,
 ) -> RowHit:
-    """The next hit among the rows of ``span``, with its number among them all."""
-    found: list[int] = []
-    looked, position = 0, span[0]
+    """Return the next hit among the rows of ``span``, with its number among all hits."""
+    hits: list[int] = []
+    rows_read, position = 0, span[0]
     while True:
         control.check()
         page = source.read(position, 0, AT_A_TIME)
         for row in page.rows:
-            here = source.position(row)
-            if here > span[1]:
+            row_position = source.position(row)
+            if row_position > span[1]:
                 break
-            looked += 1
+            rows_read += 1
             if holds(row):
-                found.append(here)
+                hits.append(row_position)
         if not page.rows or page.last or source.position(page.rows[-1]) > span[1]:
             break
         position = source.behind(page.rows[-1])
-        control.report(looked, source.total)
-    if not found:
-        return RowHit(None, looked, True)
-    number = bisect_left(found, at) - (not forward)
+        control.report(rows_read, source.total)
+    if not hits:
+        return RowHit(None, rows_read, True)
+    number = bisect_left(hits, start_position) - (not forward)
     return RowHit(
-        found[number % len(found)], looked, number not in range(len(found)), number % len(found) + 1, len(found)
+        hits[number % len(hits)], rows_read, number not in range(len(hits)), number % len(hits) + 1, len(hits)
     )
 
 
 def find_commands(pane: Pane, table: Callable[[], RecordView]) -> dict[str, Callable[[], object]]:
-    """The commands of finding in the table in front."""
+    """Return the find commands of the current table."""
     return {
         "find.open": lambda: TableFind.of(pane, table()).open(),
         "find.next": lambda: TableFind.of(pane, table()).step(1),
@@ -218,7 +228,7 @@ def find_commands(pane: Pane, table: Callable[[], RecordView]) -> dict[str, Call
 
 
 def find_or(pane: Pane, table: Callable[[], RecordView], step: int, otherwise: Callable[[int], object]) -> None:
-    """Find on where something is sought in the table in front; else what the view does by itself."""
+    """Continue the search if the current table has one, otherwise do what the view does by itself."""
     finder = TableFind.of(pane, table())
     if finder.line.isVisible():
         finder.step(step)

@@ -1,6 +1,7 @@
-"""Asks for a folder that something new is written to: absent or empty, and never inside the store that is open.
+"""Asks for a folder to write into. It must be absent or empty, and outside the open store.
 
-A folder dialog of the system accepts only what exists. So the path is a field with a proposal beside the store.
+A folder dialog of the system accepts only existing folders. So the path is a field, with a proposal beside the
+store.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ MOST_NUMBERED = 1000
 
 
 def propose_target(store: Path, suffix: str) -> Path:
-    """``STORE-suffix`` beside the store, with a number where that is taken; reads the disk."""
+    """Return ``STORE-suffix`` beside the store, with a number if that exists. Reads the disk."""
     folder = store if store.is_dir() else store.parent
-    named = folder if folder.name not in {"store", "commitlog"} else folder.parent
-    parent = named.parent
+    store_folder = folder if folder.name not in {"store", "commitlog"} else folder.parent
+    parent = store_folder.parent
     if not os.access(parent, os.W_OK):
         parent = Path.home()
-    name = f"{named.name or 'store'}-{suffix}"
+    name = f"{store_folder.name or 'store'}-{suffix}"
     numbered = (parent / f"{name}-{number}" for number in range(2, MOST_NUMBERED))
     return next((path for path in (parent / name, *numbered) if not path.exists()), parent / name)
 
 
 def target_fault(target: Path, store: Path | None = None) -> str:
-    """Why nothing new can be written to ``target``; empty where it can. Reads the disk."""
+    """Return why nothing new can be written to ``target``, or an empty text. Reads the disk."""
     if store is not None and in_store(store, target):
         return tr("Nothing is written into the store: choose another folder.")
     try:
@@ -46,22 +47,22 @@ def target_fault(target: Path, store: Path | None = None) -> str:
                     "{path} is not empty. Nothing was written: choose an empty or a new folder.", path=str(target)
                 )
             return ""
-        above = next((parent for parent in target.parents if parent.exists()), None)
-        if above is None or not above.is_dir() or not os.access(above, os.W_OK):
-            return tr("No folder can be made in {path}.", path=str(above or target))
+        existing_parent = next((parent for parent in target.parents if parent.exists()), None)
+        if existing_parent is None or not existing_parent.is_dir() or not os.access(existing_parent, os.W_OK):
+            return tr("No folder can be made in {path}.", path=str(existing_parent or target))
     except OSError as error:
         return f"{target}: {error.strerror or error}"
     return ""
 
 
 class TargetBox(QDialog):
-    """A path to write to; ``chosen(path)`` is called with one that is absent or empty."""
+    """Asks for a path to write to. ``chosen(path)`` is called with a path that is absent or empty."""
 
     def __init__(
         self,
         parent: QWidget,
         title: str,
-        deed: str,
+        button_text: str,
         store: Path | None,
         runner: Runner,
         chosen: Callable[[Path], object],
@@ -77,7 +78,7 @@ class TargetBox(QDialog):
         self.field.textEdited.connect(lambda _text: self._say(""))
         self.fault = Label("", 12, "error", wrap=True)
         self.fault.setObjectName("target.fault")
-        browse, self.accept_button, cancel = Button(tr("Browse…")), Button(deed, "primary"), Button(tr("Cancel"))
+        browse, self.accept_button, cancel = Button(tr("Browse…")), Button(button_text, "primary"), Button(tr("Cancel"))
         browse.setObjectName("target.browse")
         self.accept_button.setObjectName("target.accept")
         browse.clicked.connect(self._browse)
@@ -96,7 +97,7 @@ class TargetBox(QDialog):
         self._say("")
 
     def propose(self, suffix: str) -> None:
-        """Put ``STORE-suffix`` into the field, unless somebody has typed meanwhile."""
+        """Put ``STORE-suffix`` into the field, unless the user has typed meanwhile."""
         store = self._store or Path.home() / "store"
 
         def done(target: object) -> None:
@@ -107,7 +108,7 @@ class TargetBox(QDialog):
         self._runner(lambda: propose_target(store, suffix), done, lambda _error: None)
 
     def take(self) -> None:
-        """Look at the folder, and close where it can be written to."""
+        """Check the folder, and close the box if it can be written to."""
         text = self.field.text().strip()
         if not text:
             self._say(tr("A folder is needed."))
@@ -125,7 +126,7 @@ class TargetBox(QDialog):
         self._runner(lambda: target_fault(target, self._store), done, lambda error: self._say(str(error)))
 
     def done(self, result: int) -> None:
-        """It was answered: what still comes back finds nobody."""
+        """Ignore the results of checks that end after the box was closed."""
         self._over = True
         super().done(result)
 
@@ -134,7 +135,7 @@ class TargetBox(QDialog):
         self.fault.setVisible(bool(fault))
 
     def _browse(self) -> None:
-        """Choose the folder in which the new one is made; its name stays."""
+        """Choose the parent folder of the new one. Its name stays."""
         typed = Path(self.field.text().strip() or str(Path.home())).expanduser()
         dialog = QFileDialog(self, tr("The folder in which a new one is made"), str(typed.parent))
         dialog.setObjectName("target.dialog")
@@ -148,14 +149,14 @@ def ask_target_folder(
     parent: QWidget,
     name: str,
     title: str,
-    deed: str,
+    button_text: str,
     suffix: str,
     store: Path | None,
     runner: Runner,
     chosen: Callable[[Path], object],
 ) -> TargetBox:
-    """Ask for a folder that is absent or empty, with ``STORE-suffix`` proposed; ``chosen`` is called with it."""
-    box = TargetBox(parent, title, deed, store, runner, chosen)
+    """Ask for a folder that is absent or empty, with ``STORE-suffix`` proposed. ``chosen`` is called with it."""
+    box = TargetBox(parent, title, button_text, store, runner, chosen)
     box.setObjectName(name)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.propose(suffix)

@@ -1,6 +1,7 @@
-"""Tabs whose pages lie in two views, each of which shows the same words: one field, or one subject, seen two ways.
+"""Tabs whose pages belong to two views. Both views show the same tabs, so that one subject can be seen in two ways.
 
-Cluster and Requests share Lines, Tables, Rebalance and Requests; Where and Trace share what is looked for.
+Cluster and Requests share the tabs Lines, Tables, Rebalance and Requests. Where and Trace share the tabs for what
+to look for.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from viewer.widgets.basics import WordTabs
 
 
 class ViewTabs(WordTabs):
-    """Tabs of a view that shows ``own`` itself; ``elsewhere(key)`` when a tab of the other view is chosen."""
+    """Tabs of a view that shows ``own_keys`` itself. ``elsewhere(key)`` when a tab of the other view is chosen."""
 
     elsewhere = Signal(str)
 
-    def __init__(self, name: str, titles: Sequence[tuple[str, str]], own: Collection[str]) -> None:
+    def __init__(self, name: str, titles: Sequence[tuple[str, str]], own_keys: Collection[str]) -> None:
         super().__init__(name, [(key, tr(title)) for key, title in titles])
-        self._own = own
-        super().choose(next(iter(own)))
+        self._own = own_keys
+        super().choose(next(iter(own_keys)))
 
     def choose(self, key: str) -> None:
-        """Choose a tab by its key; one of the other view is asked for."""
+        """Choose a tab by its key. A tab of the other view emits ``elsewhere``."""
         if key in self._own:
             super().choose(key)
         else:
@@ -47,8 +48,8 @@ class ClusterTabs(ViewTabs):
 
     placeRequested = Signal(object)
 
-    def __init__(self, name: str, own: Collection[str]) -> None:
-        super().__init__(name, CLUSTER_TITLES, own)
+    def __init__(self, name: str, own_keys: Collection[str]) -> None:
+        super().__init__(name, CLUSTER_TITLES, own_keys)
         self.elsewhere.connect(self._go)
 
     def _go(self, key: str) -> None:
@@ -60,8 +61,8 @@ LOOKED_FOR_TITLES = ((MESSAGE, words("One message")), (CHAIN, words("Key's chain
 
 
 class LookForTabs(ViewTabs):
-    """What is looked for: a message, as Where answers, or the chain of a key in the index, as a trace shows."""
+    """The tabs of Where and Trace: look for a message, or for the chain of a key in the index."""
 
-    def __init__(self, name: str, own: str) -> None:
-        super().__init__(name, LOOKED_FOR_TITLES, (own,))
+    def __init__(self, name: str, own_key: str) -> None:
+        super().__init__(name, LOOKED_FOR_TITLES, (own_key,))
         self.setToolTip(tr("Look for one message by any name of it, or for the chain of a key in the index files"))

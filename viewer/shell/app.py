@@ -33,15 +33,15 @@ from viewer.shell.system_libraries import told_instead_of_aborted
 from viewer.shell.windows import all_closed, close_all
 
 QUIET_SECONDS = 15.0
-"""How long a picture waits for short reads behind the first rows."""
+"""How long a picture waits for short reads after the first rows."""
 SWITCH_SECONDS = 0.0001
-"""How long a thread that reads or decodes may keep the window's thread waiting for the interpreter."""
+"""Longest time that a reading or decoding thread keeps the window's thread waiting for the interpreter."""
 LARGEST_LAST_WORDS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the command line asked for."""
+    """The options of one start, from the command line."""
 
     store: Path | None = None
     at: str | None = None
@@ -56,22 +56,23 @@ class Start:
 
     @property
     def hands_over(self) -> bool:
-        """Whether a window that runs may take this over: not what ends by itself, nor looks or a configuration of its
-        own.
+        """Return True if a running window may open this store instead.
+
+        Starts that end by themselves or that set a theme, language, size or configuration keep their own process.
         """
-        own = (self.screenshot, self.drive, self.theme, self.language, self.size, self.config)
-        return not self.new_window and all(value is None for value in own)
+        own_options = (self.screenshot, self.drive, self.theme, self.language, self.size, self.config)
+        return not self.new_window and all(value is None for value in own_options)
 
 
 def choose_platform(*, picture: bool = False) -> None:
-    """Without a display Qt draws into memory, and for a ``picture`` also with one: that needs fewer libraries."""
+    """Let Qt draw into memory if there is no display, or if only a ``picture`` is wanted (needs fewer libraries)."""
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform.startswith("linux") and (picture or not display):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
 def main(start: Start) -> int:
-    """Run the viewer until its window closes; gives the exit code."""
+    """Run the viewer until its window closes. Return the exit code."""
     choose_platform(picture=start.screenshot is not None)
     sys.setswitchinterval(SWITCH_SECONDS)
     with told_instead_of_aborted(picture=start.screenshot is not None):
@@ -81,14 +82,14 @@ def main(start: Start) -> int:
     if start.hands_over and hand_over(settings.folder, Asked(start.store, start.at)):
         return 0
     dress(app, settings, start)
-    left = take(settings.folder)
+    previous_last_words = take(settings.folder)
     last_words = open_last_words(settings.folder)
     window = MainWindow(settings)
     window.remembers = start.screenshot is None and start.drive is None
     window.layouts.first_size(start.size)
     show_choices()
-    if left and window.remembers:
-        window.workspace.offer_last_words(left)
+    if previous_last_words and window.remembers:
+        window.workspace.offer_last_words(previous_last_words)
     watch_errors(window, last_words)
     import qasync
 
@@ -112,7 +113,7 @@ def main(start: Start) -> int:
 
 
 def finish_keeping() -> None:
-    """Wait for what is still being kept; the disk may be slow, not silent."""
+    """Wait until everything is stored. Say so if the disk is slow."""
     try:
         keeper().settle(LAST_SECONDS)
     except TimeoutError:
@@ -120,7 +121,7 @@ def finish_keeping() -> None:
 
 
 def make_application() -> QApplication:
-    """The one QApplication, named for the desktop."""
+    """Create the only QApplication, named for the desktop."""
     QCoreApplication.setApplicationName("storescope")
     QCoreApplication.setOrganizationName("storescope")
     app = QApplication.instance()
@@ -133,7 +134,7 @@ def make_application() -> QApplication:
 
 
 def dress(app: QApplication, settings: Settings, start: Start) -> None:
-    """Language, colours and zoom before anything is shown."""
+    """Set language, colours and zoom before anything is shown."""
     language = start.language or settings.language
     assets.set_language(assets.system_language() if language == "system" else language)
     assets.speak_in_qt_dialogs()
@@ -146,7 +147,7 @@ def dress(app: QApplication, settings: Settings, start: Start) -> None:
 
 
 async def run(window: MainWindow, start: Start) -> int:
-    """Show the window and do what was asked; gives the exit code."""
+    """Show the window and do what the command line asks. Return the exit code."""
     closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     ender = _Ender(window, closed)
     window.installEventFilter(ender)
@@ -154,9 +155,9 @@ async def run(window: MainWindow, start: Start) -> int:
     if store is None:
         window.show_welcome()
     window.show()
-    bell = Doorbell(window.settings.folder) if window.remembers else None
-    if bell is not None:
-        bell.rung.connect(lambda asked: answer(window, asked))
+    doorbell = Doorbell(window.settings.folder) if window.remembers else None
+    if doorbell is not None:
+        doorbell.rung.connect(lambda request: answer(window, request))
     with _interruptible(window):
         if store is None and start.at:
             opened = await window.go_to_text(start.at)
@@ -167,15 +168,16 @@ async def run(window: MainWindow, start: Start) -> int:
         if start.drive is not None:
             return await drive(window, start.drive)
         code = await closed
-        if bell is not None:
-            bell.close()
+        if doorbell is not None:
+            doorbell.close()
         await all_closed()
         return code
 
 
 async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
-    """Save what the window shows once everything quick is there; 3 where the store could not be opened, or not all of
-    it read.
+    """Save a picture of the window once everything quick is loaded.
+
+    Returns 3 if the store could not be opened, or if a part of it could not be read.
     """
     await window.settled()
     await window.settled(QUIET_SECONDS if opened else 1.0, quiet=True)
@@ -186,16 +188,16 @@ async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
         sys.stderr.write(f"storescope: {window.error_words}\n")
         return 3
     for job in window.jobs.list:
-        far = f" ({job.part:.1%} done)" if job.part is not None else ""
-        sys.stderr.write(f"storescope: the picture did not wait for: {job.title}{far}\n")
+        progress = f" ({job.part:.1%} done)" if job.part is not None else ""
+        sys.stderr.write(f"storescope: the picture did not wait for: {job.title}{progress}\n")
     unread = window.session.unread.unreadable if window.session is not None else ()
-    for one in unread:
-        sys.stderr.write(f"storescope: {one.words}\n")
+    for entry in unread:
+        sys.stderr.write(f"storescope: {entry.words}\n")
     return 3 if unread else 0
 
 
 async def drive(window: MainWindow, file: Path) -> int:
-    """Await the file's ``drive(window)``; 1 and the exception's line where it raises."""
+    """Await the file's ``drive(window)``. Return 1 and print the exception's line if it raises."""
     await window.stages.ready()
     space: dict[str, Any] = {"__name__": "drive", "__file__": str(file)}
     try:
@@ -214,14 +216,14 @@ async def drive(window: MainWindow, file: Path) -> int:
 
 
 class _Ender(QObject):
-    """Ends the run when the window was closed."""
+    """Ends the run when the window is closed."""
 
     def __init__(self, window: MainWindow, closed: asyncio.Future[int]) -> None:
         super().__init__(window)
         self._closed = closed
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Look at closing only."""
+        """Watch for the close event only."""
         if event.type() == QEvent.Type.Close:
             QTimer.singleShot(0, self._end)
         return False
@@ -233,21 +235,21 @@ class _Ender(QObject):
 
 @contextlib.contextmanager
 def _interruptible(window: MainWindow) -> Any:
-    """Ctrl+C in the terminal closes the window: Python gets a turn now and then to see it."""
-    before = signal.signal(signal.SIGINT, lambda *_: window.close())
-    turn = QTimer(window)
-    turn.setTimerType(Qt.TimerType.VeryCoarseTimer)
-    turn.timeout.connect(lambda: None)
-    turn.start(1000)
+    """Let Ctrl+C in the terminal close the window. A timer wakes Python, so that it sees the signal."""
+    old_handler = signal.signal(signal.SIGINT, lambda *_: window.close())
+    wake_timer = QTimer(window)
+    wake_timer.setTimerType(Qt.TimerType.VeryCoarseTimer)
+    wake_timer.timeout.connect(lambda: None)
+    wake_timer.start(1000)
     try:
         yield
     finally:
-        turn.stop()
-        signal.signal(signal.SIGINT, before)
+        wake_timer.stop()
+        signal.signal(signal.SIGINT, old_handler)
 
 
 def open_last_words(folder: Path) -> TextIO | None:
-    """The file that gets the last words of a crash; None where it cannot be written."""
+    """Open the file for the last words of a crash. Return None if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "last-words.txt"
@@ -261,7 +263,7 @@ def open_last_words(folder: Path) -> TextIO | None:
 
 
 def watch_errors(window: MainWindow, last_words: TextIO | None) -> None:
-    """An error nobody caught is written down and said; the window stays."""
+    """Write down and report an error that nothing caught. The window stays open."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""What commands do that no part of the window does by itself; the table of commands names who does what."""
+"""Handlers of the commands that no single part of the window owns. The table of commands names them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The window and its parts, as commands need them."""
+    """The window and its parts, as command handlers need them."""
 
     window: FramedWindow
     workspace: Workspace
@@ -37,7 +37,7 @@ class Parts:
 
 
 def close_store(parts: Parts) -> None:
-    """Back to the welcome page; where the lab's store is closed by that while it serves, it is asked first."""
+    """Return to the welcome page. If this would close a lab store that serves clients, ask first."""
     window = parts.window
 
     def agreed() -> None:
@@ -48,17 +48,17 @@ def close_store(parts: Parts) -> None:
 
 
 def drop_config(window: FramedWindow) -> None:
-    """Open the store again without the configuration that it was looked at with, at the place in front."""
+    """Open the store again without its broker configuration, at the current place."""
     session, place = window.session, window.history.current
     if session is None or session.config is None:
         window.say(tr("This store is read without a broker.conf."))
         return
-    at = places.text_of(place) if place is not None else None
-    window.jobs.start(window.open(session.archive or session.path, at))
+    place_text = places.text_of(place) if place is not None else None
+    window.jobs.start(window.open(session.archive or session.path, place_text))
 
 
 def in_findings(window: FramedWindow, name: str) -> None:
-    """A command that the findings answer, from anywhere."""
+    """Run a command of the findings view from anywhere."""
     window.show_view("findings")
     answer = window.pane_commands().get(name)
     if answer is not None:
@@ -66,7 +66,7 @@ def in_findings(window: FramedWindow, name: str) -> None:
 
 
 def look_again(window: FramedWindow) -> None:
-    """Look at the store anew, though nothing seems to have changed; at what else the view in front shows, too."""
+    """Read the store again even if nothing seems to have changed, and what else the current view shows."""
     if window.session is not None:
         window.session.look(anyway=True)
     answer = window.pane_commands().get("view.refresh")
@@ -75,30 +75,30 @@ def look_again(window: FramedWindow) -> None:
 
 
 def go_to(window: FramedWindow) -> None:
-    """The focus into the go-to box."""
+    """Move the focus into the go-to box."""
     window.top.goto.setFocus()
     window.top.goto.selectAll()
 
 
 def trace_key(window: FramedWindow) -> None:
-    """The focus into the key that is traced."""
+    """Move the focus into the field for the key to trace."""
     window.show_view("index")
     _focus(window, "trace.key")
 
 
 def show_logs(window: FramedWindow) -> None:
-    """The folder of settings and last words, in the desktop's own way."""
+    """Open the folder of settings and last words in the desktop's file manager."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(window.settings.folder)))
 
 
 def quit_all() -> None:
-    """Close every window; one whose pipeline still works asks first, and stays until it is answered."""
+    """Close every window. A window whose pipeline still runs asks first and stays open until it is answered."""
     for window in windows_of_program():
         window.ask_close()
 
 
 def ask_directory(window: FramedWindow) -> None:
-    """Ask which store is to be opened."""
+    """Ask which store to open."""
     dialog = QFileDialog(window, tr("Open a store"), _last_folder(window))
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
@@ -106,7 +106,7 @@ def ask_directory(window: FramedWindow) -> None:
 
 
 def ask_file(window: FramedWindow) -> None:
-    """Ask which file of a log is to be opened."""
+    """Ask which file of a log to open."""
     dialog = QFileDialog(window, tr("Open one file of a log"), _last_folder(window))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     _run_dialog(window, dialog)
@@ -125,7 +125,7 @@ def _last_folder(window: FramedWindow) -> str:
 
 
 def copy_place(window: FramedWindow) -> None:
-    """The place in front, as ``--at`` writes it."""
+    """Copy the current place in the form that ``--at`` takes."""
     place = window.history.current
     if place is not None:
         QGuiApplication.clipboard().setText(places.text_of(place))
@@ -133,7 +133,7 @@ def copy_place(window: FramedWindow) -> None:
 
 
 def focus_filter(window: FramedWindow) -> None:
-    """The focus into the filter of the view in front where that has one, else into the log's."""
+    """Move the focus into the filter of the current view, or into the log's filter if the view has none."""
     answer = window.pane_commands().get("filter.focus")
     if answer is not None:
         answer()
@@ -151,13 +151,13 @@ def _focus(window: FramedWindow, name: str) -> None:
 
 
 def show_tree(window: FramedWindow) -> None:
-    """The tree beside the views, as the command is ticked."""
+    """Show or hide the tree beside the views."""
     window.settings.tree_shown = window.actions_by_id["view.tree"].isChecked()
     window.fit_side()
 
 
 def follow_end(window: FramedWindow) -> None:
-    """Follow the end of the log, as the command is ticked."""
+    """Start or stop following the end of the log."""
     if window.session is not None:
         on = window.actions_by_id["view.follow"].isChecked()
         if on:
@@ -166,14 +166,17 @@ def follow_end(window: FramedWindow) -> None:
 
 
 def next_pane(window: FramedWindow, step: int) -> None:
-    """The next of the parts a person looks at: tree, tables, tree of fields, bytes, box."""
+    """Move the focus to the next part: tree, tables, tree of fields, bytes, box."""
     parts = [w for name in _PARTS if (w := window.findChild(QWidget, name)) is not None and w.isVisible()]
     if not parts:
         return
-    outside = -1 if step > 0 else 0  # from none of them one comes to the first, or backwards to the last
-    held = QApplication.focusWidget()
-    at = next((n for n, w in enumerate(parts) if held is not None and (w is held or w.isAncestorOf(held))), outside)
-    parts[(at + step) % len(parts)].setFocus()
+    before_first = -1 if step > 0 else 0  # with no part focused: the first part, or backwards the last
+    focused = QApplication.focusWidget()
+    index = next(
+        (n for n, w in enumerate(parts) if focused is not None and (w is focused or w.isAncestorOf(focused))),
+        before_first,
+    )
+    parts[(index + step) % len(parts)].setFocus()
 
 
 _PARTS = (
@@ -201,14 +204,17 @@ _PARTS = (
 
 
 def set_scheme(window: FramedWindow, scheme: str) -> None:
-    """Colours, now and at the next start."""
+    """Set the colours now and for the next start."""
     window.settings.theme = scheme
     theme.set_scheme(scheme)
     show_choices()
 
 
 def set_contrast(window: FramedWindow, on: bool) -> None:
-    """Fills off and frames on, now and at the next start; what the desktop says too goes on following it."""
+    """Turn high contrast (no fills, but frames) on or off, now and for the next start.
+
+    The desktop's setting still applies.
+    """
     theme.contrast_follows = on == desktop_contrast()
     window.settings.contrast = None if theme.contrast_follows else on
     theme.set_contrast(on)
@@ -216,30 +222,30 @@ def set_contrast(window: FramedWindow, on: bool) -> None:
 
 
 def set_motion(window: FramedWindow, on: bool) -> None:
-    """Whether things may move and fade, now and at the next start; what the desktop says too goes on following it."""
+    """Allow or forbid animation, now and for the next start. The desktop's setting still applies."""
     window.settings.motion = None if on == (not desktop_still()) else on
     theme.set_motion(window.settings.motion)
     show_choices()
 
 
 def set_language(window: FramedWindow, language: str) -> None:
-    """Words, now and at the next start; the window in front speaks first, then one after the other at turns."""
+    """Set the language now and for the next start. The front window changes first, then one window after another."""
     window.settings.language = language
     if language != assets.language():
         assets.set_language(language)
-        for one in windows_of_program():
-            one.speak_anew()
+        for open_window in windows_of_program():
+            open_window.speak_anew()
     show_choices()
 
 
 def show_choices() -> None:
-    """Ticks before the colours and the language in force, in the menus of every window."""
+    """Tick the current colours and language in the menus of every window."""
     for window in windows_of_program():
         tick(window)
 
 
 def tick(window: FramedWindow) -> None:
-    """Ticks before what is chosen, in one window."""
+    """Tick the current choices in one window."""
     for scheme in ("system", "light", "dark"):
         window.actions_by_id[f"theme.{scheme}"].setChecked(theme.scheme == scheme)
     for language in assets.LANGUAGES:
@@ -251,41 +257,41 @@ def tick(window: FramedWindow) -> None:
 
 
 def reset_layout(parts: Parts) -> None:
-    """Everything where it stood on the first day."""
+    """Restore the default layout."""
     parts.layouts.reset()
     show_choices()
 
 
 def save_layout(parts: Parts) -> None:
-    """Ask for the name under which the layout is kept."""
+    """Ask for a name and save the layout under it."""
     from viewer.shell.layout import ask_save
 
     ask_save(parts.window, parts.layouts)
 
 
 def choose_layout(parts: Parts) -> None:
-    """Show the layouts that are kept."""
+    """Show the saved layouts."""
     from viewer.shell.layout import ask_choose
 
     ask_choose(parts.window, parts.layouts)
 
 
 def show_operations(parts: Parts) -> None:
-    """The operation log, beside the window."""
+    """Show the operation log in a box beside the window."""
     from viewer.shell.operation_log import OperationsBox
 
     OperationsBox(parts.changes.operations, parts.window).show()
 
 
 def show_about(window: FramedWindow) -> None:
-    """What the program is, and with what it runs."""
+    """Show the program's version and the versions of the libraries that it runs with."""
     from viewer.widgets.about_box import AboutBox
 
     AboutBox(window).open()
 
 
 def wire(parts: Parts) -> None:
-    """What is pressed in the window's frame does what the commands do."""
+    """Connect the buttons of the window's frame to the commands."""
     window, act = parts.window, parts.window.actions_by_id
     window.strip.recent = lambda: window.settings.recent
     window.strip.storeAsked.connect(lambda path: window.ask_open(Path(path)))

@@ -1,9 +1,9 @@
-"""Every command, a row each: id, words, menu, what does it, icon, keys. Menus, palette, sheet of keys, help, tool bar
-and operation log are made from this.
+"""All commands, one row each: id, words, menu, handler, icon, keys.
 
-The id is the QAction's objectName. Keys are Qt's portable texts; the first is shown.
+Menus, palette, key sheet, help, tool bar and operation log are made from this table.
 
-The commands as Qt's actions: made, said in the language in force, greyed where they cannot be done now.
+The id is the QAction's objectName. Keys are Qt's portable texts; the first is shown. The commands' QActions are
+made here, translated, and greyed if they cannot run.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from viewer.widgets.basics import icon
 
 Does = Callable[[Parts], object]
 IN_FRONT = None
-"""Done by the view in front, where it answers the command (:meth:`viewer.pane.Pane.commands`); greyed elsewhere."""
+"""Handler of a command that the current view runs (:meth:`viewer.pane.Pane.commands`). Greyed in other views."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command."""
+    """A command as a row of the table."""
 
     id: str
     text: str
     menu: str
     does: Does | None
-    """Who does it: a call, or :data:`IN_FRONT`."""
+    """The handler: a function, or :data:`IN_FRONT`."""
     icon: str = ""
     keys: tuple[str, ...] = ()
     needs: bool = True
-    """Whether it needs a store: greyed without one."""
+    """True if it needs a store. It is greyed without one."""
     always_shown: bool = False
-    """Whether its menu lists it, greyed, also where the view in front does not answer it."""
+    """True if its menu lists it, greyed, even if the current view does not handle it."""
     submenu: str = ""
     """Title of the submenu that holds it."""
     short: str = ""
-    """Its words in the submenu, where the title already says the rest."""
+    """Its words in the submenu, if the submenu's title says the rest."""
     checkable: bool = False
     group: int = 0
-    """Commands of another group than the one before stand behind a line."""
+    """A separator stands between commands of different groups."""
     tip: str = ""
     palette: bool = True
     noted: bool = True
-    """Whether the operation log notes it; not where it moves the focus only, or tells more itself once it is done."""
+    """True if the operation log notes it. False if it only moves the focus or writes its own entry."""
     cli: tuple[str, ...] = ()
     """The equal command line for the operation log; ``STORE`` stands for the store."""
 
 
 def _opens(kind: str, menu: str, group: int = 0) -> Command:
-    """The command that opens a view: its words, icon and key stand with the view."""
+    """Return the command that opens a view. Its words, icon and key come from the view."""
     view = BY_KIND[kind]
     return Command(
         view.command,
@@ -858,25 +858,25 @@ BY_ID = {command.id: command for command in COMMANDS}
 
 
 def key_caps(keys: str) -> str:
-    """``Ctrl+Shift+P`` as it stands on key caps: ``Ctrl Shift P``."""
+    """Return ``Ctrl+Shift+P`` as it is printed on key caps: ``Ctrl Shift P``."""
     if keys == "Ctrl++":
         return "Ctrl +"
     return " ".join(ARROWS.get(key, key) for key in keys.split("+"))
 
 
 def in_words(command: str) -> str:
-    """The words of a command and its key, as the help writes them."""
-    found = BY_ID[command]
-    said = tr(found.text).rstrip("…")
-    return f"**{said}** ({key_caps(found.keys[0])})" if found.keys else f"**{said}**"
+    """Return a command's words and key as the help writes them."""
+    definition = BY_ID[command]
+    text = tr(definition.text).rstrip("…")
+    return f"**{text}** ({key_caps(definition.keys[0])})" if definition.keys else f"**{text}**"
 
 
 def keys_by_menu() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Of each menu its name and its commands that have keys: (key caps, words)."""
-    found = (
+    """Return for each menu its name and its commands that have keys, as (key caps, words)."""
+    menus = (
         (tr(menu), [(key_caps(c.keys[0]), tr(c.text)) for c in COMMANDS if c.menu == menu and c.keys]) for menu in MENUS
     )
-    return [(menu, lines) for menu, lines in found if lines]
+    return [(menu, lines) for menu, lines in menus if lines]
 
 
 def _show_keys(window: FramedWindow) -> None:
@@ -886,8 +886,8 @@ def _show_keys(window: FramedWindow) -> None:
 
 
 def make_actions(parts: Parts) -> dict[str, QAction]:
-    """One QAction below the window for each command, with its id as its name."""
-    made: dict[str, QAction] = {}
+    """Make one QAction of the window for each command, with the command's id as its name."""
+    actions: dict[str, QAction] = {}
     for command in COMMANDS:
         action = QAction(parts.window)
         action.setObjectName(command.id)
@@ -898,9 +898,9 @@ def make_actions(parts: Parts) -> dict[str, QAction]:
         if command.noted:
             parts.changes.operations.listen(action, command.cli, partial(_words_of, command))
         parts.window.addAction(action)
-        made[command.id] = action
-    retranslate_actions(made)
-    return made
+        actions[command.id] = action
+    retranslate_actions(actions)
+    return actions
 
 
 def _words_of(command: Command) -> str:
@@ -908,7 +908,7 @@ def _words_of(command: Command) -> str:
 
 
 def _given(parts: Parts, command: Command, _on: bool = False) -> None:
-    """A command is given: done by what does it, or by the view in front."""
+    """Run a command: its own handler, or the one of the current view."""
     if command.does is not None:
         command.does(parts)
         return
@@ -918,23 +918,30 @@ def _given(parts: Parts, command: Command, _on: bool = False) -> None:
 
 
 def menus_of(actions: Mapping[str, QAction]) -> list[Menu]:
-    """Every menu with its actions, in the order of the commands; View begins with all views, in the rail's order."""
+    """Return every menu with its actions in the order of the commands.
+
+    The View menu begins with all views, in the rail's order.
+    """
     return [
-        Menu(name, MNEMONICS[name], [MenuLine(one.group, actions[one.id], one.submenu) for one in _listed_in(name)])
+        Menu(
+            name,
+            MNEMONICS[name],
+            [MenuLine(command.group, actions[command.id], command.submenu) for command in _listed_in(name)],
+        )
         for name in MENUS
     ]
 
 
 def _listed_in(menu: str) -> list[Command]:
-    commands = [one for one in COMMANDS if one.menu == menu]
+    commands = [command for command in COMMANDS if command.menu == menu]
     if menu == "View":
-        opening = [replace(BY_ID[view.command], group=0) for view in VIEWS]
-        return [*opening, *(one for one in commands if one.id not in BY_COMMAND)]
+        view_commands = [replace(BY_ID[view.command], group=0) for view in VIEWS]
+        return [*view_commands, *(command for command in commands if command.id not in BY_COMMAND)]
     return commands
 
 
 def retranslate_actions(actions: Mapping[str, QAction]) -> None:
-    """Words in the language in force."""
+    """Set the words of all actions in the current language."""
     for command in COMMANDS:
         action = actions[command.id]
         action.setText(tr(command.short or command.text))
@@ -942,14 +949,14 @@ def retranslate_actions(actions: Mapping[str, QAction]) -> None:
 
 
 def draw_icons(actions: Mapping[str, QAction]) -> None:
-    """Icons in the colours in force; nobody sees them before a menu opens."""
+    """Draw the icons in the current colours. They are not visible before a menu opens."""
     for command in COMMANDS:
         if command.icon:
             actions[command.id].setIcon(icon(command.icon, "text2", 18))
 
 
 def _belongs_in_menu(command: Command, front: str) -> bool:
-    """Whether its menu lists a command that cannot be given now: one of the window, or of the view in ``front``."""
+    """Return True if the menu lists a disabled command: one of the window or of the view in ``front``."""
     view = command.id.partition(".")[0]
     if view in BY_KIND:
         return view == front
@@ -957,7 +964,10 @@ def _belongs_in_menu(command: Command, front: str) -> bool:
 
 
 def enable_actions(parts: Parts) -> None:
-    """Enable what can be done now, grey the rest; what belongs to a view that is not in front leaves its menu."""
+    """Enable the commands that can run now and grey the rest.
+
+    Commands of a view that is not in front leave their menu.
+    """
     window = parts.window
     answered = window.pane_commands()
     is_open = window.session is not None and window.pages.currentIndex() == 0
@@ -972,8 +982,10 @@ def enable_actions(parts: Parts) -> None:
     }
     front = window.view if is_open or alone else ""
     for command in COMMANDS:
-        asked = command.id in answered
-        enabled = (is_open or not command.needs or (alone and asked)) and (command.does is not None or asked)
+        is_answered = command.id in answered
+        enabled = (is_open or not command.needs or (alone and is_answered)) and (
+            command.does is not None or is_answered
+        )
         enabled = able.get(command.id, enabled)
         action = window.actions_by_id[command.id]
         action.setVisible(enabled or command.always_shown or _belongs_in_menu(command, front))

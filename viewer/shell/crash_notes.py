@@ -1,4 +1,4 @@
-"""Last words of a run that ended badly: found at the next start, kept, and offered to whoever sits there.
+"""Last words of a run that crashed: found at the next start, kept, and offered to the user.
 
 They stay on this machine; nothing is sent.
 """
@@ -20,11 +20,11 @@ NAME = "last-words.txt"
 OLD = "last-words.old.txt"
 LARGEST = 1 << 20
 SIGNS = ("Fatal Python error", "Windows fatal exception", "uncaught at ")
-"""What stands in the notes where the program crashed or an error was caught by nobody."""
+"""Texts in the notes after a crash or an uncaught error."""
 
 
 def take(folder: Path) -> str:
-    """The last words below ``folder``, which are put aside; empty where the last run ended well."""
+    """Read the last words below ``folder`` and put them aside. Return an empty text if the last run ended well."""
     file = folder / NAME
     try:
         with file.open("rb") as stream:
@@ -39,7 +39,7 @@ def take(folder: Path) -> str:
 
 
 class LastWordsBox(QDialog):
-    """The notes, with the versions that they belong to."""
+    """Shows the last words with the versions that they belong to."""
 
     def __init__(self, parent: QWidget, text: str, folder: Path) -> None:
         super().__init__(parent)
@@ -61,7 +61,9 @@ class LastWordsBox(QDialog):
         layout.setContentsMargins(px(20), px(16), px(20), px(16))
         layout.setSpacing(px(10))
         layout.addWidget(Label(tr("The last run ended badly"), 15, "text", 600))
-        said = tr("These are its last words. They stay on this machine; copy them into a report where you want help.")
-        layout.addWidget(Label(said, 13, "text2", wrap=True))
+        explanation = tr(
+            "These are its last words. They stay on this machine; copy them into a report where you want help."
+        )
+        layout.addWidget(Label(explanation, 13, "text2", wrap=True))
         layout.addWidget(self.text, 1)
         layout.addWidget(row(copy, show, None, close, gap=8))

@@ -1,9 +1,9 @@
-"""Windows put on a new theme, and another language, part by part: the front window first, a part a turn of the loop.
+"""Apply a new theme or language to the windows part by part, one part a turn of the loop, the front window first.
 
-A style sheet of the application dresses every widget there is, shown or not, in one go: seconds with some windows open.
-So each part of a window wears the sheet by itself, and what lies in it follows the theme then: fonts, icons, heights.
-What paints itself asks for colours as it paints. Another language makes a window's parts anew, in steps; those of
-before are thrown away one by one.
+An application-wide style sheet restyles every widget at once, shown or not. With some windows open this takes
+seconds. So each part of a window has its own sheet, and fonts, icons and heights inside it follow the theme then.
+Widgets that paint themselves ask for colours as they paint. Another language rebuilds a window's parts in steps;
+the old parts are deleted one by one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from viewer.shell.framed_window import FramedWindow
 
 WORN = "storescope.worn"
-"""Property of a part: the version of the theme that it has on."""
+"""Property of a part: the version of the theme that it shows."""
 NOT_YET = -1
-"""What a part wears that nobody has seen and nobody has dressed."""
+"""Theme version of a new part that was never dressed."""
 
 
 class Dressing(QObject):
-    """One a window."""
+    """Keeps the parts of one window in the current theme and language."""
 
     def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
@@ -43,9 +43,9 @@ class Dressing(QObject):
         theme.changed.connect(_turns.begin)
 
     def put_on(self, part: QWidget) -> None:
-        """Dress ``part``, where it does not wear the theme in force."""
-        worn = part.property(WORN)
-        if worn == theme.version:
+        """Apply the current theme to ``part`` unless it has it already."""
+        part_version = part.property(WORN)
+        if part_version == theme.version:
             return
         part.setProperty(WORN, theme.version)
         if part is self._window:
@@ -55,22 +55,22 @@ class Dressing(QObject):
         if part.styleSheet() != sheet:
             _change(part, sheet)
         tell(part)
-        if worn not in {None, NOT_YET} and isinstance(part, Pane):
+        if part_version not in {None, NOT_YET} and isinstance(part, Pane):
             part.retheme()
 
     def put_on_later(self, part: QWidget) -> None:
-        """Dress ``part``, which is new and hidden, at a turn of its own."""
+        """Apply the theme to ``part``, which is new and hidden, in a later turn of the loop."""
         if part.property(WORN) is None:
             part.setProperty(WORN, NOT_YET)
             _turns.begin()
 
     def take(self, *steps: Callable[[], object]) -> None:
-        """Have ``steps`` done, a turn each, instead of those that still wait; the picture stands still meanwhile."""
+        """Run ``steps``, one a turn, instead of those that still wait. The window is not repainted meanwhile."""
         self._steps = deque(steps)
         _turns.begin()
 
     def step(self) -> bool:
-        """Do what comes next in the window; whether there was anything."""
+        """Run the next step of the window. Return False if there is none."""
         if not self._steps:
             return False
         if self._window.isVisible():
@@ -79,37 +79,37 @@ class Dressing(QObject):
         return True
 
     def throw_away(self, old: QWidget, parts: Iterable[QWidget]) -> None:
-        """Delete ``old``, the ``parts`` of it before, when all is dressed: a widget has hundreds below it."""
+        """Delete ``old`` and its ``parts`` one by one when all is dressed: a widget has hundreds of children."""
         old.hide()
         _turns.old += [*parts, old]
         _turns.begin()
 
     def added(self, child: QObject) -> None:
-        """A child of the window is about to be shown: its frame, a dialog, a box over it."""
+        """Dress a child of the window that is about to be shown: its frame, a dialog, a box over it."""
         if isinstance(child, QWidget) and child is not self._window.pages:
             self.put_on(child)
 
-    def stale(self, *, seen: bool) -> QWidget | None:
-        """A part that does not wear the theme in force, of those that are ``seen`` or of the others."""
-        parts = (part for part in self._parts() if isValid(part) and part.isVisible() == seen)
+    def stale(self, *, visible: bool) -> QWidget | None:
+        """Return a part without the current theme, among the visible or among the hidden ones."""
+        parts = (part for part in self._parts() if isValid(part) and part.isVisible() == visible)
         return next((part for part in parts if part.property(WORN) not in {None, theme.version}), None)
 
     def _hold(self) -> None:
-        """What is not in front keeps its old picture until its turn: the front window must not wait for others."""
+        """Stop repainting a window that is not in front until its turn, so that the front window is quicker."""
         window = self._window
         if window.isVisible() and not self.holds(QApplication.activeWindow()):
             window.setUpdatesEnabled(False)
 
     def painted(self) -> bool:
-        """Paint the window anew, where it was held; whether it was."""
+        """Repaint the window if it was held back. Return True if it was."""
         window = self._window
-        held = not window.updatesEnabled()
-        if held:
+        was_held = not window.updatesEnabled()
+        if was_held:
             window.setUpdatesEnabled(True)
-        return held
+        return was_held
 
     def holds(self, widget: QWidget | None) -> bool:
-        """Whether ``widget`` is the window, or belongs to it."""
+        """Return True if ``widget`` is the window or is inside it."""
         while widget is not None and widget is not self._window:
             widget = widget.parentWidget()
         return widget is not None
@@ -126,16 +126,16 @@ class Dressing(QObject):
 
 
 def _change(part: QWidget, sheet: str) -> None:
-    """Give ``part`` the sheet. Qt gives labels the colours back that they had under the old one: they keep theirs."""
-    own = Qt.WidgetAttribute.WA_SetPalette
-    held = [(one, one.palette()) for one in part.findChildren(QLabel) if one.testAttribute(own)]
+    """Set the style sheet of ``part``. Qt then resets the colours of labels, so they are put back afterwards."""
+    own_palette = Qt.WidgetAttribute.WA_SetPalette
+    palettes = [(child, child.palette()) for child in part.findChildren(QLabel) if child.testAttribute(own_palette)]
     part.setStyleSheet(sheet)
-    for label, colours in held:
+    for label, colours in palettes:
         label.setPalette(colours)
 
 
 class _Turns(QObject):
-    """One part at a turn of the loop, until all windows wear the theme and speak the language in force."""
+    """Dresses one part a turn of the loop until all windows have the current theme and language."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,14 +154,15 @@ class _Turns(QObject):
 
     def _next(self) -> None:
         front = QApplication.activeWindow()
-        order = sorted((one for one in _all if not one._window.closed), key=lambda one: not one.holds(front))  # noqa: SLF001
-        for seen in (True, False):
+        open_windows = (dressing for dressing in _all if not dressing._window.closed)  # noqa: SLF001
+        order = sorted(open_windows, key=lambda dressing: not dressing.holds(front))
+        for visible in (True, False):
             for dressing in order:
-                part = dressing.stale(seen=seen)
+                part = dressing.stale(visible=visible)
                 if part is not None:
                     dressing.put_on(part)
                     return
-                if seen and dressing.step():
+                if visible and dressing.step():
                     return
                 if dressing.painted():
                     return
@@ -183,10 +184,10 @@ _turns = _Turns()
 
 
 def windows_of_program() -> list[FramedWindow]:
-    """Every window that is open."""
-    return [one._window for one in _all if not one._window.closed]  # noqa: SLF001
+    """Return all open windows."""
+    return [dressing._window for dressing in _all if not dressing._window.closed]  # noqa: SLF001
 
 
 def dressed() -> bool:
-    """Whether every window wears the theme in force, and speaks the language."""
+    """Return True if every window has the current theme and language."""
     return not _turns.busy

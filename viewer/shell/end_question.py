@@ -1,4 +1,4 @@
-"""The question before a window closes on something that runs, or that is kept nowhere else."""
+"""The question before a window closes on work that runs or on data that is stored nowhere else."""
 
 from __future__ import annotations
 
@@ -12,42 +12,44 @@ from viewer.widgets.basics import Label
 
 QUESTION = "window.end"
 Running = Callable[[], Sequence[str]]
-"""Gives a sentence for each thing that would end."""
+"""Returns a sentence for each thing that would end."""
 
 
 def ask_end(
-    window: QWidget, running: Sequence[str], agreed: Callable[[], object], title: str = "", deed: str = ""
+    window: QWidget, running: Sequence[str], on_agreed: Callable[[], object], title: str = "", button_text: str = ""
 ) -> bool:
-    """Where something would end, ask before ``agreed`` is called; whether that was asked."""
+    """Ask before calling ``on_agreed`` if anything would end. Return True if the question was asked."""
     if not running:
         return False
     from viewer.lab.confirmations import Confirmation  # the lab's words are not loaded before the first rows
 
     if window.findChild(Confirmation, QUESTION) is not None:
         return True
-    box = Confirmation(window, QUESTION, title or tr("Stop what runs and close?"), "", deed or tr("Stop and close"))
-    for line in running:
-        box.box.addWidget(Label(line, 13, "text", wrap=True))
+    box = Confirmation(
+        window, QUESTION, title or tr("Stop what runs and close?"), "", button_text or tr("Stop and close")
+    )
+    for sentence in running:
+        box.box.addWidget(Label(sentence, 13, "text", wrap=True))
     box.finish()
-    box.agreed.connect(agreed)
+    box.agreed.connect(on_agreed)
     box.open()
     return True
 
 
 class EndQuestion(QObject):
-    """One a window. The cross of the window's frame asks too; ``window.close()`` from code does not."""
+    """The question of one window, asked when the user closes it. ``window.close()`` from code does not ask."""
 
     def __init__(self, window: QWidget, running: Running) -> None:
         super().__init__(window)
         self._window, self._running = window, running
         window.installEventFilter(self)
 
-    def ask(self, agreed: Callable[[], object]) -> bool:
-        """Where something would end, ask before ``agreed`` is called; whether that was asked."""
-        return ask_end(self._window, self._running(), agreed)
+    def ask(self, on_agreed: Callable[[], object]) -> bool:
+        """Ask before calling ``on_agreed`` if anything would end. Return True if the question was asked."""
+        return ask_end(self._window, self._running(), on_agreed)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """A person who closes the window is asked first."""
+        """Ask first when the user closes the window."""
         if event.type() == QEvent.Type.Close and event.spontaneous() and self.ask(self._window.close):
             event.ignore()
             return True

@@ -1,4 +1,4 @@
-"""What stands in the window where something could not be opened as a store: what was found, and what to try."""
+"""The page that the window shows if a path cannot be opened as a store: what was found there and what to try."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def error_page(window: FramedWindow, path: Path, words: str, config: MessageStoreConfig | None = None) -> QWidget:
-    """The page that says what was found instead of a store."""
+    """Return the page that says what was found instead of a store."""
     kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
     page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))
     page.openAsked.connect(window.actions_by_id["store.open"].trigger)
@@ -29,7 +29,7 @@ def error_page(window: FramedWindow, path: Path, words: str, config: MessageStor
 
 
 def below_the_menus(page: QWidget) -> QWidget:
-    """A page that stands in the window instead of a store: a hairline under the menus."""
+    """Return ``page`` with a hairline above it, to stand under the menus."""
     holder = Paper("window", ("top",))
     line = QVBoxLayout(holder)
     line.setContentsMargins(0, 1, 0, 0)
@@ -38,7 +38,7 @@ def below_the_menus(page: QWidget) -> QWidget:
 
 
 class ErrorPage(Paper):
-    """One card in the middle of the window. ``openAsked``, ``againAsked``, ``closeAsked``."""
+    """A card in the middle of the window. ``openAsked``, ``againAsked``, ``closeAsked``."""
 
     openAsked = Signal()
     againAsked = Signal()
@@ -51,19 +51,19 @@ class ErrorPage(Paper):
         self.setAccessibleName(words)
         title = Label(tr("This cannot be opened as a store"), 18, "text", 600)
         place = Label(path, 12, "text3", code=True, wrap=True, select=True)
-        expected, found = split_words(words, path)
-        facts = [self._fact(tr("Expected"), expected)] if found else []
-        facts.append(self._fact(tr("Found") if found else tr("Error"), found or words))
+        expected, found_text = split_words(words, path)
+        facts = [self._fact(tr("Expected"), expected)] if found_text else []
+        facts.append(self._fact(tr("Found") if found_text else tr("Error"), found_text or words))
         advice = [Label(f"· {hint}", 13, "text2", wrap=True) for hint in hints]
         advice_rows: list[QWidget | int] = [4, *advice] if advice else []
         open_ = Button(tr("Open another store…"), "primary")
         open_.setObjectName("error.open")
-        again = Button(tr("Try again"))
-        again.setObjectName("error.again")
+        retry = Button(tr("Try again"))
+        retry.setObjectName("error.again")
         copy = Button(tr("Copy"), "flat")
         back = Button(tr("Back to the welcome page"), "flat")
         open_.clicked.connect(self.openAsked)
-        again.clicked.connect(self.againAsked)
+        retry.clicked.connect(self.againAsked)
         back.clicked.connect(self.closeAsked)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(f"{path}: {words}"))
         card = Card(
@@ -72,7 +72,7 @@ class ErrorPage(Paper):
             *facts,
             *advice_rows,
             8,
-            row(open_, again, copy, None, back, gap=8),
+            row(open_, retry, copy, None, back, gap=8),
             gap=8,
             pad=24,
         )
@@ -92,24 +92,24 @@ class ErrorPage(Paper):
         layout = QHBoxLayout(box)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(px(8))
-        left = Label(name, 13, "text3")
-        left.setFixedWidth(px(84))
-        layout.addWidget(left, 0, Qt.AlignmentFlag.AlignTop)
+        name_label = Label(name, 13, "text3")
+        name_label.setFixedWidth(px(84))
+        layout.addWidget(name_label, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(Label(text, 13, "text", wrap=True, select=True), 1)
         return box
 
 
 def split_words(words: str, path: str) -> tuple[str, str]:
-    """(expected, found) of an error's one line ``FILE: expected …, found …``; empty where it is said in another way."""
+    """Split an error line ``FILE: expected …, found …`` into (expected, found). Both are empty for other errors."""
     text = words.removeprefix(path).lstrip(": ")
     if not text.startswith("expected ") or ", found " not in text:
         return "", ""
-    expected, _, found = text.partition(", found ")
-    return expected.removeprefix("expected "), found
+    expected, _, found_text = text.partition(", found ")
+    return expected.removeprefix("expected "), found_text
 
 
 def hints_for(path_kind: str) -> tuple[str, ...]:
-    """What to try, by what stands at the path: ``nothing``, ``file``, ``folder``, ``closed``."""
+    """Return hints for what is at the path: ``nothing``, ``file``, ``folder``, ``closed``."""
     return {
         "nothing": (tr("Look at the spelling, and whether the disk is mounted."),),
         "file": (

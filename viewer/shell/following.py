@@ -1,8 +1,7 @@
-"""Tables that follow a store somebody writes: new rows appear, the end stays in view until the user scrolls up.
+"""Tables that follow a store while it is written: new rows appear, the end stays in view until the user scrolls up.
 
-The tail of the store is looked at ten times a second; a table takes it up a few times a second, so that following
-costs little beside the broker. New rows glow where they can be told from the others by eye: where most of what is on
-the screen is new, nothing glows.
+The tail of the store is read ten times a second. A table shows it a few times a second, so that following costs
+little beside the broker. New rows glow unless most rows on the screen are new.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from viewer.widgets.table_tail import TableTail
 
 EVERY_MS = 250
 SLOW_MS = 400
-"""For what costs more, and for rows that nobody can read: where each look fills the screen with new ones."""
+"""For costly updates, and for rows that change too fast to read: each look fills the screen with new ones."""
 
 
 class Pace(QObject):
-    """Has ``work`` done at most every ``every`` ms: at once where the last time is long ago, else when it is due."""
+    """Runs ``work`` at most every ``every`` ms: at once if the last run is long ago, otherwise when it is due."""
 
     def __init__(self, parent: QObject, work: Callable[[], None], every: int = EVERY_MS) -> None:
         super().__init__(parent)
@@ -39,7 +38,7 @@ class Pace(QObject):
         self.slow = False
 
     def ask(self) -> None:
-        """Something is new."""
+        """Ask for a run because there is something new."""
         if self._timer.isActive():
             return
         every = max(self._every, SLOW_MS) if self.slow else self._every
@@ -55,7 +54,7 @@ class Pace(QObject):
 
 
 class Follower(QObject):
-    """What one view does as the tail of the store moves."""
+    """Updates one view while the tail of the store moves."""
 
     def __init__(self, pane: Pane, view: RecordView, every: int) -> None:
         super().__init__(pane)
@@ -65,7 +64,7 @@ class Follower(QObject):
         self._pace = Pace(self, self._act, every)
 
     def tail(self) -> None:
-        """The end of the store moved."""
+        """Take note that the end of the store moved."""
         if self._pane.session is not self._session:
             self._session = self._pane.session
             self._table.forget()
@@ -76,17 +75,17 @@ class Follower(QObject):
         return self._pane.session is not None and self._pane.session.following
 
     def _left(self) -> None:
-        """The user scrolled up: the end is not forced into view any more."""
+        """Stop forcing the end into view, because the user scrolled up."""
         if self._pane.session is not None:
             self._pane.session.follow(False)
 
     def _act(self) -> None:
-        """Show what is new; each view in its own way."""
+        """Show what is new. Each view overrides this."""
         self._table.take()
 
 
 class LogFollow(Follower):
-    """The log; a filter that is set keeps its rows."""
+    """Follows the log. A filter keeps its rows."""
 
     def __init__(self, pane: UnitsPane) -> None:
         super().__init__(pane, pane.table, EVERY_MS)
@@ -102,7 +101,7 @@ class LogFollow(Follower):
 
 
 class QueueFollow(Follower):
-    """The queues in front: their bounds are looked at anew, then their rows."""
+    """Follows the shown queues: first their bounds, then their rows."""
 
     def __init__(self, pane: QueuesPane) -> None:
         super().__init__(pane, pane.table, SLOW_MS)
@@ -126,7 +125,7 @@ class QueueFollow(Follower):
 
 
 class IndexFollow(Follower):
-    """The index files' counts, and the chain of the key that is traced."""
+    """Follows the counts of the index files and the chain of the traced key."""
 
     def __init__(self, pane: IndexPane) -> None:
         super().__init__(pane, pane.files, SLOW_MS)
@@ -144,33 +143,35 @@ class IndexFollow(Follower):
         self._asking = True
         from viewer.index.trace_lanes import ask_near, with_lanes
 
-        never = threading.Event()
+        never_cancelled = threading.Event()
 
-        def done(found: tuple[Any, Any]) -> None:
+        def done(answer_and_lanes: tuple[Any, Any]) -> None:
             self._asking = False
-            if pane.session is session and pane.answer is answer and found[0].steps != answer.steps:
-                self._show(found)
+            if pane.session is session and pane.answer is answer and answer_and_lanes[0].steps != answer.steps:
+                self._show(answer_and_lanes)
 
         def failed(_error: Exception) -> None:
             self._asking = False
 
-        session.jobs.read(lambda: with_lanes(ask_near(session.snapshot, answer.question, never)), done, failed)
+        session.jobs.read(
+            lambda: with_lanes(ask_near(session.snapshot, answer.question, never_cancelled)), done, failed
+        )
 
-    def _show(self, found: tuple[Any, Any]) -> None:
-        """The chain has grown: the chosen step stays chosen, new ones glow."""
+    def _show(self, answer_and_lanes: tuple[Any, Any]) -> None:
+        """Show the grown chain. The chosen step stays chosen, new steps glow."""
         pane = self._index
         chosen = pane.steps.current_row()
-        known = {(step.file, step.entry) for step in pane.answer.steps} if pane.answer is not None else set()
-        pane.show_answer(*found)
-        for number, step in enumerate(found[0].steps):
-            if step.kind == "entry" and (step.file, step.entry) not in known:
+        known_entries = {(step.file, step.entry) for step in pane.answer.steps} if pane.answer is not None else set()
+        pane.show_answer(*answer_and_lanes)
+        for number, step in enumerate(answer_and_lanes[0].steps):
+            if step.kind == "entry" and (step.file, step.entry) not in known_entries:
                 pane.steps.glow.add(number)
             if chosen is not None and (step.file, step.kind, step.entry) == (chosen.file, chosen.kind, chosen.entry):
                 pane.steps.go_to(number)
 
 
 def follower_of(pane: Pane) -> Follower | None:
-    """The follower of a view; None for one that does not follow."""
+    """Return the follower of a view, or None if the view does not follow."""
     if isinstance(pane, UnitsPane):
         return LogFollow(pane)
     if isinstance(pane, QueuesPane):

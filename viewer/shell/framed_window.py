@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class FramedWindow(StoreWindow):
-    """A :class:`StoreWindow` and what stands around its views; made anew with the language."""
+    """A :class:`StoreWindow` with the widgets around its views. They are made again when the language changes."""
 
     pages: QStackedWidget
-    """The store's page, and over it the page that stands instead of one."""
+    """The store's page, and the page that replaces it without a store."""
     strip: MenuStrip
     top: TopBar
     unread: StateLine
@@ -37,7 +37,7 @@ class FramedWindow(StoreWindow):
     @property
     @abstractmethod
     def alone(self) -> bool:
-        """Whether a view that needs no store stands in a window without one."""
+        """True if a view that needs no store is shown while no store is open."""
 
     @abstractmethod
     def step(self, place: Place | None) -> None:
@@ -45,39 +45,39 @@ class FramedWindow(StoreWindow):
 
     @abstractmethod
     def let_go(self) -> None:
-        """No view shows the store any more; the session stays."""
+        """Take the store away from every view. The session stays open."""
 
     @abstractmethod
     def take_up(self, place: Place | None) -> None:
-        """The views show the store again, at ``place``."""
+        """Show the store in the views again, at ``place``."""
 
     @abstractmethod
     def fit_frame(self) -> None:
-        """Narrow windows leave some things out, wide ones have them again."""
+        """Leave some widgets out if the window is narrow, and show them again if it is wide."""
 
     @abstractmethod
     def fit_side(self) -> None:
-        """The tree stands where it is wanted and has room."""
+        """Show the tree if it is wanted and has room."""
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Make everything that shows words anew, in another language or in the first layout; the place stays."""
+        """Make every widget with words again, for another language or the default layout. The place stays."""
 
     @abstractmethod
     def speak_anew(self) -> None:
-        """The same at turns of their own, for another language; what stands where is kept first."""
+        """Rebuild in several turns of the loop, for another language. The layout is saved first."""
 
     @abstractmethod
     def zoom(self, percent: int) -> None:
-        """Scale and remember."""
+        """Set the scale and remember it."""
 
     @abstractmethod
     def ask_close(self) -> None:
-        """Close the window; where jobs of the pipeline run, it is asked first."""
+        """Close the window. If pipeline jobs run, ask first."""
 
     @abstractmethod
     def command_in_words(self, command: str) -> str:
-        """The words of a command and its key, as the help writes them."""
+        """Return a command's words and key as the help writes them."""
 
     @abstractmethod
     def open_palette(self) -> None:

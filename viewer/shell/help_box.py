@@ -1,5 +1,6 @@
-"""The help: the pages of the documentation (:mod:`viewer.look.help_pages`), with a page for every rule
-(:mod:`viewer.look.rule_pages`); and the sheet of all keys.
+"""The help: the pages of the documentation, with a page for every rule; and the sheet of all keys.
+
+The pages come from :mod:`viewer.look.help_pages` and :mod:`viewer.look.rule_pages`.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ FIRST_PAGE = "index.md"
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One line of the help's list: a page, or the head of a section if it has no ``path``."""
+    """A line of the help's list: a page, or the head of a section if ``path`` is empty."""
 
     title: str
     path: str = ""
     text: str = ""
-    """Everything on the page in small letters, for the search."""
+    """The page's text in lower case, for the search."""
 
 
 def topics(command_words: CommandWords) -> list[Topic]:
@@ -77,14 +78,14 @@ def help_page(path: str, command_words: CommandWords) -> str:
 
 def linked(markdown: str) -> str:
     """Return the page with the ids of rules as links to their pages, except in its own title."""
-    head, line, rest = markdown.partition("\n")
+    head, line, body = markdown.partition("\n")
     return (
-        head + line + _RULE.sub(lambda match: f"[{match[1]}](rule:{match[1]})" if match[1] in RULES else match[0], rest)
+        head + line + _RULE.sub(lambda match: f"[{match[1]}](rule:{match[1]})" if match[1] in RULES else match[0], body)
     )
 
 
 class HelpPage(QTextBrowser):
-    """One page of the help. Links outwards are not followed; ``pageAsked(path, anchor)`` on a link to another page."""
+    """A page of the help. It follows no links to the web. ``pageAsked(path, anchor)`` on a link to another page."""
 
     pageAsked = Signal(str, str)
 
@@ -121,8 +122,8 @@ class HelpPage(QTextBrowser):
             self.show_heading(link.fragment())
         elif not link.scheme() and link.path().endswith(".md"):
             path = resolve(self._folder, link.path())
-            folder, _, rest = path.partition("/")
-            self.pageAsked.emit(rest if folder in LANGUAGES else path, link.fragment())
+            folder, _, path_in_folder = path.partition("/")
+            self.pageAsked.emit(path_in_folder if folder in LANGUAGES else path, link.fragment())
 
     def _set_apart(self) -> None:
         """Add space around headings and below paragraphs: Markdown has none, and they stuck together."""
@@ -184,12 +185,12 @@ class HelpBox(QDialog):
         self.list.currentRowChanged.connect(self._show)
         self.note = Label(tr("No page contains these words."), 12, "text3")
         self.note.hide()
-        left = column(self.search, self.list, self.note, gap=8, margins=(12, 12, 8, 0))
-        left.box.setStretch(1, 1)
-        left.setFixedWidth(px(280))
+        list_column = column(self.search, self.list, self.note, gap=8, margins=(12, 12, 8, 0))
+        list_column.box.setStretch(1, 1)
+        list_column.setFixedWidth(px(280))
         close = Button(tr("Close"))
         close.clicked.connect(self.accept)
-        beside = row(left, self.page, gap=0)
+        beside = row(list_column, self.page, gap=0)
         beside.box.setStretch(1, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, px(12))
@@ -217,9 +218,9 @@ class HelpBox(QDialog):
             self.page.show_text(help_page(path, self._command_words), page_file(path)[0])
 
     def _find(self, text: str) -> None:
-        """List only pages that contain every word typed; show the best one: with the words in its title, if any."""
-        asked = text.casefold().split()
-        matching = [topic for topic in self._topics if topic.path and all(word in topic.text for word in asked)]
+        """List only pages that contain every typed word. Show the best one: with the words in its title, if any."""
+        typed_words = text.casefold().split()
+        matching = [topic for topic in self._topics if topic.path and all(word in topic.text for word in typed_words)]
         section_row = 0
         for number, topic in enumerate(self._topics):
             if not topic.path:
@@ -231,13 +232,13 @@ class HelpBox(QDialog):
             if is_shown:
                 self.list.item(section_row).setHidden(False)
         self.note.setVisible(not matching)
-        if asked and matching:
-            named = (topic for topic in matching if all(word in topic.title.casefold() for word in asked))
-            self.list.setCurrentRow(self._topics.index(next(named, matching[0])))
+        if typed_words and matching:
+            titled = (topic for topic in matching if all(word in topic.title.casefold() for word in typed_words))
+            self.list.setCurrentRow(self._topics.index(next(titled, matching[0])))
 
 
 def open_help(parent: QWidget, command_words: CommandWords, rule: str = "") -> HelpBox:
-    """Open the help of the window around ``parent``, at a rule if one is named; an open one comes to the front."""
+    """Open the help of the window around ``parent``, at a rule if one is named. An open help comes to the front."""
     window = parent.window()
     boxes = (box for box in QApplication.topLevelWidgets() if isinstance(box, HelpBox) and box.parent() is window)
     box = next((box for box in boxes if box.isVisible()), None) or HelpBox(window, command_words)

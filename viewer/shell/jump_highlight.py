@@ -1,6 +1,4 @@
-"""Where a jump ended: one short frame around the chosen row, and around the field that was meant, so that the eye finds
-it.
-"""
+"""A short frame around the target of a jump: the chosen row, and the field that was meant."""
 
 from __future__ import annotations
 
@@ -23,13 +21,13 @@ if TYPE_CHECKING:
 LASTS_MS = 300
 LOOK_MS = 30
 FIELD = "text"
-"""Colour role of the frame around a field: its own ground is the accent."""
+"""Colour role of the frame around a field, whose background is the accent colour."""
 LOOKS = 40
-"""How often it is looked for the row when no more rows are being read."""
+"""How often the row is looked for when no more rows are being read."""
 
 
 class JumpFrame(QWidget):
-    """The frame; lets every click through and goes by itself."""
+    """The frame. It lets every click through and disappears by itself."""
 
     def __init__(self, parent: QWidget, box: QRect) -> None:
         super().__init__(parent)
@@ -40,14 +38,14 @@ class JumpFrame(QWidget):
         QTimer.singleShot(LASTS_MS, self, self.deleteLater)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Two px in accent."""
+        """Paint a frame of two px in the accent colour."""
         p = QPainter(self)
         p.setPen(QPen(C("accent"), 2))
         p.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
 
 class Jumps:
-    """Frames the chosen row of the table in front after each jump, and the field that the place names."""
+    """Frames the chosen row of the front table after each jump, and the field that the place names."""
 
     def __init__(self, window: StoreWindow) -> None:
         self._window = window
@@ -58,9 +56,9 @@ class Jumps:
         self._timer.timeout.connect(self._look)
 
     def jumped(self, place: Place) -> None:
-        """A jump to ``place`` was made: the frame of the one before goes, and its row is looked for.
+        """Remove the previous frame and look for the row of ``place``.
 
-        None is drawn where motion is to be reduced.
+        No frame is drawn if the user wants reduced motion.
         """
         if self._frame is not None and isValid(self._frame):
             self._frame.hide()
@@ -90,9 +88,9 @@ class Jumps:
             self._frame = JumpFrame(chosen.viewport(), QRect(0, row.top(), chosen.viewport().width(), row.height()))
 
     def _frame_field(self, pane: Pane) -> bool:
-        """Frame the field's bytes, too, once they are there; whether they are."""
-        found = next((view for view in pane.findChildren(HexView) if view.chosen_field == self._field), None)
-        if found is not None:
-            found.set_found([found.selection()], FIELD)
-            QTimer.singleShot(LASTS_MS, found, lambda: found.set_found((), FIELD))
-        return found is not None
+        """Frame the field's bytes too. Return False while they are not loaded."""
+        hex_view = next((view for view in pane.findChildren(HexView) if view.chosen_field == self._field), None)
+        if hex_view is not None:
+            hex_view.set_found([hex_view.selection()], FIELD)
+            QTimer.singleShot(LASTS_MS, hex_view, lambda: hex_view.set_found((), FIELD))
+        return hex_view is not None

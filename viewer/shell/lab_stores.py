@@ -1,4 +1,4 @@
-"""What the window does for the lab: its dialogs, its commands, the words at the top, opening and leaving lab stores."""
+"""The window's side of the lab: its dialogs and commands, the words at the top, opening and leaving lab stores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class LabRoom(QObject):
-    """The lab of one window; it outlives the panes, which are made anew with the language."""
+    """The lab of one window. It outlives the panes, which are made again when the language changes."""
 
     def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
@@ -47,7 +47,7 @@ class LabRoom(QObject):
     # ---- the pane ----------------------------------------------------------------------------------------------------
 
     def made(self, pane: Pane) -> None:
-        """A pane was made: the lab's is wired, and a copy that was recovered opens beside."""
+        """Connect a new pane: the lab's commands, or the button that opens a recovered copy beside it."""
         if pane.view_id == "findings":
             from viewer.findings.pane import FindingsPane
 
@@ -73,24 +73,24 @@ class LabRoom(QObject):
         pane.set_lab(self.session)
 
     def pane(self) -> LabPane:
-        """The lab's view; made where nobody has looked at it yet."""
+        """The lab's view. It is made here if nobody has opened it yet."""
         self._window.awake("lab")
         assert self._pane is not None
         return self._pane
 
     def feed(self) -> LabFeed | None:
-        """The frames of the broker that the lab runs; None where nothing is served."""
+        """The frames of the broker that the lab runs. None if the lab serves no store."""
         return LabFeed(self.session) if self.session.serving is not None else None
 
     def serve(self) -> None:
-        """Where the store is served to clients."""
+        """Show where the lab serves its store to clients."""
         self._window.show_view("lab")
         self.pane().show_serving()
 
     # ---- what can be done now ----------------------------------------------------------------------------------------
 
     def able(self) -> dict[str, bool]:
-        """Command → whether it can be done now."""
+        """Return for each command whether it can run now."""
         lab = self.session
         alive = lab.alive and not lab.unplugged
         running = lab.load is not None
@@ -111,19 +111,19 @@ class LabRoom(QObject):
         }
 
     def show_words(self) -> None:
-        """The words at the top right: open for writing, or for reading only."""
+        """Show at the top right whether the store is open for writing or only for reading."""
         window, shown = self._window, self.session.open_here and self._shows_lab()
-        window.strip.set_writing(shown, own=self.session.folder is None)
+        window.strip.set_writing(shown, users_store=self.session.folder is None)
         window.top.show_writing(shown and window.view == "lab")
 
     def show_state(self) -> None:
-        """The words at the top right, and what is greyed."""
+        """Update the words at the top right and the greyed commands."""
         if not self._window.closed:
             self._window.enable()
             self._show_load()
 
     def _show_load(self) -> None:
-        """A load that runs stands among the work under way, where it can be stopped."""
+        """List a running load among the jobs, so that it can be stopped there."""
         jobs, running = self._window.jobs, self.session.load is not None
         if self.session.busy == "recover" and self._recovery is None:
             self._recovery = jobs.announce(
@@ -141,8 +141,8 @@ class LabRoom(QObject):
 
     def _sampled(self, sample: PositionSample) -> None:
         if self._load is not None:
-            said = tr("paused") if self.session.load_paused else f"{sample.rates.messages:,.0f} /s"
-            self._window.jobs.tell(self._load, said)
+            rate_text = tr("paused") if self.session.load_paused else f"{sample.rates.messages:,.0f} /s"
+            self._window.jobs.tell(self._load, rate_text)
 
     def _shows_lab(self) -> bool:
         session = self._window.session
@@ -151,7 +151,7 @@ class LabRoom(QObject):
     # ---- commands ----------------------------------------------------------------------------------------------------
 
     def create(self) -> None:
-        """Ask what kind of store shall be made."""
+        """Ask what kind of store to make."""
         folder = self._window.settings.lab_folder
 
         def ask(name: str) -> None:
@@ -166,7 +166,7 @@ class LabRoom(QObject):
         self._window.jobs.read(lambda: free_name(folder), ask)
 
     def open_folder(self) -> None:
-        """Ask which lab store shall be opened again."""
+        """Ask which lab store to open again."""
         window = self._window
         dialog = QFileDialog(window, tr("Open a lab store"), str(window.settings.lab_folder))
         dialog.setObjectName("lab.open.dialog")
@@ -177,32 +177,34 @@ class LabRoom(QObject):
         dialog.open()
 
     async def start_again(self, folder: Path) -> bool:
-        """Open the lab store that is in ``folder``, or whose ``store`` folder it is."""
-        found = await self._window.jobs.quick(lambda: lab_of_folder(folder))
-        return await self.start(found or folder, None, NEWEST)
+        """Open the lab store in ``folder``, which may also be its ``store`` folder."""
+        lab_folder = await self._window.jobs.quick(lambda: lab_of_folder(folder))
+        return await self.start(lab_folder or folder, None, NEWEST)
 
-    def begin(self, folder: Path, config: MessageStoreConfig, like: Release) -> None:
+    def begin(self, folder: Path, config: MessageStoreConfig, release: Release) -> None:
         """Make a lab store in ``folder`` and show it."""
-        self.ask_leave(lambda: self._window.jobs.start(self.start(folder, config, like)))
+        self.ask_leave(lambda: self._window.jobs.start(self.start(folder, config, release)))
 
     def ask_leave(self, agreed: Callable[[], object]) -> None:
-        """Call ``agreed``, which closes the lab's store; where that serves clients or is loaded, ask first."""
+        """Call ``agreed``, which closes the lab's store. If that serves clients or runs a load, ask first."""
         running = running_in_words(self.session)
         if not ask_end(self._window, running, agreed, tr("Close the lab's store?"), tr("Stop and close it")):
             agreed()
 
-    async def start(self, folder: Path, config: MessageStoreConfig | None, like: Release) -> bool:
-        """Make the lab store ``folder``, or open the one that is there, and show it in the lab."""
+    async def start(self, folder: Path, config: MessageStoreConfig | None, release: Release) -> bool:
+        """Make or open the lab store in ``folder`` and show it in the lab."""
         window = self._window
         window.close_store()
-        said = tr("Making {path}", path=str(folder)) if config is not None else tr("Opening {path}", path=str(folder))
-        window.say(said)
-        job = window.jobs.announce(said, lambda: window.say(tr("This is not stopped halfway.")))
+        message = (
+            tr("Making {path}", path=str(folder)) if config is not None else tr("Opening {path}", path=str(folder))
+        )
+        window.say(message)
+        job = window.jobs.announce(message, lambda: window.say(tr("This is not stopped halfway.")))
         pane = self._pane
         if pane is not None:
-            pane.set_making(said)
+            pane.set_making(message)
         try:
-            await self.session.open(folder, config, like)
+            await self.session.open(folder, config, release)
         except (StoreError, OSError, EOFError) as error:
             window.show_error(folder, engine_words(str(error)))
             return False
@@ -215,12 +217,12 @@ class LabRoom(QObject):
         return await self._open_window(self.session.store)
 
     def _config_of(self, store: Path) -> MessageStoreConfig | None:
-        """The configuration of ``store`` where it stands in the window; another store's counts for nothing here."""
+        """Return the configuration of ``store`` if the window shows it, otherwise None."""
         session = self._window.session
         return session.config if session is not None and session.path == store else None
 
     async def _open_window(self, store: Path, config: MessageStoreConfig | None = None) -> bool:
-        """Show the directory through the read-only door, following its end."""
+        """Open the directory read-only in the window and follow its end."""
         window = self._window
         self._staying = True
         try:
@@ -233,19 +235,19 @@ class LabRoom(QObject):
         return opened
 
     def open_for_writing(self) -> None:
-        """Say who holds the store, show the recovery plan, and ask."""
+        """Show who holds the store and the recovery plan, then ask."""
         session = self._window.session
         if session is None or self.session.open_here:
             return
         self._window.jobs.start(self._ask_to_write(session))
 
     async def _ask_to_write(self, session: StoreSession) -> None:
-        """A store that the lab made is its own; every other is asked about."""
+        """Open a store that the lab made for writing. Ask before opening any other."""
         from viewer.lab.confirmations import WriteConfirmation
 
-        own = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
-        if own is not None:
-            await self.start(own, None, NEWEST)
+        lab_folder = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
+        if lab_folder is not None:
+            await self.start(lab_folder, None, NEWEST)
         elif session.snapshot.writing_refusal:
             self._window.say(engine_words(session.snapshot.writing_refusal))
         elif session is self._window.session:
@@ -271,7 +273,7 @@ class LabRoom(QObject):
             )
 
     def put(self) -> None:
-        """Put what stands in the form."""
+        """Put the message that the form holds."""
         self.pane().put.put_now()
 
     def again(self) -> None:
@@ -279,12 +281,12 @@ class LabRoom(QObject):
         self.pane().put.put_again()
 
     def load(self) -> None:
-        """Start the load that stands on the sliders."""
+        """Start the load that the sliders set."""
         if self.session.load is None:
             self.pane().load.toggle()
 
     def pause(self) -> None:
-        """Pause the load, or go on."""
+        """Pause or continue the load."""
         self.session.begin(self.session.pause_load(not self.session.load_paused))
 
     def stop(self) -> None:
@@ -292,15 +294,15 @@ class LabRoom(QObject):
         self.session.begin(self.session.set_load(None))
 
     def flush(self) -> None:
-        """Bring everything put so far to disk."""
+        """Flush everything put so far to disk."""
         self.session.begin(self.session.flush())
 
     def commit(self) -> None:
-        """Hand the pool's buffers to the page cache."""
+        """Write the pool's buffers to the page cache."""
         self.session.begin(self.session.commit())
 
     def plug(self) -> None:
-        """Say what a power loss would take, and ask."""
+        """Show what a power loss would destroy, and ask."""
         if not self.session.plug_possible:
             return
         from viewer.lab.confirmations import PowerLossDialog
@@ -310,7 +312,7 @@ class LabRoom(QObject):
         dialog.open()
 
     async def pull_the_plug(self, seed: int | None = None) -> None:
-        """End the engine as a power loss would, and show the directory that the disk kept."""
+        """Stop the engine as a power loss would, and show the directory that remains on disk."""
         store = self.session.store
         self._window.say(tr("Pulling the plug"))
         await self.session.pull_the_plug(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
@@ -322,7 +324,7 @@ class LabRoom(QObject):
         self._window.jobs.start(self.recover_now())
 
     async def recover_now(self) -> None:
-        """Recover, and show the directory as it is then."""
+        """Recover, and show the resulting directory."""
         store = self.session.store
         self._window.say(tr("Recovering"))
         await self.session.recover()
@@ -330,13 +332,13 @@ class LabRoom(QObject):
             await self._open_window(store)
 
     def recover_again(self) -> None:
-        """Recover what the disk kept once more, beside the store, and compare."""
+        """Recover the surviving files once more, beside the store, and compare."""
         if self.session.again_possible:
             self._window.say(tr("Recovering the kept disk once more"))
             self.session.begin(self.session.recover_again())
 
     def close(self) -> None:
-        """Close the store cleanly; the window goes on showing it, read-only."""
+        """Close the store cleanly. The window still shows it, read-only."""
         if self.session.there:
             self._window.jobs.start(self._close())
 
@@ -348,7 +350,7 @@ class LabRoom(QObject):
             session.look(anyway=True)
 
     def compare(self) -> None:
-        """The same load on two lab stores side by side."""
+        """Show the page that runs the same load on two lab stores."""
         self._window.show_view("lab")
         self.pane().lab_folder = self._window.settings.lab_folder
         self.pane().show_two_ways()
@@ -356,7 +358,7 @@ class LabRoom(QObject):
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def leaving(self) -> None:
-        """The window lets go of its store: its lab engine is closed cleanly, behind."""
+        """Close the lab engine cleanly in the background, because the window leaves its store."""
         if self._staying:
             return
         self._end_comparison()
@@ -364,7 +366,7 @@ class LabRoom(QObject):
             self._window.jobs.finish(self.session.close())
 
     def _end_comparison(self) -> None:
-        """The stores that were made for a comparison go with the page that shows them."""
+        """Close the stores of a comparison when its page goes away."""
         two = self._pane.two if self._pane is not None else None
         if two is not None and two.folder_made is not None:
             self._window.jobs.finish(two.end())
@@ -374,19 +376,19 @@ class LabRoom(QObject):
 
 
 def running_in_words(lab: LabSession) -> list[str]:
-    """A sentence for each thing that ends with a lab store: clients that it serves, and its load."""
-    said = []
+    """Return a sentence for each thing that ends with a lab store: the clients that it serves, and its load."""
+    sentences = []
     if lab.serving is not None:
         clients = tr("{n:,} connections", n=lab.serving.connections)
         address = lab.serving.broker
-        said.append(tr("The lab serves its store at {address}: {clients}.", address=address, clients=clients))
+        sentences.append(tr("The lab serves its store at {address}: {clients}.", address=address, clients=clients))
     if lab.load is not None:
-        said.append(tr("The lab's load runs."))
-    return said
+        sentences.append(tr("The lab's load runs."))
+    return sentences
 
 
 def free_name(folder: Path) -> str:
-    """``lab-1``, or the next that is free in ``folder``; asks the disk."""
+    """Return ``lab-1`` or the next free name in ``folder``. Reads the disk."""
     number = 1
     while (folder / f"lab-{number}").exists():
         number += 1
@@ -394,9 +396,9 @@ def free_name(folder: Path) -> str:
 
 
 def lab_of_folder(folder: Path) -> Path | None:
-    """The folder of the lab store that ``folder`` is, or whose ``store`` it is; None for any other. Asks the disk."""
+    """Return the lab store's folder if ``folder`` is one or is its ``store`` folder, otherwise None. Reads the disk."""
     from engine.lab.lab_store import is_lab
 
     if folder.name == "store" and is_lab(folder.parent):
         return folder.parent
-    return folder if is_lab(folder) else None  # one that is called ``store`` itself, too
+    return folder if is_lab(folder) else None  # also a lab store that is itself called ``store``

@@ -1,9 +1,8 @@
-"""Sizes of the window and its parts: as on the first day, as they were left, and what narrow windows leave out;
-and where windows stand: beside each other and inside the screen.
+"""Sizes and positions of the windows and their parts.
 
-Layouts with names: where splitters stand, whether the tree is shown and which view is in front.
-
-They are kept in the settings, beside the reset to the layout of the first day.
+Each part has a default size and returns to its last one. Narrow windows leave some parts out. Windows are placed
+beside each other and inside the screen. Named layouts store the splitters, whether the tree is shown, and the
+current view. All of it is kept in the settings.
 """
 
 from __future__ import annotations
@@ -32,23 +31,23 @@ SLIM_BELOW = 1400
 TREE, SLIM_TREE = 264, 216
 SIDE = "side"
 FRAME_MS = (0, 300, 1500)
-"""When it is looked where a new window stands: a window manager puts its frame around it some time after it is shown,
-and does not always say so.
+"""Delays after which a new window's position is checked. A window manager adds its frame some time after the window
+is shown, and does not always report it.
 """
 
 
 class Layout:
-    """Where the splitters of a window stand. Kept in the settings only where the window ``remembers``."""
+    """Positions of a window's splitters. They are stored in the settings only if the window ``remembers``."""
 
     def __init__(self, window: FramedWindow) -> None:
         self._window = window
         self._states: dict[str, QByteArray] = {}
         self._laid_out = False
         self.tied = False
-        """Whether the window shares the screen with another one that goes where it goes."""
+        """True if the window shares the screen with another one that shows the same places."""
 
     def tie(self, on: bool) -> None:
-        """Share the screen with another window: a narrow half is enough then; or have it alone again."""
+        """Share the screen with another window, so that a narrow half is enough; or use the whole screen again."""
         self.tied = on
         self._window.setMinimumSize(*(TIED_SMALLEST if on else SMALLEST))
         self.fit()
@@ -57,11 +56,11 @@ class Layout:
 
     @property
     def tree_fits(self) -> bool:
-        """Whether there is room for the tree beside the views."""
+        """True if there is room for the tree beside the views."""
         return not self.tied or self._window.width() >= SMALLEST[0]
 
     def first_size(self, size: tuple[int, int] | None) -> None:
-        """The window's size: as asked, as it was left, or as on the first day."""
+        """Set the window's size: the requested one, the last one, or the default."""
         window = self._window
         if size is not None:
             window.resize(*size)
@@ -72,24 +71,24 @@ class Layout:
                 QTimer.singleShot(wait, window, self.keep_inside)
 
     def keep_inside(self) -> None:
-        """No edge of the window lies outside the screen, its frame included; a screen too small is left alone."""
+        """Move the window, with its frame, inside the screen. Do nothing if the screen is too small."""
         window = self._window
         room, frame = window.screen().availableGeometry(), window.frameGeometry()
         fits = room.width() >= SMALLEST[0] and room.height() >= SMALLEST[1]
         if fits and not window.isMaximized() and not room.contains(frame):
             window.setGeometry(inside(frame, room).marginsRemoved(margins_of(window)))
 
-    def resized(self, before: int) -> None:
-        """The window was ``before`` px wide and has another size now."""
+    def resized(self, old_width: int) -> None:
+        """Fit the window after a change of size. It was ``old_width`` px wide."""
         self.fit()
         if not self._laid_out:
             self._laid_out = True
             self.restore_side()
-        elif before > 0 and (before < px(SLIM_BELOW)) != (self._window.width() < px(SLIM_BELOW)):
+        elif old_width > 0 and (old_width < px(SLIM_BELOW)) != (self._window.width() < px(SLIM_BELOW)):
             self._default_side()
 
     def fit(self) -> None:
-        """Narrow windows have a slim rail, a short go-to box and no path; half a screen has no tree."""
+        """Use a slim rail, a short go-to box and no path in a narrow window, and no tree in half a screen."""
         window = self._window
         slim = window.width() < px(SLIM_BELOW)
         for part in (window.rail, window.top, window.strip):
@@ -99,13 +98,13 @@ class Layout:
         window.fit_side()
 
     def restore_side(self) -> None:
-        """The tree as wide as it was left."""
+        """Restore the width of the tree."""
         state = self._state(SIDE)
         if state.isEmpty() or not self._window.split.restoreState(state):
             self._default_side()
 
     def restore_pane(self, view: str, pane: Pane) -> None:
-        """The parts of a view as they were left."""
+        """Restore the splitters and columns of a view."""
         for number, splitter in enumerate(pane.findChildren(QSplitter)):
             state = self._state(f"{view}.{number}")
             if not state.isEmpty():
@@ -114,17 +113,17 @@ class Layout:
             self.remember_columns(table)
 
     def remember_columns(self, table: RecordView) -> None:
-        """Columns as they were left, and from now on kept as they are changed: they are a view's, not a window's."""
+        """Restore the columns of a table and save each change. They belong to the view, not to the window."""
         if table.fitting.remembered:
             return
         settings, name, table.fitting.remembered = self._window.settings, table.objectName(), True
-        kept = settings.columns(name)
-        if kept is not None:
-            table.fitting.take(kept)
+        columns = settings.columns(name)
+        if columns is not None:
+            table.fitting.take(columns)
         table.fitting.changed.connect(lambda: settings.set_columns(name, table.fitting.kept.record()))
 
     def keep(self) -> None:
-        """Note where everything stands that somebody has seen."""
+        """Note the position of every splitter that the user has seen."""
         window = self._window
         if window.session is None:
             return
@@ -135,19 +134,19 @@ class Layout:
                     self._states[f"{view}.{number}"] = splitter.saveState()
 
     def write(self) -> None:
-        """Put what was noted into the settings."""
+        """Write the noted positions into the settings."""
         if self._window.remembers:
             self._window.settings.geometry = self._window.saveGeometry()
             for name, state in self._states.items():
                 self._window.settings.set_splitter(name, state)
 
     def states(self) -> dict[str, bytes]:
-        """Where everything stands now, to be kept elsewhere."""
+        """Return the current position of every splitter, to be stored elsewhere."""
         self.keep()
         return {name: bytes(state.data()) for name, state in self._states.items()}
 
     def take(self, states: Mapping[str, bytes]) -> None:
-        """Put everything where :meth:`states` said it stood."""
+        """Restore the positions that :meth:`states` returned."""
         if not states:
             return
         self._states |= {name: QByteArray(state) for name, state in states.items()}
@@ -156,7 +155,7 @@ class Layout:
             self.restore_pane(view, pane)
 
     def reset(self) -> None:
-        """Everything as on the first day."""
+        """Restore the default layout."""
         window = self._window
         self._states.clear()
         window.settings.reset_layout()
@@ -169,97 +168,108 @@ class Layout:
         self._window.split.setSizes([width, max(px(400), self._window.width() - width)])
 
     def _state(self, name: str) -> QByteArray:
-        kept = self._states.get(name)
-        if kept is not None:
-            return kept
+        state = self._states.get(name)
+        if state is not None:
+            return state
         return self._window.settings.splitter(name) if self._window.remembers else QByteArray()
 
 
 SMALLEST = (900, 600)
 TIED_SMALLEST = (600, 480)
-"""Of two windows that are tied: they stand side by side on any screen."""
+"""Minimum size of tied windows, which fit side by side on any screen."""
 STEP = 32
-"""Px by which a window that has no room beside the first stands right of and below it."""
+"""Shift (px) to the right and down of a window that has no room beside the first."""
 
 
 def inside(frame: QRect, room: QRect) -> QRect:
-    """``frame`` no larger than ``room``, and moved into it."""
-    made = QRect(frame)
-    made.setSize(frame.size().boundedTo(room.size()))
-    made.moveLeft(min(max(made.left(), room.left()), room.right() + 1 - made.width()))
-    made.moveTop(min(max(made.top(), room.top()), room.bottom() + 1 - made.height()))
-    return made
+    """Return ``frame``, shrunk to fit into ``room`` and moved inside it."""
+    fitted = QRect(frame)
+    fitted.setSize(frame.size().boundedTo(room.size()))
+    fitted.moveLeft(min(max(fitted.left(), room.left()), room.right() + 1 - fitted.width()))
+    fitted.moveTop(min(max(fitted.top(), room.top()), room.bottom() + 1 - fitted.height()))
+    return fitted
 
 
 def margins_of(window: QWidget) -> QMargins:
-    """What the frame of a window takes around it."""
-    frame, own = window.frameGeometry(), window.geometry()
+    """Return how far a window's frame extends around it."""
+    frame, inner = window.frameGeometry(), window.geometry()
     return QMargins(
-        own.left() - frame.left(), own.top() - frame.top(), frame.right() - own.right(), frame.bottom() - own.bottom()
+        inner.left() - frame.left(),
+        inner.top() - frame.top(),
+        frame.right() - inner.right(),
+        frame.bottom() - inner.bottom(),
     )
 
 
-def beside(first: QRect, room: QRect, *, tied: bool) -> tuple[QRect, QRect]:
-    """The frames of the first window and of one beside it. Tied windows share the screen: side by side, or one over
-    the other where it is higher than wide. Else the first stays, and the second takes the free side, or stands a step
-    further, inside the screen.
+def beside(frame: QRect, room: QRect, *, tied: bool) -> tuple[QRect, QRect]:
+    """Return the frames of a window and of a second one beside it.
+
+    Tied windows share the screen: side by side, or one above the other if the screen is higher than wide.
+    Otherwise the first window stays, and the second takes the free side. If that is too narrow, it is shifted a
+    step, inside the screen.
     """
-    first = inside(first, room)
+    frame = inside(frame, room)
     if tied and room.width() >= 2 * TIED_SMALLEST[0]:
         half = room.width() // 2
-        left = QRect(room.left(), room.top(), half, room.height())
-        return left, left.translated(half, 0)
+        left_half = QRect(room.left(), room.top(), half, room.height())
+        return left_half, left_half.translated(half, 0)
     if tied and room.height() >= 2 * TIED_SMALLEST[1]:
         half = room.height() // 2
-        upper = QRect(room.left(), room.top(), room.width(), half)
-        return upper, upper.translated(0, half)
-    after = room.right() - first.right()
-    before = first.left() - room.left()
-    if max(after, before) >= SMALLEST[0]:
-        wide = min(max(after, before), first.width())
-        left_edge = first.right() + 1 if after >= before else first.left() - wide
-        return first, QRect(left_edge, first.top(), wide, first.height())
-    second = QRect(first.topLeft(), first.size()).translated(STEP, STEP)
+        upper_half = QRect(room.left(), room.top(), room.width(), half)
+        return upper_half, upper_half.translated(0, half)
+    space_right = room.right() - frame.right()
+    space_left = frame.left() - room.left()
+    if max(space_right, space_left) >= SMALLEST[0]:
+        width = min(max(space_right, space_left), frame.width())
+        left_edge = frame.right() + 1 if space_right >= space_left else frame.left() - width
+        return frame, QRect(left_edge, frame.top(), width, frame.height())
+    second = QRect(frame.topLeft(), frame.size()).translated(STEP, STEP)
     shrunk = second.intersected(room)
     if shrunk.width() >= SMALLEST[0] and shrunk.height() >= SMALLEST[1]:
-        return first, shrunk
-    return first, inside(second, room)
+        return frame, shrunk
+    return frame, inside(second, room)
 
 
 def save(window: FramedWindow, layouts: Layout, name: str) -> bool:
-    """Keep what stands in the window as ``name``, in the place of one of this name; False without a name."""
+    """Save the window's layout as ``name``, replacing one with this name.
+
+    Returns False if there is no name or no store.
+    """
     name = name.strip()
     if not name or window.session is None:
         return False
-    made = NamedLayout(name, window.view, window.settings.tree_shown, layouts.states())
-    window.settings.named_layouts = [*(one for one in window.settings.named_layouts if one.name != name), made]
+    named_layout = NamedLayout(name, window.view, window.settings.tree_shown, layouts.states())
+    window.settings.named_layouts = [
+        *(saved for saved in window.settings.named_layouts if saved.name != name),
+        named_layout,
+    ]
     window.say(tr("Layout saved: {name}", name=name))
     return True
 
 
 def take(window: FramedWindow, layouts: Layout, name: str) -> bool:
-    """Put everything where it stood in the layout ``name``; False where there is none."""
-    found = next((one for one in window.settings.named_layouts if one.name == name), None)
-    if found is None or window.session is None:
+    """Restore the layout ``name``. Return False if there is none."""
+    saved = next((candidate for candidate in window.settings.named_layouts if candidate.name == name), None)
+    if saved is None or window.session is None:
         return False
-    window.settings.tree_shown = found.tree
-    window.actions_by_id["view.tree"].setChecked(found.tree)
-    if found.view in BY_KIND:
-        window.show_view(found.view)
+    window.settings.tree_shown = saved.tree
+    window.actions_by_id["view.tree"].setChecked(saved.tree)
+    if saved.view in BY_KIND:
+        window.show_view(saved.view)
     window.fit_side()
-    layouts.take(found.states)
+    layouts.take(saved.states)
     window.say(tr("Layout: {name}", name=name))
     return True
 
 
 def delete(window: FramedWindow, name: str) -> None:
-    """Forget the layout ``name``."""
-    window.settings.named_layouts = [one for one in window.settings.named_layouts if one.name != name]
+    """Delete the layout ``name``."""
+    window.settings.named_layouts = [saved for saved in window.settings.named_layouts if saved.name != name]
     window.say(tr("Layout deleted: {name}", name=name))
 
 
 class SaveBox(QDialog):
-    """Asks for the name."""
+    """Asks for the name of a layout."""
 
     def __init__(self, window: FramedWindow, layouts: Layout) -> None:
         super().__init__(window)
@@ -274,7 +284,7 @@ class SaveBox(QDialog):
         keep, close = Button(tr("Save"), "primary"), Button(tr("Cancel"))
         keep.setObjectName("layout.keep")
         close.setObjectName("layout.cancel")
-        self._known = {one.name for one in window.settings.named_layouts}
+        self._known = {saved.name for saved in window.settings.named_layouts}
 
         def accept() -> None:
             if save(window, layouts, self.name.text()):
@@ -287,12 +297,12 @@ class SaveBox(QDialog):
         _column(self, self.name, self.note, row(None, close, keep))
 
     def _told(self, text: str) -> None:
-        known = text.strip() in self._known
-        self.note.setText(tr("There is a layout of this name: it is replaced.") if known else "")
+        is_known = text.strip() in self._known
+        self.note.setText(tr("There is a layout of this name: it is replaced.") if is_known else "")
 
 
 class ChooseBox(QDialog):
-    """The layouts by name: Enter takes one up, Del forgets it."""
+    """Lists the saved layouts by name. Enter restores one, Del deletes it."""
 
     def __init__(self, window: FramedWindow, layouts: Layout) -> None:
         super().__init__(window)
@@ -320,7 +330,7 @@ class ChooseBox(QDialog):
         self._fill()
 
     def _fill(self) -> None:
-        names = [one.name for one in self._window.settings.named_layouts]
+        names = [saved.name for saved in self._window.settings.named_layouts]
         self.list.clear()
         self.list.addItems(names)
         self.list.setCurrentRow(0 if names else -1)
@@ -353,7 +363,7 @@ def _column(box: QDialog, *parts: QWidget) -> None:
 
 
 def ask_save(window: FramedWindow, layouts: Layout) -> None:
-    """Ask for the name under which the layout is kept."""
+    """Ask for a name and save the layout under it."""
     if window.session is not None:
         box = SaveBox(window, layouts)
         box.open()
@@ -361,7 +371,7 @@ def ask_save(window: FramedWindow, layouts: Layout) -> None:
 
 
 def ask_choose(window: FramedWindow, layouts: Layout) -> None:
-    """Show the layouts, to be taken up or forgotten."""
+    """Show the saved layouts, to restore or delete one."""
     box = ChooseBox(window, layouts)
     box.open()
     box.list.setFocus()

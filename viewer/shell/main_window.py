@@ -1,7 +1,7 @@
-"""The main window: menu strip, top bar, rail, store tree, the views, status bar; it wires them and decides nothing.
+"""The main window: menu strip, top bar, rail, store tree, views, status bar. It connects them and decides nothing.
 
-The pane in front is made first and shows its rows; the others follow at once, so that every name is there from the
-first rows on, whatever view is in front.
+The front pane is made first and shows its rows. The others follow at once, so that all object names exist soon
+after the first rows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ANYWHERE = Qt.FindChildOption.FindChildrenRecursively
 
 
 class MainWindow(FramedWindow):
-    """The window; what its parts may ask of it stands at :class:`StoreWindow` and :class:`FramedWindow`."""
+    """The window. :class:`StoreWindow` and :class:`FramedWindow` document what its parts may ask of it."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -99,7 +99,7 @@ class MainWindow(FramedWindow):
     # ---- building ----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        """Make everything that shows words; again after a change of language."""
+        """Make every widget with words. Runs again after a change of language."""
         self.pages = QStackedWidget()
         self.pages.setObjectName("pages")
         self.strip = MenuStrip(menus_of(self.actions_by_id))
@@ -133,38 +133,38 @@ class MainWindow(FramedWindow):
         self.say(tr("Ready"))
 
     def pane(self, view: str, *, ahead: bool = False) -> Pane:
-        """The pane of a view, made when it is first wanted; ``ahead`` of that it is dressed at a turn of its own."""
-        found = self.panes.get(view)
-        if found is None:
-            found = self.panes[view] = make_pane(view)
-            self.stack.addWidget(found)
-            self.lab.made(found)
-            found.use(self.settings)
-            self.workspace.made(found)
-            self._zooms.watch(found)
-            self.layouts.restore_pane(view, found)
-            found.placeRequested.connect(self.go)
-            found.placeMoved.connect(lambda place: self._moved(view, place))
-            found.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
+        """Return the pane of a view, making it if needed. With ``ahead`` it is dressed in a later turn of the loop."""
+        pane = self.panes.get(view)
+        if pane is None:
+            pane = self.panes[view] = make_pane(view)
+            self.stack.addWidget(pane)
+            self.lab.made(pane)
+            pane.use(self.settings)
+            self.workspace.made(pane)
+            self._zooms.watch(pane)
+            self.layouts.restore_pane(view, pane)
+            pane.placeRequested.connect(self.go)
+            pane.placeMoved.connect(lambda place: self._moved(view, place))
+            pane.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
         if ahead:
-            self.dressing.put_on_later(found)
+            self.dressing.put_on_later(pane)
         else:
-            self.dressing.put_on(found)
-        return found
+            self.dressing.put_on(pane)
+        return pane
 
     def findChild(self, kind: type[T], name: str = "", options: Qt.FindChildOption = ANYWHERE) -> T | None:
-        """As in Qt; the parts of a view that nobody has looked at yet are made when they are looked for."""
-        found = super().findChild(kind, name, options)
-        while found is None and self.session is not None and (view := self.stages.missing()) is not None:
+        """Find a child as Qt does. Views that nobody has opened yet are made to look inside them."""
+        child = super().findChild(kind, name, options)
+        while child is None and self.session is not None and (view := self.stages.missing()) is not None:
             self.pane(view)
-            found = super().findChild(kind, name, options)
-        return found
+            child = super().findChild(kind, name, options)
+        return child
 
-    def findChildren(self, kind: type[T], *what: Any) -> list[T]:
-        """As in Qt, with the parts of every view."""
+    def findChildren(self, kind: type[T], *arguments: Any) -> list[T]:
+        """Find children as Qt does, in the parts of every view."""
         if self.session is not None:
             self.stages.make_all()
-        return super().findChildren(kind, *what)
+        return super().findChildren(kind, *arguments)
 
     def _store_page(self) -> QWidget:
         page, body = QWidget(), QWidget()
@@ -184,16 +184,18 @@ class MainWindow(FramedWindow):
 
     # ---- a store -----------------------------------------------------------------------------------------------------
 
-    async def open(self, path: Path, at: str | None = None, config: MessageStoreConfig | None = None) -> bool:
-        """Open the store at ``path`` and show ``at``; False where the error page stands instead. ``config`` belongs to
-        this store alone: the next one that is opened has none.
+    async def open(self, path: Path, place_text: str | None = None, config: MessageStoreConfig | None = None) -> bool:
+        """Open the store at ``path`` and show the place ``place_text``.
+
+        Returns False if the error page is shown instead. ``config`` applies to this store only. The next store is
+        opened without it.
         """
         self.close_store()
         self._opening = path
         self.say(tr("Opening {path}", path=str(path)))
         try:
-            taken = await self.workspace.taken(path)
-            session = await StoreSession.open(taken.store, self.jobs, config or taken.config, taken.archive)
+            source = await self.workspace.taken(path)
+            session = await StoreSession.open(source.store, self.jobs, config or source.config, source.archive)
         except (StoreError, OSError) as error:
             if self._opening == path:
                 self._opening = None
@@ -206,7 +208,7 @@ class MainWindow(FramedWindow):
         session.hold()
         self._begin(session)
         self.say("")
-        await self.go_to_text(at or self.workspace.first_place(), first=True)
+        await self.go_to_text(place_text or self.workspace.first_place(), at_opening=True)
         self.pane(self.view).setFocus()
         await self.stages.first_rows_painted()
         if session is not self.session:
@@ -216,7 +218,7 @@ class MainWindow(FramedWindow):
         return True
 
     def ask_open(self, path: Path) -> None:
-        """Open the store at ``path``; where the lab's store would be closed by that while it serves, ask first."""
+        """Open the store at ``path``. If this would close a lab store that serves clients, ask first."""
         self.lab.ask_leave(lambda: self.jobs.start(self.open(path)))
 
     def _recolour(self) -> None:
@@ -236,11 +238,11 @@ class MainWindow(FramedWindow):
 
     @property
     def opening(self) -> bool:
-        """Whether a store was asked for that does not stand here yet."""
+        """True while a store is being opened and is not shown yet."""
         return self._opening is not None
 
     def _attach(self) -> None:
-        """Give the session to everything that shows it."""
+        """Give the session to every widget that shows it."""
         session = self.session
         self.side.set_session(session)
         self.strip.show_store(session.shown_path if session else "")
@@ -252,19 +254,19 @@ class MainWindow(FramedWindow):
         self.enable()
 
     def let_go(self) -> None:
-        """No view shows the store any more; the session stays."""
+        """Take the store away from every view. The session stays open."""
         for pane in self.panes.values():
             if pane.session is not None:
                 pane.set_session(None)
         self.side.set_session(None)
 
     def take_up(self, place: Place | None) -> None:
-        """The views show the store again, at ``place``."""
+        """Show the store in the views again, at ``place``."""
         self._attach()
         self._show(place or places.log())
 
     def close_store(self) -> None:
-        """Back to a window without a store; work under way is stopped."""
+        """Close the store and stop all work on it."""
         self.lab.leaving()
         self._opening = None
         if self.session is None:
@@ -285,13 +287,13 @@ class MainWindow(FramedWindow):
         self.enable()
 
     def show_welcome(self) -> None:
-        """The page without a store."""
+        """Show the page without a store."""
         self._show_page(welcome_page(self))
         self.setWindowTitle("Storescope")
         self.say(tr("Ready"))
 
     def show_error(self, path: Path, words: str, config: MessageStoreConfig | None = None) -> None:
-        """The page that says what was found instead."""
+        """Show the page that says what was found instead of a store."""
         self.error_words = words
         self._show_page(error_page(self, path, words, config))
         self.say(tr("Not opened: {path}", path=str(path)))
@@ -311,14 +313,14 @@ class MainWindow(FramedWindow):
         self.enable()
 
     async def open_sample(self, sample: Sample) -> None:
-        """Open a sample store, unpacked to the user's cache where it is not there yet."""
+        """Open a sample store. It is unpacked to the user's cache if it is not there yet."""
         folder = await self.jobs.run(tr("Unpacking the sample"), lambda _control: unpacked(sample, default_cache()))
         await self.open(folder)
 
     # ---- places ------------------------------------------------------------------------------------------------------
 
     def go(self, place: Place) -> None:
-        """Show ``place`` and make a step of history; in a window of its own where it says so."""
+        """Show ``place`` and add it to the history; in a new window if the place asks for one."""
         if self.workspace.shown_beside(place):
             return
         self.history.visit(place)
@@ -326,7 +328,7 @@ class MainWindow(FramedWindow):
         self.workspace.jumps.jumped(place)
 
     def step(self, place: Place | None) -> None:
-        """Show a place of the history; before the first one of a window without a store stands the welcome page."""
+        """Show a place of the history. Before the first place of a window without a store comes the welcome page."""
         if place is not None:
             self._jump(place)
         elif self.alone:
@@ -334,34 +336,34 @@ class MainWindow(FramedWindow):
 
     @property
     def alone(self) -> bool:
-        """Whether a view that needs no store stands in a window without one."""
+        """True if a view that needs no store is shown while no store is open."""
         return self.session is None and self.pages.currentIndex() == 0 and BY_KIND[self.view].alone
 
     def show_view(self, view: str) -> None:
-        """Bring a view to the front, at the place where it was."""
+        """Bring a view to the front, at its last place."""
         if self.session is None and not BY_KIND[view].alone:
             return
         if view == self.view and (self.session is not None or self.alone):
             return
-        whole = Place(BY_KIND[view].kind)
-        self.history.visit(whole)
+        view_place = Place(BY_KIND[view].kind)
+        self.history.visit(view_place)
         self._front(view)
         if BY_KIND[view].begins:
-            self.panes[view].show_place(whole)
-        self._told(whole)
+            self.panes[view].show_place(view_place)
+        self._told(view_place)
 
-    async def go_to_text(self, text: str, *, first: bool = False) -> bool:
-        """Go where the text of the go-to box leads; says why where it leads nowhere."""
+    async def go_to_text(self, text: str, *, at_opening: bool = False) -> bool:
+        """Go to the place that the text of the go-to box names. If it names none, say why."""
         session = self.session
         try:
-            meant = places.parse(text)
-            if session is None and not (isinstance(meant, Place) and BY_KIND[meant.view].alone):
+            target = places.parse(text)
+            if session is None and not (isinstance(target, Place) and BY_KIND[target.view].alone):
                 return False
-            place, note = meant, ""
-            if session is not None and (isinstance(meant, Search) or meant.names_row):
-                place, note = await session.resolve(meant)
+            place, note = target, ""
+            if session is not None and (isinstance(target, Search) or target.names_row):
+                place, note = await session.resolve(target)
         except (UnknownPlace, NothingFound, StoreError, OSError) as error:
-            if first:
+            if at_opening:
                 self.go(places.log())
             self.top.goto.set_fault(engine_words(str(error)))
             return False
@@ -377,7 +379,7 @@ class MainWindow(FramedWindow):
         return True
 
     def _jump(self, place: Place) -> None:
-        """Show ``place``. One row ends Follow, which would put the end of the table in its place at the next look."""
+        """Show ``place``. A place of one row ends Follow, which would scroll away from it."""
         ends = self.session is not None and self.session.following and place.names_row
         if ends and self.session is not None:
             self.session.follow(False)
@@ -396,10 +398,10 @@ class MainWindow(FramedWindow):
             self.pages.setCurrentIndex(0)
         changed, self.view = view != self.view, view
         pane = self.awake(view)
-        held, new = self.focusWidget(), pane.focusWidget() is None
+        focused, never_focused = self.focusWidget(), pane.focusWidget() is None
         self.stack.setCurrentWidget(pane)
-        if changed and new and pane.lead is not None and self.stack.isAncestorOf(held):
-            pane.setFocus()  # the keys of who walks from view to view are for what the view is about
+        if changed and never_focused and pane.lead is not None and self.stack.isAncestorOf(focused):
+            pane.setFocus()  # after a change of view the keys go to its leading part
         self.fit_side()
         self.rail.set_current(BY_KIND[view].within or view)
         if changed:
@@ -408,13 +410,13 @@ class MainWindow(FramedWindow):
             self.say(pane.status())
 
     def fit_side(self) -> None:
-        """The tree stands where it is wanted and has room."""
+        """Show the tree if it is wanted and has room."""
         pane = self.panes.get(self.view)
-        wanted = pane is None or pane.wants_tree
-        self.side.setVisible(wanted and self.settings.tree_shown and self.layouts.tree_fits)
+        tree_wanted = pane is None or pane.wants_tree
+        self.side.setVisible(tree_wanted and self.settings.tree_shown and self.layouts.tree_fits)
 
     def awake(self, view: str) -> Pane:
-        """The pane of a view, with the session: views that nobody has looked at yet read nothing."""
+        """Return the pane of a view, with the session. Views that nobody has opened yet read nothing."""
         pane = self.pane(view)
         if pane.session is not self.session:
             pane.set_session(self.session)
@@ -426,7 +428,7 @@ class MainWindow(FramedWindow):
             self._told(place)
 
     def _told(self, place: Place) -> None:
-        """Crumbs, tree and buttons follow."""
+        """Update crumbs, tree and buttons."""
         self.top.crumbs.set_parts(crumbs_of(place, self.session))
         self.side.choose(place)
         self.enable()
@@ -434,34 +436,34 @@ class MainWindow(FramedWindow):
     # ---- words and commands ------------------------------------------------------------------------------------------
 
     def say(self, words: str) -> None:
-        """The sentence in the status bar."""
+        """Show a sentence in the status bar."""
         self.status.say(words)
 
     def pane_commands(self) -> dict[str, Callable[[], object]]:
-        """What the view in front answers."""
+        """Return the handlers of the current view by command."""
         pane = self.panes.get(self.view)
         return pane.commands() if pane is not None and (self.session is not None or self.alone) else {}
 
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
-        """Something was done, for the operation log."""
+        """Add an entry to the operation log."""
         self.changes.operations.note(name, words, parameters, cli)
 
     @property
     def place_in_words(self) -> str:
-        """The place in front, as the crumbs say it."""
+        """Return the current place in the words of the crumbs."""
         return self.top.crumbs.accessibleName()
 
     def command_in_words(self, command: str) -> str:
-        """The words of a command and its key, as the help writes them."""
+        """Return a command's words and key as the help writes them."""
         return in_words(command)
 
     def open_palette(self) -> None:
-        """Open the box of commands and places; it is made anew with the language."""
+        """Open the box of commands and places. It is made again when the language changes."""
         self.palette_box.open()
 
     @property
     def palette_box(self) -> PaletteBox:
-        """The box of commands and places, made when it is first wanted."""
+        """Return the box of commands and places, making it if needed."""
         if self._palette is None:
             from viewer.shell.palette_box import PaletteBox
             from viewer.shell.palette_source import entries
@@ -470,22 +472,22 @@ class MainWindow(FramedWindow):
         return self._palette
 
     def enable(self) -> None:
-        """Grey what cannot be done now."""
+        """Grey the commands that cannot run now."""
         enable_actions(self.parts)
 
     # ---- looks and sizes ---------------------------------------------------------------------------------------------
 
     def rebuild(self) -> None:
-        """Make everything that shows words anew, in another language or in the first layout; the place stays."""
+        """Make every widget with words again, for another language or the default layout. The place stays."""
         for step in self.rebuilding():
             step()
 
     def speak_anew(self) -> None:
-        """The same at turns of their own, for another language; what stands where is kept first."""
+        """Rebuild in several turns of the loop, for another language. The layout is saved first."""
         self.dressing.take(self.layouts.keep, *self.rebuilding(), lambda: tick(self))
 
     def rebuilding(self) -> tuple[Callable[[], object], ...]:
-        """The steps of :meth:`rebuild`, each for a turn of its own: frame, view in front, what that shows."""
+        """Return the steps of :meth:`rebuild`, each for its own turn: frame, front view, the view's content."""
         return self.let_go, self._build_anew, self._front_anew, self._show_anew
 
     def _build_anew(self) -> None:
@@ -519,26 +521,26 @@ class MainWindow(FramedWindow):
             self._show(self.history.current or Place(BY_KIND[self.view].kind))
 
     def childEvent(self, event: QChildEvent) -> None:
-        """What is shown over the window, or beside it as its own, is dressed as the window is."""
+        """Dress a child that is shown over or beside the window like the window itself."""
         super().childEvent(event)
         if event.polished():
             self.dressing.added(event.child())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Narrow windows leave some things out."""
+        """Leave some widgets out if the window is narrow."""
         super().resizeEvent(event)
         self.layouts.resized(event.oldSize().width())
 
     def fit_frame(self) -> None:
-        """Narrow windows leave some things out, wide ones have them again."""
+        """Leave some widgets out if the window is narrow, and show them again if it is wide."""
         self.layouts.fit()
 
     def tie(self, on: bool) -> None:
-        """Share the screen with another window; or have it alone again."""
+        """Share the screen with another window, or use it alone again."""
         self.layouts.tie(on)
 
     def zoom(self, percent: int) -> None:
-        """Scale and remember."""
+        """Set the scale and remember it."""
         theme.wish_zoom(percent)
         self.settings.zoom = theme.wished_zoom
         self.say(tr("{n} %", n=theme.wished_zoom))
@@ -546,11 +548,11 @@ class MainWindow(FramedWindow):
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def ask_close(self) -> None:
-        """Close the window; where jobs of the pipeline run, it is asked first."""
+        """Close the window. If pipeline jobs run, ask first."""
         self.workspace.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Remember the layout, stop the work, let go of the store."""
+        """Save the layout, stop the work, close the store."""
         self.workspace.keep_all()
         self.closed = True
         self.workspace.comparison.untie()
@@ -560,10 +562,7 @@ class MainWindow(FramedWindow):
         super().closeEvent(event)
 
     async def settled(self, seconds: float = 30.0, *, quiet: bool = False) -> bool:
-        """Wait until the rows in front are there and every pane is made; ``quiet``: and until short reads have ended.
-
-        False where that took longer than ``seconds``.
-        """
+        """Wait until the front rows are loaded and every pane is made; see :meth:`StoreWindow.settled`."""
         return await self.stages.settled(seconds, quiet)
 
 
@@ -573,19 +572,19 @@ def _comparison_of(window: StoreWindow) -> Comparison:
 
 
 class _ZoomFilter(QObject):
-    """Ctrl and the wheel scale everything, also over what scrolls by itself."""
+    """Zooms on Ctrl and wheel, also over widgets that scroll."""
 
     def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
         self._window = window
 
     def watch(self, part: QWidget) -> None:
-        """Look at everything below ``part`` that scrolls."""
+        """Watch every scrolling widget below ``part``."""
         for area in part.findChildren(QAbstractScrollArea):
             area.viewport().installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Look at the wheel only."""
+        """Watch for the wheel only."""
         if not isinstance(event, QWheelEvent) or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             return False
         self._window.zoom(theme.wished_zoom + (10 if event.angleDelta().y() > 0 else -10))
@@ -593,7 +592,7 @@ class _ZoomFilter(QObject):
 
 
 class _DropFilter(QObject):
-    """Opens the one file or directory that is dropped anywhere on the window."""
+    """Opens a file or directory that is dropped anywhere on the window."""
 
     def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
@@ -602,7 +601,7 @@ class _DropFilter(QObject):
         window.installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Look at dragging and dropping only."""
+        """Watch for dragging and dropping only."""
         if isinstance(event, QDropEvent) and event.type() in {QEvent.Type.DragEnter, QEvent.Type.Drop}:
             urls = event.mimeData().urls()
             if len(urls) != 1 or not urls[0].isLocalFile():

@@ -1,4 +1,4 @@
-"""The menus and the strip that holds them; at its right the one promise that matters."""
+"""The menus and the strip that holds them, with the promise "Read-only" at the right."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MOST_RECENT = 10
 
 @dataclass(frozen=True, slots=True)
 class MenuLine:
-    """An action in a menu. Lines of another ``group`` than the one before stand behind a separator."""
+    """An action in a menu. A separator stands between two lines with different ``group``."""
 
     group: int
     action: QAction
     submenu: str = ""
-    """English title of the submenu that holds it; lines with the same title follow each other."""
+    """English title of its submenu. Lines with the same title follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Menu:
-    """One menu: its English name, the letter that opens it, and its lines."""
+    """A menu: its English name, the letter that opens it, and its lines."""
 
     name: str
     letter: str
@@ -40,19 +40,19 @@ class Menu:
 
 
 def _with_letter(name: str, letter: str) -> str:
-    """A menu's name with the letter that opens it, behind it where the name is not written in letters."""
-    said = tr(name)
-    return said.replace(letter, f"&{letter}", 1) if letter in said else f"{said}(&{letter})"
+    """Return a menu's title with its letter marked, or added in brackets if the title does not contain it."""
+    title = tr(name)
+    return title.replace(letter, f"&{letter}", 1) if letter in title else f"{title}(&{letter})"
 
 
 def _hide_empty(submenus: Iterable[QMenu]) -> None:
-    """A submenu of which no command can be given leaves its menu."""
+    """Hide every submenu in which no command can run."""
     for submenu in submenus:
         submenu.menuAction().setVisible(any(action.isVisible() for action in submenu.actions()))
 
 
 class MenuStrip(Paper):
-    """The menus; at the right what may be written (nothing), and the path. ``storeAsked(path)`` from Open recent."""
+    """The menus, and at the right the store's access mode and path. ``storeAsked(path)`` from Open recent."""
 
     storeAsked = Signal(str)
 
@@ -66,8 +66,8 @@ class MenuStrip(Paper):
         self.bar.setNativeMenuBar(False)
         self.menus: list[QMenu] = []
         self._submenus: list[QMenu] = []
-        for one in menus:
-            self.menus.append(self._menu(one))
+        for menu in menus:
+            self.menus.append(self._menu(menu))
         self.lock = Glyph("lock", "ok", 15)
         self.promise = Label(tr("Read-only"), 12, "ok", 600)
         self.promise.setObjectName("promise")
@@ -86,17 +86,17 @@ class MenuStrip(Paper):
         self._fit()
         follow(self, self._fit)
 
-    def _menu(self, one: Menu) -> QMenu:
-        menu = self.bar.addMenu(_with_letter(one.name, one.letter))
-        menu.setObjectName(f"menu.{one.name.lower()}")
+    def _menu(self, definition: Menu) -> QMenu:
+        menu = self.bar.addMenu(_with_letter(definition.name, definition.letter))
+        menu.setObjectName(f"menu.{definition.name.lower()}")
         group, submenus = 0, dict[str, QMenu]()
-        for line in one.lines:
+        for line in definition.lines:
             if line.group != group:
                 menu.addSeparator()
                 group = line.group
             if line.submenu and line.submenu not in submenus:
-                made = submenus[line.submenu] = menu.addMenu(tr(line.submenu))
-                made.setObjectName(f"{menu.objectName()}.{line.submenu.lower().replace(' ', '-')}")
+                submenu = submenus[line.submenu] = menu.addMenu(tr(line.submenu))
+                submenu.setObjectName(f"{menu.objectName()}.{line.submenu.lower().replace(' ', '-')}")
             (submenus[line.submenu] if line.submenu else menu).addAction(line.action)
             if line.action.objectName() == "store.openFile":
                 self._recent = menu.addMenu(tr("Open recent"))
@@ -107,7 +107,7 @@ class MenuStrip(Paper):
         return menu
 
     def _fill_recent(self) -> None:
-        """The stores that were opened last, by their paths."""
+        """List the last opened stores by their paths."""
         self._recent.clear()
         stores = self.recent()[:MOST_RECENT]
         for store in stores:
@@ -122,7 +122,7 @@ class MenuStrip(Paper):
         self.bar.setActiveAction(self.bar.actions()[0])
 
     def show_store(self, path: str) -> None:
-        """The path of the open store; empty for none."""
+        """Show the path of the open store, or nothing if it is empty."""
         self._path = path
         for part in (self.lock, self.promise):
             part.setVisible(bool(path))
@@ -130,9 +130,9 @@ class MenuStrip(Paper):
         self.path.setVisible(bool(path) and not self._slim)
         self.path.setAccessibleName(path)
 
-    def set_writing(self, on: bool, *, own: bool = False) -> None:
-        """Say that the store is open for writing: a lab store, or somebody's ``own``."""
-        words = tr("Open for writing") if own else tr("Lab store, open for writing")
+    def set_writing(self, on: bool, *, users_store: bool = False) -> None:
+        """Show that the store is open for writing: a lab store, or the user's own store (``users_store``)."""
+        words = tr("Open for writing") if users_store else tr("Lab store, open for writing")
         self.promise.setText(words if on else tr("Read-only"))
         self.promise.set_role("live" if on else "ok")
         self.lock.set_glyph("lab" if on else "lock", "live" if on else "ok")
@@ -143,7 +143,7 @@ class MenuStrip(Paper):
         )
 
     def set_slim(self, slim: bool) -> None:
-        """Narrow windows leave the path out."""
+        """Hide the path in a narrow window."""
         self._slim = slim
         self.path.setVisible(bool(self._path) and not slim)
 

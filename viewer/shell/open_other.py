@@ -1,6 +1,6 @@
-"""What can be opened beside a store: a session file, a broker's configuration, an archive of which a copy is unpacked.
+"""Other things that can be opened: a session file, a broker's configuration, an archive (a copy is unpacked).
 
-Nothing is unpacked beside the archive or into the store: copies go to the cache. No Qt.
+Nothing is unpacked beside the archive or into the store. Copies go to the cache. No Qt.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from viewer.shell.session_file import Session
 
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".txz", ".tar.bz2")
 LARGEST_UNPACKED = 64 << 30
-"""Bytes of content up to which an archive is unpacked by itself."""
+"""Largest content (bytes) of an archive that is unpacked without asking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What to open: the store, its configuration where that was named, and the session to take up."""
+    """The store to open, with the configuration and the session if they were named."""
 
     store: Path
     config: MessageStoreConfig | None = None
     session: Session | None = None
     archive: Path | None = None
-    """What the store was unpacked from."""
+    """The archive that the store was unpacked from."""
 
 
 def kind_of(path: Path) -> str:
-    """``session``, ``archive``, ``conf`` or empty, by the name alone."""
+    """Return ``session``, ``archive``, ``conf`` or an empty text, by the name alone."""
     name = path.name.lower()
     if name.endswith(session_file.SUFFIX):
         return "session"
@@ -45,7 +45,10 @@ def kind_of(path: Path) -> str:
 
 
 def take(control: Control, path: Path, cache: Path) -> Taken:
-    """What ``path`` means; reads the disk and may unpack a copy below ``cache``. Raises StoreError, OSError."""
+    """Find out what ``path`` refers to. Raises StoreError, OSError.
+
+    Reads the disk and may unpack a copy below ``cache``.
+    """
     if not path.is_file():
         return Taken(path)
     match kind_of(path):
@@ -63,16 +66,19 @@ def take(control: Control, path: Path, cache: Path) -> Taken:
 
 
 def unpack(control: Control, archive: Path, cache: Path) -> Path:
-    """A folder below ``cache`` with the content of ``archive``, unpacked where it is not there yet; whole or not at
-    all.
+    """Unpack ``archive`` into a folder below ``cache`` unless it is there already, and return the folder.
+
+    The folder appears only when it is complete.
     """
-    seen = archive.stat()
-    print_ = hashlib.sha256(f"{archive.absolute()}|{seen.st_size}|{seen.st_mtime_ns}".encode()).hexdigest()[:12]
-    folder = cache / "opened" / f"{archive.name.split('.')[0]}-{print_}"
+    archive_stat = archive.stat()
+    fingerprint = hashlib.sha256(
+        f"{archive.absolute()}|{archive_stat.st_size}|{archive_stat.st_mtime_ns}".encode()
+    ).hexdigest()[:12]
+    folder = cache / "opened" / f"{archive.name.split('.')[0]}-{fingerprint}"
     if folder.is_dir():
         return folder
 
-    def told(done: int, total: int | None) -> None:
+    def on_progress(done: int, total: int | None) -> None:
         control.check()
         control.report(done, total)
 
@@ -80,11 +86,11 @@ def unpack(control: Control, archive: Path, cache: Path) -> Path:
     partial = Path(tempfile.mkdtemp(prefix=folder.name, suffix=".part", dir=folder.parent))
     try:
         with archive.open("rb") as packed:
-            archives.unpack(packed, partial, LARGEST_UNPACKED, told)
+            archives.unpack(packed, partial, LARGEST_UNPACKED, on_progress)
         try:
             partial.rename(folder)
         except OSError:
-            if not folder.is_dir():  # another window was quicker: its copy is as good
+            if not folder.is_dir():  # another window was quicker, and its copy is the same
                 raise
     except BadArchive as error:
         raise BadArchive(error.what, file=str(archive)) from error

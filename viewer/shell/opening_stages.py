@@ -1,7 +1,7 @@
-"""What happens one after another when a store opens: the first rows are painted, and everything else waits behind them.
+"""The stages of opening a store: the first rows are painted, and everything else waits for them.
 
-The survey, the other panes, the worker process and the check take the interpreter from the thread that reads the rows;
-they begin when the rows stand on the screen.
+The survey, the other panes, the worker process and the check compete with the thread that reads the rows for the
+interpreter. They begin when the rows are on the screen.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
     from viewer.shell.store_changes import StoreChanges
 
 MAKE_AFTER_MS = 300
-"""Panes behind the one in front are made when that one stands, one at a turn of the loop."""
+"""Hidden panes are made after the front one, one a turn of the loop."""
 ICONS_AFTER_MS = 60
 MAKE_EVERY_MS = 20
 WORKER_AFTER_MS = 500
-"""The worker process starts when the first rows are on the screen, not before them."""
+"""The worker process starts after the first rows are on the screen."""
 FINDINGS_AFTER_MS = 1200
-"""What is wrong is asked for when the first rows stand."""
+"""The check starts after the first rows are on the screen."""
 USED_LATER = ("viewer.shell.palette_box",)
-"""What a key press will ask for; loaded with the panes behind the one in front."""
+"""Modules that a key press needs. They are loaded with the hidden panes."""
 LONGEST_WAIT = 1.0
-"""Seconds after which a window that nobody sees goes on without its first rows having been painted."""
+"""Longest wait (s) for the first rows. A hidden window never paints them."""
 LOOK_EVERY = 0.015
 SOON = 1.5
-"""Seconds within which a job has to end that only adds to what is shown, else nobody waits for it."""
+"""A background job is waited for only if it will end within this time (s)."""
 GRACE = 0.15
-"""Seconds that the first rows stand before a drive file begins on a store whose survey takes longer."""
+"""Longest wait (s) for the survey after the first rows, before a drive file begins."""
 
 
 def _load_filters() -> None:
-    """The language of filters is loaded in a thread: the first filter must not hold the loop for that."""
+    """Load the language of filters in a thread, so that the first filter does not block the loop."""
     importlib.import_module("engine.query")
 
 
 def _load_ahead(view: str) -> list[str]:
-    """Load what ``view`` needs of the engine, in a thread; the viewer's modules that its pane and key presses need."""
+    """Load the engine modules of ``view`` in a thread, and return the viewer modules that its pane needs."""
     return [name for module in (*USED_LATER, pane_module(view)) for name in load_engine_parts(module)]
 
 
 class Stages:
-    """The order of things in one window."""
+    """Runs the stages of one window."""
 
     next_pane = 0.0
-    """Before this time no window makes a pane: one a turn of the loop, though many windows wait for theirs."""
+    """Time before which no window makes a pane, so that several windows make only one a turn of the loop."""
 
     def __init__(self, window: FramedWindow, changes: StoreChanges) -> None:
         self._window, self._changes = window, changes
@@ -67,7 +67,7 @@ class Stages:
         self._wait: asyncio.Future[None] | None = None
 
     async def first_rows_painted(self) -> None:
-        """Until the tables in front have painted the rows they were given, or the store is closed."""
+        """Wait until the front tables have painted their rows, or the store is closed."""
         window = self._window
         self._wait = wait = asyncio.get_running_loop().create_future()
         views = [view for view in window.pane(window.view).findChildren(RecordView) if view.isVisible()]
@@ -86,12 +86,12 @@ class Stages:
             view.rowsDrawn.disconnect(link)
 
     def stop_waiting(self) -> None:
-        """Go on: the rows are there, or nobody wants them any more."""
+        """End the wait: the rows are painted, or nobody needs them any more."""
         if self._wait is not None and not self._wait.done():
             self._wait.set_result(None)
 
     def go_on(self, session: StoreSession) -> None:
-        """Everything that waited for the first rows of ``session``."""
+        """Start everything that waited for the first rows of ``session``."""
         window = self._window
         session.tailed.connect(self._changes.tailed)
         session.begin()
@@ -102,7 +102,7 @@ class Stages:
         QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
 
     def go_on_again(self, session: StoreSession) -> None:
-        """The window's parts are new: they are told what was told before, and what is still to be done begins."""
+        """Tell the window's new parts the current state and start what is still to be done."""
         window = self._window
         self._changes.surveyed()
         self._changes.found()
@@ -111,22 +111,22 @@ class Stages:
             QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
 
     def _look_for_findings(self, session: StoreSession) -> None:
-        """What is wrong is asked for by the pane that shows it, once that was made in its turn."""
+        """Wake the findings view, which starts the check, once its pane is made."""
         window = self._window
         if window.session is not session:
             return
         if "findings" in window.panes and not window.pane(window.view).busy():
             window.awake("findings")
             if session.survey is not None and session.survey.unqueued:
-                held = window.focusWidget()
-                window.awake("log")  # it counts the units: nothing else tells of the topics
-                if held is not None:
-                    held.setFocus()
+                focused = window.focusWidget()
+                window.awake("log")  # it counts the units, the only source of the topics
+                if focused is not None:
+                    focused.setFocus()
         else:
             QTimer.singleShot(MAKE_AFTER_MS, window, lambda: self._look_for_findings(session))
 
     def draw_icons_soon(self) -> None:
-        """The window's icon and those of the menus, once."""
+        """Draw the icons of the window and the menus a little later, once."""
         if not self._drawn:
             self._drawn = True
             QTimer.singleShot(ICONS_AFTER_MS, self._window, self._draw_icons)
@@ -143,17 +143,18 @@ class Stages:
             self._window.pane(view)
 
     def missing(self) -> str | None:
-        """The next view without a pane; None where all are there."""
+        """Return the next view without a pane, or None."""
         return next((view for view in BY_KIND if view not in self._window.panes), None)
 
     def _engaged(self) -> bool:
-        """Whether something goes on that the user waits for."""
+        """Return True while the user waits for something."""
         return not dressed() or self._window.pane(self._window.view).busy()
 
     def _make_next(self) -> None:
-        """One more pane: the engine's modules are loaded in a thread, the viewer's one a turn, then the pane is made.
+        """Make one more pane: load the engine's modules in a thread, the viewer's one a turn, then make the pane.
 
-        The one before is set aside first, at a turn of its own: with all of them at once that would hold the loop.
+        The previous pane's objects are set aside first, in a turn of their own: doing this for all panes at once
+        would block the loop.
         """
         view = self.missing()
         if self._window.closed:
@@ -183,7 +184,7 @@ class Stages:
     # ---- waiting -----------------------------------------------------------------------------------------------------
 
     async def ready(self) -> None:
-        """Until the first rows are shown, and for a moment longer for what comes at once: the survey, the unit."""
+        """Wait until the first rows are shown, and a moment longer for the survey and the unit."""
         window = self._window
         if window.session is None or window.view != "log":
             await self.settled(10.0, quiet=False)
@@ -195,24 +196,24 @@ class Stages:
                 return
 
     async def settled(self, seconds: float, quiet: bool) -> bool:
-        """Wait until the rows in front are there and every pane is made; see :meth:`StoreWindow.settled`.
+        """Wait until the front rows are loaded and every pane is made; see :meth:`StoreWindow.settled`.
 
-        A job that will not have ended by then is not waited for, nor one that only adds to what is shown and will not
-        end soon: it goes on, and the status bar says how far it is.
+        Jobs that cannot end in time are not waited for, nor are background jobs that will not end soon. The
+        status bar shows how far they are.
         """
-        end, calm = time.monotonic() + seconds, 0
-        while calm < 3 and time.monotonic() < end:
+        end, calm_looks = time.monotonic() + seconds, 0
+        while calm_looks < 3 and time.monotonic() < end:
             await asyncio.sleep(LOOK_EVERY)
             soon = min(end, time.monotonic() + SOON)
             late = [job for job in self._window.jobs.list if not job.ends_by(soon if job.is_background else end)]
-            still = not quiet or self._window.jobs.idle_but_for(len(late))
-            calm = calm + 1 if self.first_rows() and dressed() and still else 0
-            if calm == 1:
+            jobs_idle = not quiet or self._window.jobs.idle_but_for(len(late))
+            calm_looks = calm_looks + 1 if self.first_rows() and dressed() and jobs_idle else 0
+            if calm_looks == 1:
                 self.make_all()
-        return calm >= 3
+        return calm_looks >= 3
 
     def first_rows(self) -> bool:
-        """Whether what is in front shows what it has."""
+        """Return True if the front view shows all it has."""
         window = self._window
         if window.session is None:
             return not window.opening

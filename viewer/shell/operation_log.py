@@ -1,6 +1,4 @@
-"""The operation log: every command that was given, with its parameters and the command line that does the same; and the
-box that shows it.
-"""
+"""The operation log: every command with its parameters and the equal command line; and the box that shows it."""
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 LONGEST = 2000
-"""Operations that are kept; older ones are forgotten."""
+"""Largest number of operations in the log. Older ones are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One: when (ms), the command's id, its words, its parameters, the equal command line ("" for none)."""
+    """A command that ran: time (ms), id, words, parameters, and the equal command line ("" if there is none)."""
 
     at: int
     id: str
@@ -36,13 +34,14 @@ class Operation:
 
     @property
     def shown(self) -> str:
-        """``filter=size > 3 · rows=12``."""
+        """The parameters as text: ``filter=size > 3 · rows=12``."""
         return " · ".join(f"{name}={value}" for name, value in self.parameters.items() if value not in ("", None))
 
 
 class Operations(QObject):
-    """``noted()`` when one was added. ``command_line`` makes one of words of which ``STORE`` is the open store; ""
-    where none is open.
+    """The log of a window. ``noted()`` is emitted for each new operation.
+
+    ``command_line`` makes a command line from words in which ``STORE`` is the open store; "" if none is open.
     """
 
     noted = Signal()
@@ -53,37 +52,37 @@ class Operations(QObject):
         self.list: deque[Operation] = deque(maxlen=LONGEST)
 
     def listen(self, action: QAction, line: Sequence[str] = (), name_in_words: Callable[[], str] | None = None) -> None:
-        """Note the command of ``action`` each time it is given.
+        """Note the command of ``action`` each time it runs.
 
-        ``line``: what the command line says for the same, ``STORE`` stands for the store. ``name_in_words``: what the
-        command is called, where that is not the action's text.
+        ``line`` returns the words of the equal command line, with ``STORE`` for the store. ``name_in_words`` is
+        the command's name if it differs from the action's text.
         """
         name, called = action.objectName(), name_in_words or action.text
         action.triggered.connect(lambda _on=False: self._given(name, called(), line))
 
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
-        """Add one; ``parameters`` is a dictionary."""
-        made = dict(parameters) if isinstance(parameters, Mapping) else {}
-        self.list.append(Operation(time.time_ns() // 1_000_000, name, words, made, cli))
+        """Add an operation. ``parameters`` is a dictionary."""
+        noted_parameters = dict(parameters) if isinstance(parameters, Mapping) else {}
+        self.list.append(Operation(time.time_ns() // 1_000_000, name, words, noted_parameters, cli))
         self.noted.emit()
 
     def went(self, text: str, words: str) -> None:
-        """The go-to box was used."""
+        """Note a use of the go-to box."""
         line = self._command_line(["storescope", "view", "STORE", "--at", text])
         if text.strip() and line:
             self.note("go.to", words, {"place": text}, line)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Delete all entries."""
         self.list.clear()
         self.noted.emit()
 
     def script(self) -> str:
-        """The command lines of all that have one, in order, each once in a row."""
+        """Return all command lines in order, without immediate repetitions."""
         lines: list[str] = []
-        for one in self.list:
-            if one.cli and (not lines or lines[-1] != one.cli):
-                lines.append(one.cli)
+        for operation in self.list:
+            if operation.cli and (not lines or lines[-1] != operation.cli):
+                lines.append(operation.cli)
         return "\n".join(lines)
 
     def _given(self, name: str, words: str, line: Sequence[str]) -> None:
@@ -104,7 +103,7 @@ KIND = RecordKind(
 
 
 class OperationsBox(QDialog):
-    """Shows the log, and follows it while it is open."""
+    """Shows the log and updates while it is open."""
 
     def __init__(self, log: Operations, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -116,25 +115,25 @@ class OperationsBox(QDialog):
         self._log = log
         self.table = RecordView("operations.table", KIND)
         self.table.setAccessibleName(tr("Operation log"))
-        one, every, clear, close = (
+        copy_current, copy_all, clear, close = (
             Button(tr("Copy this command line")),
             Button(tr("Copy all command lines")),
             Button(tr("Clear"), "flat"),
             Button(tr("Close")),
         )
-        for button, name in ((one, "one"), (every, "all"), (clear, "clear"), (close, "close")):
+        for button, name in ((copy_current, "one"), (copy_all, "all"), (clear, "clear"), (close, "close")):
             button.setObjectName(f"operations.{name}")
-        one.clicked.connect(self._copy_one)
-        every.clicked.connect(lambda: QGuiApplication.clipboard().setText(log.script()))
+        copy_current.clicked.connect(self._copy_one)
+        copy_all.clicked.connect(lambda: QGuiApplication.clipboard().setText(log.script()))
         clear.clicked.connect(log.clear)
         close.clicked.connect(self.reject)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(14), px(16), px(12))
         layout.setSpacing(px(8))
-        said = tr("Every command with its parameters; what the terminal can do too has its command line.")
-        layout.addWidget(Label(said, 12, "text3"))
+        explanation = tr("Every command with its parameters; what the terminal can do too has its command line.")
+        layout.addWidget(Label(explanation, 12, "text3"))
         layout.addWidget(self.table, 1)
-        layout.addWidget(row(one, every, None, clear, close))
+        layout.addWidget(row(copy_current, copy_all, None, clear, close))
         log.noted.connect(self._fill)
         self._fill()
 
@@ -145,6 +144,6 @@ class OperationsBox(QDialog):
         self.table.last_row()
 
     def _copy_one(self) -> None:
-        one = self.table.current_row()
-        if one is not None and one.cli:
-            QGuiApplication.clipboard().setText(one.cli)
+        operation = self.table.current_row()
+        if operation is not None and operation.cli:
+            QGuiApplication.clipboard().setText(operation.cli)

@@ -1,7 +1,7 @@
-"""The command palette: one field over a veil; commands, places and filters by what their words begin with or hold.
+"""The command palette: a field over a veil. It lists commands, places and filters that match the typed text.
 
-``>`` only commands · ``@`` an offset or time · ``#`` a message id or key · ``:`` a filter. It knows no store: entries
-come from :attr:`PaletteBox.source`.
+``>`` only commands · ``@`` an offset or time · ``#`` a message id or key · ``:`` a filter. The palette does not
+know the store: its entries come from :attr:`PaletteBox.source`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDTH, ROW, HEAD, MOST = 720, 34, 26, 12
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line: what it is called, a note behind, its keys, and what choosing it does."""
+    """A line of the palette: name, note, keys, and the action to run."""
 
     section: str
     icon: str
@@ -37,20 +37,24 @@ Source = Callable[[str], Sequence[Entry]]
 
 
 def rank(text: str, query: str) -> int | None:
-    """How well ``text`` answers ``query``: 0 it begins so, 1 a word does, 2 it holds it, 3 its letters in order."""
-    said, asked = text.casefold(), query.casefold().strip()
-    if not asked or said.startswith(asked):
+    """Return how well ``text`` matches ``query``: 0 is best, None is no match.
+
+    0: it begins with the query. 1: one of its words does. 2: it contains the query. 3: it has its letters in
+    order.
+    """
+    lower_text, wanted_text = text.casefold(), query.casefold().strip()
+    if not wanted_text or lower_text.startswith(wanted_text):
         return 0
-    if any(word.startswith(asked) for word in said.replace(":", " ").split()):
+    if any(word.startswith(wanted_text) for word in lower_text.replace(":", " ").split()):
         return 1
-    if asked in said:
+    if wanted_text in lower_text:
         return 2
-    letters = iter(said)
-    return 3 if len(asked) > 1 and all(letter in letters for letter in asked if letter != " ") else None
+    letters = iter(lower_text)
+    return 3 if len(wanted_text) > 1 and all(letter in letters for letter in wanted_text if letter != " ") else None
 
 
 class EntryList(QWidget):
-    """The lines, painted; sections as small heads."""
+    """The painted lines with small section heads."""
 
     chosen = Signal(object)
 
@@ -61,18 +65,18 @@ class EntryList(QWidget):
         self.query = ""
         self.current = 0
         self.top = 0
-        """The first of the :data:`MOST` lines that are shown; the others come as the choice moves."""
+        """Index of the first shown line. :data:`MOST` lines are shown; moving the selection scrolls."""
         self.setMouseTracking(True)
 
     def show_entries(self, entries: Sequence[Entry], query: str) -> None:
-        """These lines; the first is current."""
+        """Show these lines and select the first."""
         self.entries, self.query, self.current, self.top = list(entries), query, 0, 0
         self._fit()
         self._speak()
         self.update()
 
     def step(self, by: int) -> None:
-        """Another line becomes current."""
+        """Select another line."""
         if self.entries:
             self.current = (self.current + by) % len(self.entries)
             self.top = min(max(self.top, self.current - MOST + 1), self.current)
@@ -81,9 +85,9 @@ class EntryList(QWidget):
             self.update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """The wheel moves the lines."""
-        last = max(0, len(self.entries) - MOST)
-        self.top = max(0, min(last, self.top - round(event.angleDelta().y() / 60)))
+        """Scroll the lines."""
+        last_top = max(0, len(self.entries) - MOST)
+        self.top = max(0, min(last_top, self.top - round(event.angleDelta().y() / 60)))
         self.current = max(self.top, min(self.top + MOST - 1, self.current))
         self._fit()
         self.update()
@@ -98,19 +102,19 @@ class EntryList(QWidget):
         self.setAccessibleName(f"{entry.text}, {entry.note}" if entry else tr("Nothing answers to this"))
 
     def _boxes(self) -> list[tuple[Entry | str, QRect]]:
-        found: list[tuple[Entry | str, QRect]] = []
+        boxes: list[tuple[Entry | str, QRect]] = []
         y, section = 0, ""
         for entry in self.entries[self.top : self.top + MOST]:
             if entry.section != section:
                 section = entry.section
-                found.append((section, QRect(0, y, self.width(), px(HEAD))))
+                boxes.append((section, QRect(0, y, self.width(), px(HEAD))))
                 y += px(HEAD)
-            found.append((entry, QRect(0, y, self.width(), px(ROW))))
+            boxes.append((entry, QRect(0, y, self.width(), px(ROW))))
             y += px(ROW)
-        return found
+        return boxes
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Sections and lines."""
+        """Paint sections and lines."""
         p = QPainter(self)
         for item, box in self._boxes():
             if isinstance(item, str):
@@ -171,21 +175,21 @@ class EntryList(QWidget):
         return x
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """The line under the pointer becomes current."""
+        """Select the line under the pointer."""
         for item, box in self._boxes():
             if isinstance(item, Entry) and box.contains(event.position().toPoint()):
                 self.current = self.entries.index(item)
                 self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click chooses."""
+        """Choose the clicked line."""
         for item, box in self._boxes():
             if isinstance(item, Entry) and box.contains(event.position().toPoint()):
                 self.chosen.emit(item)
 
 
 class PaletteBox(QWidget):
-    """A veil over the window with the box in it; hidden until :meth:`open`."""
+    """A veil over the window with the box in it. Hidden until :meth:`open`."""
 
     def __init__(self, window: QWidget, source: Source) -> None:
         super().__init__(window)
@@ -232,7 +236,7 @@ class PaletteBox(QWidget):
         return box
 
     def open(self, text: str = "") -> None:
-        """Show it with ``text`` in the field."""
+        """Show the palette with ``text`` in the field."""
         self._before = self.window().focusWidget()
         self.field.setFont(ui(18))
         self.field.setText(text)
@@ -243,15 +247,15 @@ class PaletteBox(QWidget):
         self.field.setFocus()
 
     def dismiss(self) -> None:
-        """Hide it and give the focus back."""
+        """Hide the palette and give the focus back."""
         self.hide()
         if self._before is not None:
             self._before.setFocus()
 
     def _ask(self, text: str) -> None:
-        found = list(self.source(text))
-        self.list.show_entries(found, text.lstrip(">@#:?").strip())
-        self.count.setText(tr("{shown} of {all}", shown=min(len(found), MOST), all=len(found)))
+        matches = list(self.source(text))
+        self.list.show_entries(matches, text.lstrip(">@#:?").strip())
+        self.count.setText(tr("{shown} of {all}", shown=min(len(matches), MOST), all=len(matches)))
         self._fit()
 
     def _do(self, entry: Entry) -> None:
@@ -271,10 +275,10 @@ class PaletteBox(QWidget):
         self.list.setFixedWidth(width - 2)
         self.box.adjustSize()
         self.box.move((window.width() - width) // 2, px(96) if window.height() > px(600) else px(40))
-        self.update()  # the shadow lies outside the box: what it leaves is not painted with it
+        self.update()  # the shadow is outside the box, so the old one must be painted over
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrows, Enter and Escape in the field; the window's size."""
+        """Handle arrows, Enter and Escape in the field, and the window's size."""
         if watched is self.parentWidget() and isinstance(event, QResizeEvent) and self.isVisible():
             self._fit()
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
@@ -292,7 +296,7 @@ class PaletteBox(QWidget):
         return super().eventFilter(watched, event)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Veil, shadow, frame."""
+        """Paint veil, shadow and frame."""
         p = QPainter(self)
         p.fillRect(self.rect(), C("veil", 0.18 if not theme.dark else 0.5))
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -307,6 +311,6 @@ class PaletteBox(QWidget):
         p.drawRoundedRect(box.adjusted(-1, -1, 1, 1), 4, 4)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click beside the box closes it."""
+        """Close the palette on a click outside the box."""
         if not self.box.geometry().contains(event.position().toPoint()):
             self.dismiss()

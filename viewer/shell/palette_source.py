@@ -1,4 +1,4 @@
-"""What the palette offers: commands, places of the open store, the filters used before."""
+"""The entries of the palette: commands, places of the open store, and filters used before."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_PLACES = 5
 
 
 def entries(window: FramedWindow, text: str) -> Iterator[Entry]:
-    """Everything that answers ``text``, best first."""
+    """Yield every entry that matches ``text``, best first."""
     sign, query = (text[0], text[1:].strip()) if text[:1] in {">", "@", "#", ":"} else ("", text.strip())
     if text[:1] == "?":
         keys = window.actions_by_id["help.keys"]
@@ -40,21 +40,21 @@ def entries(window: FramedWindow, text: str) -> Iterator[Entry]:
 
 
 def _commands(window: FramedWindow, query: str) -> Iterator[Entry]:
-    found = []
+    ranked = []
     for number, command in enumerate(COMMANDS):
         if not command.palette:
             continue
         words = tr(command.text)
-        at = min(
+        best_rank = min(
             (r for r in (rank(words, query), rank(command.text, query), rank(command.id, query)) if r is not None),
             default=None,
         )
-        if at is not None:
+        if best_rank is not None:
             action = window.actions_by_id[command.id]
-            found.append(
+            ranked.append(
                 (
                     not action.isEnabled(),
-                    at,
+                    best_rank,
                     number,
                     Entry(
                         tr("Commands"),
@@ -67,7 +67,7 @@ def _commands(window: FramedWindow, query: str) -> Iterator[Entry]:
                     ),
                 )
             )
-    for *_, entry in sorted(found, key=lambda item: item[:3]):
+    for *_, entry in sorted(ranked, key=lambda item: item[:3]):
         yield entry
 
 
@@ -77,7 +77,7 @@ def _places(window: FramedWindow, query: str) -> Iterator[Entry]:
         return
     section = tr("Places")
     try:
-        meant = places.parse(query)
+        target = places.parse(query)
     except UnknownPlace:
         return
     words = {
@@ -85,23 +85,24 @@ def _places(window: FramedWindow, query: str) -> Iterator[Entry]:
         "id": tr("the message with this id"),
         "key": tr("the newest message with this key"),
     }
-    note = words[meant.kind] if isinstance(meant, Search) else places.text_of(meant)
+    note = words[target.kind] if isinstance(target, Search) else places.text_of(target)
     yield Entry(
         section, "go-to", tr("Go to {text}", text=query), note, "↵", lambda: window.jobs.start(window.go_to_text(query))
     )
-    if isinstance(meant, Search) and meant.kind in {"id", "key"}:
-        asked = places.Place("where", key=meant.text)
+    if isinstance(target, Search) and target.kind in {"id", "key"}:
+        where_place = places.Place("where", key=target.text)
         yield Entry(
             section,
             "search",
             tr("Where is {text}?", text=query),
             tr("a verdict with its evidence"),
             "",
-            partial(window.go, asked),
+            partial(window.go, where_place),
         )
     topics = session.survey.topics if session.survey else ()
     ranked = sorted(
-        ((at, t.name, t) for t in topics if (at := rank(t.name, query)) is not None), key=lambda item: item[:2]
+        ((topic_rank, t.name, t) for t in topics if (topic_rank := rank(t.name, query)) is not None),
+        key=lambda item: item[:2],
     )
     for _, _, topic in ranked[:MOST_PLACES]:
         note = tr("{queues} queues, {n} messages", queues=len(topic.queues), n=short_count(topic.count))
@@ -115,7 +116,7 @@ def _places(window: FramedWindow, query: str) -> Iterator[Entry]:
 
 
 def _stores(window: FramedWindow, query: str) -> Iterator[Entry]:
-    """Stores that were opened before."""
+    """Yield the stores that were opened before."""
     for store in window.settings.recent:
         if rank(store.name, query) is not None or rank(store.path, query) in {0, 1, 2}:
             yield Entry(
@@ -130,8 +131,8 @@ def _open(window: FramedWindow, path: str) -> None:
 def _filters(window: FramedWindow, query: str) -> Iterator[Entry]:
     if window.session is None:
         return
-    kept = window.settings.saved_filters
-    for name, text in kept if kept is not None else [(tr(name), text) for name, text in FIRST]:
+    saved = window.settings.saved_filters
+    for name, text in saved if saved is not None else [(tr(name), text) for name, text in FIRST]:
         if text != LAST_MINUTES and (rank(name, query) is not None or rank(text, query) is not None):
             yield Entry(
                 tr("Filters"), "filter", text, tr("saved as {name}", name=name), "", partial(apply_filter, window, text)

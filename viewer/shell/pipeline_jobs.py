@@ -1,4 +1,4 @@
-"""What the window does for its pipeline jobs: lists them, opens what they wrote, stops them at its end."""
+"""The window's side of pipeline jobs: lists them, opens their output, stops them when the window closes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PipelineRoom(QObject):
-    """The pipeline of one window; it outlives the panes, which are made anew with the language."""
+    """The pipeline of one window. It outlives the panes, which are made again when the language changes."""
 
     def __init__(self, window: StoreWindow, compare: Callable[[Path], object]) -> None:
         """``compare(store)`` opens another store beside the window's."""
@@ -38,7 +38,7 @@ class PipelineRoom(QObject):
         window.installEventFilter(self)
 
     def wire(self, pane: Pane) -> None:
-        """The pipeline's pane was made: it shows these jobs."""
+        """Connect a new pipeline pane, so that it shows these jobs."""
         assert isinstance(pane, PipelinePane)
         pane.besideAsked.connect(self._open)
         pane.compareAsked.connect(lambda store: self._compare(Path(store)))
@@ -55,35 +55,35 @@ class PipelineRoom(QObject):
         jobs = self._window.jobs
         for job in self.runs.jobs:
             if job.running and job.number not in self._shown:
-                made = jobs.announce(job.wish.job, partial(self.runs.cancel, job))
-                made.stays = True
-                self._shown[job.number] = made
+                shown_job = jobs.announce(job.wish.job, partial(self.runs.cancel, job))
+                shown_job.stays = True
+                self._shown[job.number] = shown_job
 
     def _told(self, job: JobState) -> None:
-        made = self._shown.get(job.number)
-        if made is not None:
-            made.total = None if job.part is None else 1.0
-            made.done = job.part or 0.0
-            self._window.jobs.tell(made, standing(job))
+        shown_job = self._shown.get(job.number)
+        if shown_job is not None:
+            shown_job.total = None if job.part is None else 1.0
+            shown_job.done = job.part or 0.0
+            self._window.jobs.tell(shown_job, standing(job))
 
     def _ended(self, job: JobState) -> None:
-        made = self._shown.pop(job.number, None)
-        if made is not None:
-            self._window.jobs.retire(made)
+        shown_job = self._shown.pop(job.number, None)
+        if shown_job is not None:
+            self._window.jobs.retire(shown_job)
         if not self._window.closed:
             self._window.say(tr("{job} has ended: {words}", job=job.wish.job, words=standing(job)))
             self._window.enable()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """A window that closes stops its jobs and waits until their processes are gone.
+        """Stop the jobs when the window closes, and wait until their processes have ended.
 
-        A person who closes it is asked first, by :class:`~viewer.shell.end_question.EndQuestion`.
+        If the user closes the window, :class:`~viewer.shell.end_question.EndQuestion` asks first.
         """
         if event.type() == QEvent.Type.Close and self.runs.running and not event.spontaneous():
             self._window.jobs.finish(self.runs.end())
         return False
 
     def running_in_words(self) -> list[str]:
-        """A sentence for each job that runs."""
+        """Return a sentence for each running job."""
         jobs = [f"{job.wish.job}: {standing(job)}" for job in self.runs.jobs if job.running]
         return [*jobs, tr("A job that is stopped leaves nothing behind.")] if jobs else []

@@ -1,4 +1,4 @@
-"""The rail: the views, icon over word; in narrow windows icons only. The worst finding shows as a mark on its view."""
+"""The rail: the views, icon over word; icons only in narrow windows. A mark on a view shows the worst finding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDE, SLIM = 72, 48
 
 
 class RailButton(QAbstractButton):
-    """One view."""
+    """The button of a view."""
 
     def __init__(self, view: str, icon: str, text: str, keys: str) -> None:
         super().__init__()
@@ -30,22 +30,22 @@ class RailButton(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def set_slim(self, slim: bool) -> None:
-        """Icon only."""
+        """Show the icon only."""
         self._slim = slim
         self.setFixedHeight(px(44 if slim else 58))
         self.update()
 
     def set_mark(self, kind: str) -> None:
-        """The worst finding of this view, empty for none."""
+        """Show the worst finding of this view. Empty for none."""
         self._mark = kind
         self.update()
 
     def sizeHint(self) -> QSize:
-        """As high as its form wants."""
+        """Return a fixed height for the button's form."""
         return QSize(px(SLIM if self._slim else WIDE), px(44 if self._slim else 58))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Ground, bar, icon, word, mark."""
+        """Paint background, bar, icon, word and mark."""
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         w, h, on = self.width(), self.height(), self.isChecked()
@@ -74,7 +74,7 @@ class RailButton(QAbstractButton):
 
 
 class Rail(Paper):
-    """All views of the window; ``chosen(view)`` as one is clicked."""
+    """The buttons of all views. ``chosen(view)`` on a click."""
 
     chosen = Signal(str)
 
@@ -84,8 +84,10 @@ class Rail(Paper):
         foot: Sequence[tuple[str, str, str, str]] = (),
         live: Sequence[tuple[str, str, str, str]] = (),
     ) -> None:
-        """``views``: (view, icon, word, keys); those of ``live`` stand under a line: they listen; those of ``foot``
-        apart at the bottom: they do something.
+        """Make the buttons of ``views``: (view, icon, word, keys).
+
+        Those in ``live`` stand below a line, because they listen. Those in ``foot`` stand apart at the bottom,
+        because they do something.
         """
         super().__init__("window", ("right",))
         self.setObjectName("rail")
@@ -112,23 +114,23 @@ class Rail(Paper):
         follow(self, self._fit)
 
     def set_current(self, view: str) -> None:
-        """Show which view is in front."""
+        """Mark the current view."""
         for name, button in self.buttons.items():
             button.setChecked(name == view)
 
     def set_able(self, views: Collection[str] | None) -> None:
-        """Only these can be chosen; None: all of them."""
+        """Enable only these views, or all of them for None."""
         for name, button in self.buttons.items():
             button.setEnabled(views is None or name in views)
 
     def set_slim(self, slim: bool) -> None:
-        """Icons only where the window is narrow."""
+        """Show icons only if the window is narrow."""
         if slim != self._slim:
             self._slim = slim
             self._fit()
 
     def set_mark(self, view: str, kind: str) -> None:
-        """A mark on a view."""
+        """Set the mark of a view."""
         self.buttons[view].set_mark(kind)
 
     def _fit(self) -> None:

@@ -1,7 +1,6 @@
 """Session file: store, place, history, bookmarks, notes, filter and layout as readable JSON. No Qt.
 
-Its name ends with ``.storescope``. It holds nothing of the store's content except what the user wrote into names
-and
+Its name ends with ``.storescope``. It contains no data of the store except what the user wrote into names and
 notes.
 """
 
@@ -28,7 +27,7 @@ MAX_PLACES = 200
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Content of a session file; places in their text form, ``layout`` maps a name to Qt's state of a splitter."""
+    """Content of a session file. Places are in their text form. ``layout`` maps a name to Qt's state of a splitter."""
 
     store: str
     place: str = "log"
@@ -89,7 +88,7 @@ def from_text(text: str, file: str) -> Session:
 def read(file: Path) -> Session:
     """Read the session in ``file``; raises OSError, or :class:`StoreError` if it is not a session file.
 
-    If the store is not at its path, it is looked for beside the file: both may have been moved together.
+    If the store is not at its path, it is searched beside the file, because both may have been moved together.
     """
     with file.open("rb") as stream:
         raw = stream.read(MAX_BYTES + 1)

@@ -1,8 +1,8 @@
-"""A second start hands its path over to the window that runs already, and ends.
+"""A second start hands its path to the running window and ends.
 
-One address a user and settings folder: who keeps settings elsewhere has a window of his own. What is said is one line
-of JSON, the answer one word. Nothing here may keep a start from happening: where nobody answers in time, or answers
-something else, the start opens its own window.
+There is one address for each user and settings folder, so another settings folder gets its own window. The
+request is one line of JSON, the answer one word. Nothing here may block a start: if there is no answer in time,
+or an unexpected one, the start opens its own window.
 """
 
 from __future__ import annotations
@@ -28,39 +28,40 @@ if TYPE_CHECKING:
     from viewer.pane.store_window import StoreWindow
 
 ANSWER_MS = 2000
-"""How long a second start waits for the first one's word."""
+"""How long a second start waits for the answer of the first."""
 LONGEST_LINE = 1 << 16
 TAKEN = b"taken\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a second start wants shown: a store (None: only the window), and a place in it."""
+    """The request of a second start: a store (None: only the window) and a place in it."""
 
     store: Path | None = None
     at: str | None = None
 
     def line(self) -> bytes:
-        """As it is sent."""
-        said = {"store": str(self.store.absolute()) if self.store is not None else None, "at": self.at}
-        return json.dumps(said).encode() + b"\n"
+        """Return the request as the line that is sent."""
+        message = {"store": str(self.store.absolute()) if self.store is not None else None, "at": self.at}
+        return json.dumps(message).encode() + b"\n"
 
 
 def read_line(line: bytes) -> Asked | None:
-    """What was sent; None where it is nothing of the kind."""
+    """Parse the received line. Return None if it is not a request."""
     try:
-        said = json.loads(line)
+        message = json.loads(line)
     except ValueError:
         return None
-    match said:
-        case {"store": str() | None as store, "at": str() | None as at}:
-            return Asked(Path(store) if store else None, at)
+    match message:
+        case {"store": str() | None as store, "at": str() | None as place_text}:
+            return Asked(Path(store) if store else None, place_text)
     return None
 
 
 def address(folder: Path) -> str:
-    """Where the window of this user with settings in ``folder`` listens: a socket in the user's run-time folder, or a
-    name that Qt places.
+    """Return the address of the window for this user and settings ``folder``.
+
+    It is a socket in the user's run-time folder, or a name that Qt places.
     """
     try:
         user = getpass.getuser()
@@ -71,13 +72,13 @@ def address(folder: Path) -> str:
     return str(Path(runtime) / f"storescope-{key}") if runtime and Path(runtime).is_dir() else f"storescope-{key}"
 
 
-def hand_over(folder: Path, asked: Asked) -> bool:
-    """Tell the window that runs what is wanted; whether it took it. Waits at most twice :data:`ANSWER_MS`."""
+def hand_over(folder: Path, request: Asked) -> bool:
+    """Send the request to the running window. Return True if it accepts. Waits at most twice :data:`ANSWER_MS`."""
     socket = QLocalSocket()
     socket.connectToServer(address(folder))
     if not socket.waitForConnected(ANSWER_MS):
         return False
-    socket.write(asked.line())
+    socket.write(request.line())
     answer = b""
     while not answer.endswith(b"\n") and len(answer) < len(TAKEN) and socket.waitForReadyRead(ANSWER_MS):
         answer += bytes(socket.readAll().data())
@@ -86,7 +87,7 @@ def hand_over(folder: Path, asked: Asked) -> bool:
 
 
 class Doorbell(QObject):
-    """Listens for second starts: ``rung(Asked)``. One a process, at the first window."""
+    """Listens for second starts: ``rung(Asked)``. There is one in a process, at the first window."""
 
     rung = Signal(object)
 
@@ -101,17 +102,17 @@ class Doorbell(QObject):
         self.listening = self._listen(address(folder))
 
     def _listen(self, name: str) -> bool:
-        """Take the address, unless somebody answers there; what a process left behind when it died is taken away."""
-        other = QLocalSocket()
-        other.connectToServer(name)
-        if other.waitForConnected(ANSWER_MS):
-            other.disconnectFromServer()
+        """Listen at the address unless another process answers there. Remove what a dead process left behind."""
+        running = QLocalSocket()
+        running.connectToServer(name)
+        if running.waitForConnected(ANSWER_MS):
+            running.disconnectFromServer()
             return False
         QLocalServer.removeServer(name)
         return bool(self._server.listen(name))
 
     def close(self) -> None:
-        """Listen no more; the address is free again."""
+        """Stop listening and free the address."""
         self._server.close()
         self.listening = False
 
@@ -125,42 +126,42 @@ class Doorbell(QObject):
 
 
 def _reader(socket: QLocalSocket, ring: Callable[[Asked], object]) -> Callable[[], None]:
-    """Reads one line, answers, and rings; whoever says something else is shown the door."""
+    """Return a function that reads one line, answers it and calls ``ring``. Any other content closes the connection."""
 
     def read() -> None:
         if not socket.canReadLine():
             if socket.bytesAvailable() > LONGEST_LINE:
                 socket.abort()
             return
-        asked = read_line(bytes(socket.readLine(LONGEST_LINE).data()))
-        if asked is None:
+        request = read_line(bytes(socket.readLine(LONGEST_LINE).data()))
+        if request is None:
             socket.abort()
             return
         socket.write(TAKEN)
         socket.flush()
         socket.disconnectFromServer()
-        ring(asked)
+        ring(request)
 
     return read
 
 
-def answer(window: StoreWindow, asked: Asked) -> StoreWindow:
-    """Show what a second start wants, in front of everything; gives the window that shows it.
+def answer(window: StoreWindow, request: Asked) -> StoreWindow:
+    """Show what a second start requests, in front of everything. Return the window that shows it.
 
-    A store that stands in a window is shown there; another one gets the first window where that is empty, else a
-    window of its own.
+    If a window shows the store already, it is used. Another store opens in the first window if that is empty,
+    otherwise in a new window.
     """
     shown = window
-    if asked.store is not None:
-        known = next((one for one in (window, *windows()) if _shows(one, asked.store)), None)
-        if known is not None:
-            shown = known
-            if asked.at:
-                known.jobs.start(known.go_to_text(asked.at))
+    if request.store is not None:
+        showing = next((candidate for candidate in (window, *windows()) if _shows(candidate, request.store)), None)
+        if showing is not None:
+            shown = showing
+            if request.at:
+                showing.jobs.start(showing.go_to_text(request.at))
         elif window.session is None and not window.opening:
-            window.jobs.start(window.open(asked.store, asked.at))
+            window.jobs.start(window.open(request.store, request.at))
         else:
-            beside = open_beside(window, asked.store, asked.at)
+            beside = open_beside(window, request.store, request.at)
             shown = beside if beside is not None else window
             if beside is None:
                 window.say(tr("There are too many windows: close one first."))
@@ -169,12 +170,12 @@ def answer(window: StoreWindow, asked: Asked) -> StoreWindow:
 
 
 def _shows(window: StoreWindow, store: Path) -> bool:
-    """Whether ``store``, or the store below it, stands in ``window``."""
+    """Return True if ``window`` shows ``store`` or the store below it."""
     return window.session is not None and store in {window.session.path, window.session.path.parent}
 
 
 def raise_window(window: StoreWindow) -> None:
-    """Bring the window to the front; where the desktop refuses that, it is marked in the task bar."""
+    """Bring the window to the front. If the desktop refuses, mark it in the task bar."""
     window.setWindowState((window.windowState() & ~Qt.WindowState.WindowMinimized) | Qt.WindowState.WindowActive)
     window.show()
     window.raise_()

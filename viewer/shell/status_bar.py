@@ -1,4 +1,4 @@
-"""The status bar: findings by severity, one sentence, the work under way with bar and cancel, the zone, the format."""
+"""The status bar: findings by severity, a sentence, running jobs with bar and cancel, the zone, the format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN_JOBS = 2
 
 
 class Counters(QWidget):
-    """Findings by severity, only those above zero; a click leads to them."""
+    """The number of findings by severity, if above zero. A click leads to them."""
 
     clicked = Signal()
 
@@ -31,10 +31,12 @@ class Counters(QWidget):
         self._fit()
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
-        """error, warn, note → how many."""
+        """Set the number of errors, warnings and notes."""
         self._counts = {kind: counts.get(kind, 0) for kind in ("error", "warn", "note") if counts.get(kind, 0)}
-        said = {"error": tr("errors"), "warn": tr("warnings"), "note": tr("notes")}
-        self.setAccessibleName(", ".join(f"{n} {said[kind]}" for kind, n in self._counts.items()) or tr("no findings"))
+        titles = {"error": tr("errors"), "warn": tr("warnings"), "note": tr("notes")}
+        self.setAccessibleName(
+            ", ".join(f"{n} {titles[kind]}" for kind, n in self._counts.items()) or tr("no findings")
+        )
         self._fit()
 
     def _widths(self) -> list[int]:
@@ -47,11 +49,11 @@ class Counters(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """As wide as its numbers."""
+        """Return a width that fits the numbers."""
         return QSize(sum(self._widths()), px(20))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Mark and number, side by side."""
+        """Paint marks and numbers side by side."""
         p = QPainter(self)
         x = 0
         for (kind, count), width in zip(self._counts.items(), self._widths(), strict=True):
@@ -62,12 +64,12 @@ class Counters(QWidget):
             x += width
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
-        """To the findings."""
+        """Go to the findings."""
         self.clicked.emit()
 
 
 class JobLine(QWidget):
-    """One job: what, how far, cancel."""
+    """A job in the bar: title, progress, cancel button."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         super().__init__()
@@ -83,7 +85,7 @@ class JobLine(QWidget):
             layout.addWidget(part)
 
     def show_job(self, title: str, note: str, part: float | None) -> None:
-        """How it stands."""
+        """Show the state of the job."""
         text = f"{title}: {note}" if note else title
         self.words.setText(text)
         self.bar.set_part(part)
@@ -92,7 +94,7 @@ class JobLine(QWidget):
 
 
 class JobList(QWidget):
-    """The work under way: the newest two in full, the others as a number."""
+    """The running jobs: the newest two in full, the others as a number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +128,7 @@ class JobList(QWidget):
 
 
 class StatusStrip(QStatusBar):
-    """All of it in 28."""
+    """The whole bar, 28 px high."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,23 +159,23 @@ class StatusStrip(QStatusBar):
         follow(self, self._fit)
 
     def say(self, words: str) -> None:
-        """The one sentence."""
+        """Show a sentence."""
         self.message.setText(words)
         self.message.setAccessibleDescription(words)
 
     def set_unread(self, words: str) -> None:
-        """How much of the store could not be read, beside every sentence; nothing where all could be."""
+        """Show how much of the store could not be read, beside every sentence. Hidden if all could be read."""
         self.unread.set_chip("unread", words)
         self.unread.setVisible(bool(words))
 
     def set_config(self, words: str, file: str = "") -> None:
-        """The broker's configuration that the store is looked at with; nothing where there is none."""
+        """Show the broker's configuration that the store is read with, or nothing if there is none."""
         self.config.set_chip("note", words)
         self.config.setToolTip(tr("{file}: click to read the store without it", file=file) if words else "")
         self.config.setVisible(bool(words))
 
     def say_anew(self, words: str) -> None:
-        """The sentence that stands there with newer figures; another one is left alone."""
+        """Update the figures of the shown sentence. Another sentence is left alone."""
         head = self.message.text().partition(" · ")[0]
         if head in {"", words.partition(" · ")[0], self._grown.partition(" · ")[0]}:
             self._grown = words

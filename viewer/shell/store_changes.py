@@ -1,4 +1,4 @@
-"""What changes under the window and where it is said: the survey, growth, findings, jobs."""
+"""Passes changes of a session to the window: survey, growth, findings, jobs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from viewer.shell.framed_window import FramedWindow
 
 MOST_NAMED = 40
-"""Files that a tip names."""
+"""Largest number of files in a tooltip."""
 
 
 class StoreChanges:
-    """Takes what a session tells to the strips of its window."""
+    """Passes the signals of a session to the strips of its window."""
 
     def __init__(self, window: FramedWindow) -> None:
         self._window = window
@@ -37,7 +37,7 @@ class StoreChanges:
         return session.command_line(words) if session is not None else ""
 
     def listen(self, session: StoreSession) -> None:
-        """Take what ``session`` tells from now on."""
+        """Connect to the signals of ``session``."""
         session.surveyed.connect(self.surveyed)
         session.grown.connect(self.grown)
         session.findingsChanged.connect(self.found)
@@ -45,20 +45,20 @@ class StoreChanges:
         session.replaced.connect(self.replaced)
 
     def replaced(self) -> None:
-        """Files of the store are others by the same names: every view reads anew, at the place where it is."""
+        """Make every view read again at its place, because files of the store were replaced."""
         window = self._window
         window.let_go()
         window.take_up(window.history.current)
         window.say(tr("Files of the store were replaced: all of it was read anew."))
 
     def asked(self, text: str) -> None:
-        """The go-to box was used: it is noted, and gone to."""
+        """Note a use of the go-to box and go to the place."""
         window = self._window
         self.operations.went(text, tr("Go to…"))
         window.jobs.start(window.go_to_text(text))
 
     def surveyed(self) -> None:
-        """The survey is there: the format, the crumbs, the list of stores opened before."""
+        """Show the survey: format, crumbs, list of recent stores."""
         window = self._window
         survey = window.session.survey if window.session else None
         if survey is None:
@@ -72,13 +72,13 @@ class StoreChanges:
         remember_store(window.settings, window.session)
 
     def grown(self) -> None:
-        """The store has grown: every pane that has it looks again."""
+        """Refresh every pane, because the store has grown."""
         for pane in self._window.panes.values():
             if pane.session is not None:
                 pane.refresh()
 
     def tailed(self) -> None:
-        """The end of the store moved: the view in front takes it up at once, the others when they are looked at."""
+        """Show the new end of the store: in the front view at once, in the others when they are opened."""
         window = self._window
         pane = window.panes.get(window.view)
         if pane is None or pane.session is None or not pane.isVisible():
@@ -92,7 +92,7 @@ class StoreChanges:
             follower.tail()
 
     def unread(self) -> None:
-        """What cannot be read became more or less: it is said over every view, and in the status bar."""
+        """Show over every view and in the status bar how much cannot be read."""
         window = self._window
         session = window.session
         noted = session.unread if session is not None else None
@@ -105,16 +105,16 @@ class StoreChanges:
         if session is None or not noted:
             window.unread.show_state(None)
             return
-        said = tr("Not all of this store can be read: {unread}. Nothing is concluded from it.", unread=noted.words)
+        sentence = tr("Not all of this store can be read: {unread}. Nothing is concluded from it.", unread=noted.words)
         steps = (
             (tr("Show all"), lambda: window.show_view("findings")),
             (tr("Look again"), lambda: session.look(anyway=True)),
         )
-        window.unread.show_state(State("unread", said, steps=steps))
-        window.unread.setToolTip("\n".join(noted.said(one) for one in noted.list[:MOST_NAMED]))
+        window.unread.show_state(State("unread", sentence, steps=steps))
+        window.unread.setToolTip("\n".join(noted.said(entry) for entry in noted.list[:MOST_NAMED]))
 
     def found(self) -> None:
-        """Findings came: counters, and a mark on the rail."""
+        """Show new findings: counters, and a mark on the rail."""
         window = self._window
         if window.session is None:
             return
@@ -126,7 +126,7 @@ class StoreChanges:
             remember_store(window.settings, window.session)
 
     def jobs(self) -> None:
-        """The list of jobs, or a job in it, changed."""
+        """Show the list of jobs after a change."""
         window = self._window
         window.status.jobs.show_jobs(window.jobs.list)
         window.actions_by_id["jobs.cancel"].setEnabled(bool(window.jobs.list))

@@ -1,4 +1,4 @@
-"""The left side: the store's card (what it is, in one glance) over its tree."""
+"""The left side: a card that sums up the store, over the store's tree."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class StoreCard(Paper):
         layout.addWidget(self.span)
 
     def show_name(self, name: str, path: str) -> None:
-        """What is known before the survey."""
+        """Show the name and path, before the survey is done."""
         self.name.setText(name)
         self.chip.hide()
         self.facts.setText(tr("looking at heads and tails…"))
@@ -89,22 +89,22 @@ class StoreCard(Paper):
         self.setAccessibleName(path)
 
     def show_survey(self, survey: Survey, counted: Mapping[str, int], units: int) -> None:
-        """What the survey says, and what was ``counted`` of a log without queues: bytes by topic, and units."""
+        """Show the survey, and for a log without queues the counted bytes by topic and units."""
         self.name.setText(survey.name)
         self._facts, self._spans = _facts_of(survey, counted, units), _spans_of(survey)
         self._fit()
 
-    def show_standing(self, mark: str, said: str) -> None:
-        """How the store stands: the worst of how it was left and of what was found."""
-        self._standing = mark, said
-        self.chip.set_chip(mark, said)
+    def show_standing(self, mark: str, standing_text: str) -> None:
+        """Show the store's state: the worse of its last exit and its findings."""
+        self._standing = mark, standing_text
+        self.chip.set_chip(mark, standing_text)
         self.chip.show()
         self._lines.activate()
         self._fit()
-        self.setAccessibleName(f"{self.name.text()}, {said}, {self.facts.text()}, {self.span.text()}")
+        self.setAccessibleName(f"{self.name.text()}, {standing_text}, {self.facts.text()}, {self.span.text()}")
 
     def _fit(self) -> None:
-        """The longest form that fits; a long name is written smaller before it is cut."""
+        """Choose the longest form that fits. A long name is written smaller before it is cut."""
         for line, forms in ((self.facts, self._facts), (self.span, self._spans)):
             fitting = (text for text in forms if line.fontMetrics().horizontalAdvance(text) <= line.width())
             if forms:
@@ -115,72 +115,86 @@ class StoreCard(Paper):
             self.name.set_size(13)
 
     def _fit_chip(self) -> None:
-        """Where the name has no room beside all of the chip, its last words stay: what was found."""
-        mark, said = self._standing
-        if not said:
+        """Shorten the chip to its last words, the findings, if the name needs the room."""
+        mark, standing_text = self._standing
+        if not standing_text:
             return
         self.name.set_size(13)
         room = self.width() - px(14 + 12 + 8) - self.name.fontMetrics().horizontalAdvance(self.name.text())
-        self.chip.set_chip(mark, said if chip_width(said) <= room else said.rpartition(" · ")[2])
+        self.chip.set_chip(
+            mark, standing_text if chip_width(standing_text) <= room else standing_text.rpartition(" · ")[2]
+        )
         self._lines.activate()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width, another form."""
+        """Choose the form for the new width."""
         super().resizeEvent(event)
         self._lines.activate()
         self._fit()
 
 
 def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[str]:
-    """``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
+    """Return ``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
     if not survey.all_readable and not survey.messages:
         if survey.log_bytes:
             return [tr("{size} of log; what its queues hold is not known", size=size(survey.log_bytes))]
         return [tr("What it holds is not known.")]
     if not survey.unqueued or survey.log_gone or (survey.kind == "store" and not survey.log_bytes):
         if survey.log_gone:
-            known = tr("{n} entries", n=short_count(survey.messages))
-            return [" · ".join((size(0), topics_in_words(len(survey.topics)), known)), f"{size(0)} · {known}"]
-        held = tr("{n} messages", n=short_count(survey.messages))
-        if survey.missing:  # the queues know more than the log holds
-            held = tr("{n} entries", n=short_count(survey.messages))
-        short = " · ".join((size(survey.log_bytes), held))
-        said = [f"{size(survey.log_bytes)} · {topics_in_words(len(survey.topics))} · {held}", short]
-        return said if survey.all_readable else [tr("at least {said}", said=one) for one in said]
+            entries_text = tr("{n} entries", n=short_count(survey.messages))
+            return [
+                " · ".join((size(0), topics_in_words(len(survey.topics)), entries_text)),
+                f"{size(0)} · {entries_text}",
+            ]
+        messages_text = tr("{n} messages", n=short_count(survey.messages))
+        if survey.missing:  # the queues have more entries than the log has messages
+            messages_text = tr("{n} entries", n=short_count(survey.messages))
+        short_form = " · ".join((size(survey.log_bytes), messages_text))
+        forms = [f"{size(survey.log_bytes)} · {topics_in_words(len(survey.topics))} · {messages_text}", short_form]
+        return forms if survey.all_readable else [tr("at least {said}", said=form) for form in forms]
     if counted:
-        short = " · ".join((size(survey.log_bytes), tr("{n} units", n=short_count(units))))
+        short_form = " · ".join((size(survey.log_bytes), tr("{n} units", n=short_count(units))))
         return [
             f"{size(survey.log_bytes)} · {topics_in_words(len(counted))} · {tr('{n} units', n=short_count(units))}",
-            short,
+            short_form,
         ]
     files = tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files)
     return [f"{size(survey.log_bytes)} · {files}"]
 
 
 def counted(log_bytes: int, topics: int, messages: int) -> str:
-    """Bytes, topics and messages in words."""
+    """Return bytes, topics and messages in words."""
     return " · ".join((size(log_bytes), topics_in_words(topics), tr("{n} messages", n=short_count(messages))))
 
 
 def topics_in_words(topics: int) -> str:
-    """``1 topic``, ``13 topics``."""
+    """Return ``1 topic`` or ``13 topics``."""
     return tr("1 topic") if topics == 1 else tr("{n:,} topics", n=topics)
 
 
 def _spans_of(survey: Survey) -> list[str]:
-    """``2026-11-17 22:04 → 11-20 09:41 +08:00`` and shorter forms, longest first."""
+    """Return ``2026-11-17 22:04 → 11-20 09:41 +08:00`` and shorter forms, longest first."""
     if survey.first_time is None or survey.last_time is None:
         return [tr("no message") if survey.all_readable else ""]
-    first, last = moment(survey.first_time)[:16], moment(survey.last_time)[:16]
+    first_text, last_text = moment(survey.first_time)[:16], moment(survey.last_time)[:16]
     zone = zone_text(survey.last_time)
-    if first[:10] == last[:10]:
-        return [f"{first} → {last[11:]} {zone}", f"{first} → {last[11:]}", f"{first[5:]} → {last[11:]}"]
-    end = last[5:] if first[:5] == last[:5] else last
-    return [f"{first} → {end} {zone}", f"{first} → {end}", f"{first[5:]} → {end}", f"{first[5:10]} → {last[5:10]}"]
+    if first_text[:10] == last_text[:10]:
+        return [
+            f"{first_text} → {last_text[11:]} {zone}",
+            f"{first_text} → {last_text[11:]}",
+            f"{first_text[5:]} → {last_text[11:]}",
+        ]
+    end = last_text[5:] if first_text[:5] == last_text[:5] else last_text
+    return [
+        f"{first_text} → {end} {zone}",
+        f"{first_text} → {end}",
+        f"{first_text[5:]} → {end}",
+        f"{first_text[5:10]} → {last_text[5:10]}",
+    ]
 
 
 class StoreTreePane(QWidget):
-    """Card and tree; emits where a click leads."""
+    """Card and tree. It emits the place of a clicked line."""
 
     placeRequested = Signal(object)
     statusMessage = Signal(str)
@@ -216,11 +230,11 @@ class StoreTreePane(QWidget):
 
     @property
     def topic_colours(self) -> TopicColours | None:
-        """The colours of the topics that are shown; None without a store."""
+        """The colours of the shown topics. None without a store."""
         return self.session.colours if self.session is not None else None
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store."""
+        """Show another store."""
         self.session = session
         self._fresh = True
         self.menu.doer = RowCommands(self) if session is not None else None
@@ -234,11 +248,11 @@ class StoreTreePane(QWidget):
             self._surveyed()
 
     def choose(self, place: Place) -> None:
-        """The line that belongs to ``place`` is chosen; nothing is followed."""
+        """Select the line of ``place`` without going there."""
         self._chosen = _name_of(place)
         index = self.model.index_of(self._chosen)
         self._quiet = True
-        self.tree.setCurrentIndex(index)  # none where the tree has no line of it
+        self.tree.setCurrentIndex(index)  # an invalid index selects nothing
         if index.isValid():
             self.tree.scrollTo(index)
         self._quiet = False
@@ -272,8 +286,8 @@ class StoreTreePane(QWidget):
 
     def _opened_at_first(self, survey: Survey) -> set[str]:
         opened = {"topics", "index"} if len(survey.index) <= 8 else {"topics"}
-        own = [name for name in survey.topics_by_bytes if not is_system_topic(name)]
-        largest = next((topic for topic in survey.topics if own and topic.name == own[0]), None)
+        user_topics = [name for name in survey.topics_by_bytes if not is_system_topic(name)]
+        largest = next((topic for topic in survey.topics if user_topics and topic.name == user_topics[0]), None)
         if largest is not None and len(largest.queues) <= 8:
             opened.add(f"topic/{largest.name}")
         if len(survey.topics) <= 24:
@@ -281,12 +295,12 @@ class StoreTreePane(QWidget):
         return opened
 
     def _open_indexes(self, parent: QModelIndex) -> list[QModelIndex]:
-        found = []
+        open_indexes = []
         for row in range(self.model.rowCount(parent)):
             index = self.model.index(row, 0, parent)
             if self.tree.isExpanded(index):
-                found += [index, *self._open_indexes(index)]
-        return found
+                open_indexes += [index, *self._open_indexes(index)]
+        return open_indexes
 
     def _mark(self) -> None:
         if self.session is None:
@@ -303,8 +317,8 @@ class StoreTreePane(QWidget):
     def _show_standing(self, session: StoreSession) -> None:
         if session.survey is not None:
             lab = lab_of(session.path) is not None
-            whole = session.findings_complete
-            self.card.show_standing(*standing(session.survey, session.counts(), complete=whole, lab=lab))
+            complete = session.findings_complete
+            self.card.show_standing(*standing(session.survey, session.counts(), complete=complete, lab=lab))
 
     def _follow(self, index: QModelIndex) -> None:
         place = self.model.node(index).place
@@ -314,25 +328,25 @@ class StoreTreePane(QWidget):
             self.tree.setExpanded(index, not self.tree.isExpanded(index))
 
     def _arrowed(self, index: QModelIndex) -> None:
-        """Arrow keys lead there at once, as clicks do."""
+        """Go to a line that the arrow keys select, as a click does."""
         if not self._quiet and self.tree.hasFocus() and index.isValid():
             place = self.model.node(index).place
             if place is not None and not self.tree.underMouse():
                 self.placeRequested.emit(place)
 
     def _mark_at(self, point: QPointF | None) -> tuple[Mark, QPointF] | None:
-        """The line under ``point``, or the chosen one."""
+        """Return the line under ``point``, or the selected one."""
         index = self.tree.currentIndex() if point is None else self.tree.indexAt(point.toPoint())
         if not index.isValid():
             return None
         return node_mark(self.model.node(index)), QPointF(self.tree.visualRect(index).bottomLeft())
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """None: the views have the commands."""
+        """Return no commands: the views have them."""
         return {}
 
     def status(self) -> str:
-        """No sentence of its own."""
+        """Return no sentence."""
         return ""
 
     def _retheme(self) -> None:
@@ -340,7 +354,7 @@ class StoreTreePane(QWidget):
         self.tree.viewport().update()
 
     def keyPressEvent(self, event: Any) -> None:
-        """Enter follows the chosen line."""
+        """Go to the selected line on Enter."""
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self.tree.currentIndex().isValid():
             self._follow(self.tree.currentIndex())
         else:
@@ -376,11 +390,11 @@ class TreeDelegate(QStyledItemDelegate):
     """Paints a :class:`Node`."""
 
     def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
-        """Every line has the same height."""
+        """Return the same height for every line."""
         return QSize(px(60), px(ROW))
 
     def paint(self, p: QPainter, option: Any, index: Index) -> None:
-        """One line."""
+        """Paint a line."""
         node = index.data(NodeRole)
         if not isinstance(node, Node):
             return
@@ -400,16 +414,16 @@ class TreeDelegate(QStyledItemDelegate):
         p.restore()
 
     def _paint_lead(self, p: QPainter, node: Node, inner: QRect, tree: QWidget | None) -> int:
-        left = inner.left()
+        x = inner.left()
         if node.icon:
             ratio = p.device().devicePixelRatioF()
             side = px(17)
-            p.drawPixmap(left, inner.center().y() - side // 2, icon_pixmap(node.icon, C("text2"), side, ratio))
-            return left + px(23)
+            p.drawPixmap(x, inner.center().y() - side // 2, icon_pixmap(node.icon, C("text2"), side, ratio))
+            return x + px(23)
         if node.topic:
-            draw_lead(p, node.topic, colours_of(tree).color(node.topic), left, inner.center().y() + 1, scale())
-            return left + px(ROOM)
-        return left
+            draw_lead(p, node.topic, colours_of(tree).color(node.topic), x, inner.center().y() + 1, scale())
+            return x + px(ROOM)
+        return x
 
     def _paint_badge(self, p: QPainter, node: Node, inner: QRect, role: str) -> int:
         right = inner.right()
@@ -428,7 +442,7 @@ class TreeDelegate(QStyledItemDelegate):
 
 
 class StructureTree(QTreeView):
-    """A tree of structure: one column, rows as high as the font wants, a bar at the left of the chosen line."""
+    """A tree with one column, rows as high as the font needs, and a bar left of the selected line."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -444,7 +458,7 @@ class StructureTree(QTreeView):
         self.setMouseTracking(True)
 
     def drawRow(self, p: QPainter, option: Any, index: Index) -> None:
-        """The ground over the whole width, then the line."""
+        """Draw the background over the whole width, then the line."""
         rect = QRect(0, option.rect.top(), self.viewport().width(), option.rect.height())
         if self.selectionModel() is not None and self.selectionModel().isSelected(index):
             p.fillRect(rect, C("select"))
@@ -454,7 +468,7 @@ class StructureTree(QTreeView):
         super().drawRow(p, option, index)
 
     def drawBranches(self, p: QPainter, rect: QRect, index: Index) -> None:
-        """A small triangle before what can be opened."""
+        """Draw a small triangle before each line that can be opened."""
         if not self.model().rowCount(index):
             return
         center = QPointF(rect.right() - px(4), rect.center().y() + 0.5)
@@ -471,7 +485,7 @@ class StructureTree(QTreeView):
         p.restore()
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """The pointer's line is drawn anew as it moves."""
+        """Redraw the line under the pointer as it moves."""
         if event.type() in {QEvent.Type.HoverMove, QEvent.Type.MouseMove, QEvent.Type.Leave}:
             self.viewport().update()
         return super().viewportEvent(event)

@@ -1,8 +1,9 @@
-"""What Qt lacks on this machine, in words, instead of a traceback or an abort.
+"""Says in words which system libraries Qt lacks, instead of a traceback or an abort.
 
-Qt comes with PySide6; what it is linked to comes with the system, and a server has none of it. Without a library of
-its own PySide6 cannot be imported; without one of the display's plug-in, or without the display, Qt ends the process
-itself while the application is made. Imports no Qt: that may be what fails.
+PySide6 brings Qt, but the libraries that Qt links to come with the system, and a server has none of them. If a
+library of PySide6 itself is missing, the import fails. If one of the display's plug-in or the display itself is
+missing, Qt ends the process while the application is made. This module imports no Qt, because that may be what
+fails.
 """
 
 from __future__ import annotations
@@ -51,23 +52,23 @@ PACKAGES = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
     "libxkbcommon.so.0": "libxkbcommon0",
 }
-"""The Debian package of each library that some part of Qt here asks the system for."""
+"""The Debian package of each system library that Qt needs here."""
 _MODULES = ("QtCore", "QtGui", "QtWidgets", "QtNetwork", "QtSvg")
 _ABSENT = re.compile(r"(\S+\.so[.\d]*): cannot open shared object file")
 _PLUGIN = re.compile(r'platform plugin "([\w-]+)"')
 
 
 def without_display() -> str:
-    """The lines for a window that nobody could see, with what even a picture of it lacks."""
+    """Return the lines for a machine without a display, and what even a picture lacks there."""
     names = _lacking_for("offscreen")
-    first = f"there is no display; {PICTURE}"
-    return _lines(first, f"for which Qt lacks {', '.join(names)}", _on_debian(names)) if names else first
+    reason = f"there is no display; {PICTURE}"
+    return _lines(reason, f"for which Qt lacks {', '.join(names)}", _on_debian(names)) if names else reason
 
 
 def instead_of_traceback(error: ImportError, *, picture: bool) -> str | None:
-    """Lines for an import that failed for want of a system library; None where the error is our own.
+    """Return the lines for an import that failed because of a missing system library, otherwise None.
 
-    ``picture`` says that only a file is to be drawn, which needs fewer libraries than a window.
+    ``picture``: only a file is drawn, which needs fewer libraries than a window.
     """
     if ".so" not in str(error):
         return None
@@ -82,47 +83,47 @@ def instead_of_traceback(error: ImportError, *, picture: bool) -> str | None:
 
 @contextlib.contextmanager
 def told_instead_of_aborted(*, picture: bool) -> Iterator[None]:
-    """While Qt makes the application: where it would abort the process ends with these words and code 3."""
+    """While Qt makes the application, print these lines and exit with code 3 instead of an abort."""
     from PySide6.QtCore import QMessageLogContext, QtMsgType, qFormatLogMessage, qInstallMessageHandler
 
-    said: list[str] = []
+    messages: list[str] = []
     printed: list[str] = []
 
     def hear(kind: QtMsgType, context: QMessageLogContext, words: str) -> None:
-        said.append(words)
+        messages.append(words)
         if kind == QtMsgType.QtFatalMsg:
-            sys.stderr.write(f"storescope: {_why_not(said, picture=picture)}\n")
+            sys.stderr.write(f"storescope: {_why_not(messages, picture=picture)}\n")
             sys.stderr.flush()
             os._exit(EXIT_CODE)  # Qt aborts as soon as this returns
         printed.append(qFormatLogMessage(kind, context, words))
 
-    before = qInstallMessageHandler(hear)
+    old_handler = qInstallMessageHandler(hear)
     try:
         yield
     finally:
-        qInstallMessageHandler(before)
+        qInstallMessageHandler(old_handler)
         for line in printed:
             sys.stderr.write(f"{line}\n")
 
 
-def _why_not(said: list[str], *, picture: bool) -> str:
-    """Lines for what Qt said before it gave up."""
+def _why_not(messages: list[str], *, picture: bool) -> str:
+    """Return lines that explain Qt's last messages."""
     from PySide6.QtCore import QCoreApplication
 
     places = [Path(place) for place in QCoreApplication.libraryPaths()]
-    tried = {name for words in said for name in _PLUGIN.findall(words)}
+    tried = {name for words in messages for name in _PLUGIN.findall(words)}
     names = _lacking(_plugin_file(place, name) for name in sorted(tried) for place in places)
     if names:
         return _words(names, None if picture else [])
     offer = [] if picture else [PICTURE]
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if display and any("connect to display" in words or "wayland display" in words for words in said):
+    if display and any("connect to display" in words or "wayland display" in words for words in messages):
         return _lines(f"the display {display} cannot be opened", *offer)
-    return _lines(f"Qt does not start: {said[0].splitlines()[0]}", *offer)
+    return _lines(f"Qt does not start: {messages[0].splitlines()[0]}", *offer)
 
 
 def _words(names: list[str], for_picture: list[str] | None) -> str:
-    """What is missing, what installs it, and what is enough for a picture; None where a picture was asked for."""
+    """Return what is missing, what installs it, and what is enough for a picture (None if a picture was asked for)."""
     lines = [f"Qt lacks {', '.join(names)}", _on_debian(names)]
     if for_picture is not None:
         lines.append(f"{PICTURE} {'after ' + _install(for_picture) if for_picture else 'without them'}")
@@ -133,19 +134,19 @@ def _on_debian(names: list[str]) -> str:
     return f"on Debian and its kin: {_install(names)}"
 
 
-def _lines(first: str, *others: str) -> str:
-    return "\n  ".join((first, *others))
+def _lines(head: str, *details: str) -> str:
+    return "\n  ".join((head, *details))
 
 
 def _install(names: list[str]) -> str:
-    known = list(dict.fromkeys(PACKAGES[name] for name in names if name in PACKAGES))
-    others = [name for name in names if name not in PACKAGES]
-    commands = ["apt-get install " + " ".join(known)] if known else []
-    return ", ".join([*commands, *(f"`apt-file search {name}` names its package" for name in others)])
+    packages = list(dict.fromkeys(PACKAGES[name] for name in names if name in PACKAGES))
+    unknown = [name for name in names if name not in PACKAGES]
+    commands = ["apt-get install " + " ".join(packages)] if packages else []
+    return ", ".join([*commands, *(f"`apt-file search {name}` names its package" for name in unknown)])
 
 
 def _window_platform() -> str:
-    """Where Qt would draw a window: as the caller chose, or as the display asks."""
+    """Return the platform on which Qt would draw a window: the caller's choice, or the display's."""
     chosen = re.match(r"[\w-]+", os.environ.get("QT_QPA_PLATFORM", ""))
     if chosen:
         return chosen[0]
@@ -153,11 +154,11 @@ def _window_platform() -> str:
 
 
 def _lacking_for(platform: str) -> list[str]:
-    """What PySide6 and the plug-in of ``platform`` lack; nothing where there is no PySide6."""
-    found = importlib.util.find_spec("PySide6")
-    if found is None or not found.origin:
+    """Return the libraries that PySide6 and the plug-in of ``platform`` lack. Empty if there is no PySide6."""
+    spec = importlib.util.find_spec("PySide6")
+    if spec is None or not spec.origin:
         return []
-    folder = Path(found.origin).parent
+    folder = Path(spec.origin).parent
     modules = [folder / f"{name}.abi3.so" for name in _MODULES]
     return _lacking([*modules, _plugin_file(folder / "Qt/plugins", platform)])
 
@@ -167,21 +168,21 @@ def _plugin_file(plugins: Path, platform: str) -> Path:
 
 
 def _lacking(files: Iterable[Path]) -> list[str]:
-    """Names of the libraries that these files need, themselves or through others, and that are not here; sorted."""
-    there = [file for file in files if file.is_file()]
+    """Return the sorted names of missing libraries that these files need, directly or through others."""
+    existing = [file for file in files if file.is_file()]
     tool = shutil.which("ldd")
     missing: set[str] = set()
-    for file in there:
+    for file in existing:
         if tool is None:
             missing.update(_first_lacking(file))
             continue
-        asked = subprocess.run([tool, str(file)], capture_output=True, text=True, check=False)  # noqa: S603 (a file of PySide6)
-        missing.update(re.findall(r"^\s*(\S+) => not found", asked.stdout, re.MULTILINE))
+        result = subprocess.run([tool, str(file)], capture_output=True, text=True, check=False)  # noqa: S603 (a file of PySide6)
+        missing.update(re.findall(r"^\s*(\S+) => not found", result.stdout, re.MULTILINE))
     return sorted(missing)
 
 
 def _first_lacking(file: Path) -> list[str]:
-    """The loader's own answer, which names one library at a time."""
+    """Ask the loader, which names one missing library at a time."""
     try:
         ctypes.CDLL(str(file))
     except OSError as error:

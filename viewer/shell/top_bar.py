@@ -1,8 +1,7 @@
 """The bar over the views: back and forward, crumbs, the go-to box, follow and look again.
 
-The crumbs over a place: from the store down to the thing itself; each part but the last leads somewhere.
-
-What drops down from a crumb: the places beside it, narrowed down while one types.
+The crumbs lead from the store down to the current place; each but the last is a link. The list that drops down
+from a crumb shows its sibling places, narrowed as the user types.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ BESIDE_THE_LOG: tuple[places.Kind, ...] = ("log", "queue", "index", "positions",
 
 
 def _whole(kind: places.Kind) -> tuple[str, Place]:
-    """The crumb of a view as a whole, or of a kind of place that a view shows."""
+    """Return the crumb of a whole view, or of a kind of place that a view shows."""
     view = BY_KIND[Place(kind).view]
     return tr(view.crumb or view.title), Place(kind)
 
 
 def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, object]]:
-    """(words, place) from the store on."""
+    """Return (words, place) from the store down."""
     name = session.name if session else ""
     parts: list[tuple[str, object]] = [(name, places.log())] if name else []
     match place.kind:
@@ -74,7 +73,7 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
 
 
 def beside(number: int, place: object, session: StoreSession | None) -> list[tuple[str, object]]:
-    """(words, place) of what lies beside crumb ``number``: files, topics, queues, index files, tables, rules."""
+    """Return (words, place) of the siblings of crumb ``number``: files, topics, queues, index files, tables, rules."""
     survey = session.survey if session is not None else None
     if session is None or not isinstance(place, Place):
         return []
@@ -101,7 +100,7 @@ def beside(number: int, place: object, session: StoreSession | None) -> list[tup
 
 
 MOST = 400
-"""Lines that are shown; typing narrows down what is behind them."""
+"""Largest number of shown lines. Typing narrows the list."""
 Beside = Sequence[tuple[str, object]]
 
 
@@ -134,10 +133,10 @@ class CrumbDrop(QWidget):
         self.field.installEventFilter(self)
         self._narrow("")
 
-    def drop(self, at: QPoint) -> None:
-        """Show it at ``at`` (global)."""
+    def drop(self, position: QPoint) -> None:
+        """Show the list at a position on the screen."""
         self.resize(px(340), min(px(420), px(60) + px(24) * max(2, len(self._beside))))
-        self.move(at)
+        self.move(position)
         self.show()
         self.field.setFocus()
 
@@ -145,18 +144,18 @@ class CrumbDrop(QWidget):
         from viewer.shell.palette_box import rank
 
         ranked = [
-            (found, n, text, place)
+            (match_rank, n, text, place)
             for n, (text, place) in enumerate(self._beside)
-            if (found := rank(text, typed)) is not None
+            if (match_rank := rank(text, typed)) is not None
         ]
         self.list.clear()
         for _, _, text, place in sorted(ranked, key=lambda item: item[:2])[:MOST]:
             item = QListWidgetItem(text)
             item.setData(Qt.ItemDataRole.UserRole, place)
             self.list.addItem(item)
-        left = len(ranked) - self.list.count()
-        if left > 0:
-            item = QListWidgetItem(tr("{n:,} more: type to narrow down", n=left))
+        hidden_count = len(ranked) - self.list.count()
+        if hidden_count > 0:
+            item = QListWidgetItem(tr("{n:,} more: type to narrow down", n=hidden_count))
             item.setFlags(Qt.ItemFlag.NoItemFlags)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
@@ -168,7 +167,7 @@ class CrumbDrop(QWidget):
             self.chosen.emit(place)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrows move the choice, Enter takes it, Escape closes."""
+        """Move the selection with the arrows, choose with Enter, close with Escape."""
         if watched is self.field and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
             if step is not None:
@@ -188,7 +187,10 @@ CHEVRON = 12
 
 
 class Crumbs(QWidget):
-    """Where one is, from the store down; the last is bold, the others lead back. The first leave where it is narrow."""
+    """The path to the current place. The last crumb is bold, the others are links.
+
+    Narrow windows leave out the first crumbs.
+    """
 
     followed = Signal(object)
 
@@ -196,7 +198,7 @@ class Crumbs(QWidget):
         super().__init__()
         self.setObjectName("crumbs")
         self.beside: Callable[[int, object], Sequence[tuple[str, object]]] = lambda _number, _place: ()
-        """What drops down for crumb ``number`` with its place: (words, place) of what lies beside it."""
+        """Returns (words, place) of the siblings of crumb ``number`` with its place."""
         self._chevrons: list[tuple[QRect, int]] = []
         self._parts: list[tuple[str, object]] = []
         self._boxes: list[tuple[QRect, object]] = []
@@ -205,21 +207,21 @@ class Crumbs(QWidget):
         follow(self, self.update)
 
     def set_parts(self, parts: Sequence[tuple[str, object]]) -> None:
-        """(words, place) from the root on."""
+        """Set the crumbs as (words, place) from the root on."""
         self._parts = list(parts)
         self.setAccessibleName(" › ".join(text for text, _ in parts))
         self.update()
 
     def sizeHint(self) -> QSize:
-        """One line."""
+        """Return the size of one line."""
         return QSize(px(200), px(30))
 
     def minimumSizeHint(self) -> QSize:
-        """Room for the last."""
+        """Return room for the last crumb."""
         return QSize(px(80), px(30))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Parts with chevrons between them."""
+        """Paint the crumbs with chevrons between them."""
         p = QPainter(self)
         parts, cut = self._fitting()
         self._boxes, self._chevrons = [], []
@@ -227,8 +229,8 @@ class Crumbs(QWidget):
         x = 0
         chevron: QPixmap = icon_pixmap("chevron", C("text3"), px(CHEVRON), self.devicePixelRatioF())
         for number, (text, place) in enumerate(parts):
-            last = number == len(parts) - 1
-            font = ui(13, 600 if last else 400)
+            is_last = number == len(parts) - 1
+            font = ui(13, 600 if is_last else 400)
             p.setFont(font)
             metrics = QFontMetrics(font)
             room = self.width() - x
@@ -239,12 +241,12 @@ class Crumbs(QWidget):
             )
             width = metrics.horizontalAdvance(shown)
             box = QRect(x, 0, width, self.height())
-            p.setPen(C("text" if last else "text3" if cut and not number else "text2"))
+            p.setPen(C("text" if is_last else "text3" if cut and not number else "text2"))
             p.drawText(box, int(Qt.AlignmentFlag.AlignVCenter), shown)
-            if not last and place is not None:
+            if not is_last and place is not None:
                 self._boxes.append((box, place))
             x += width + px(GAP)
-            if not last:
+            if not is_last:
                 p.drawPixmap(x, (self.height() - px(CHEVRON)) // 2 + 1, chevron)
                 self._chevrons.append(
                     (QRect(x - px(GAP), 0, px(CHEVRON) + 2 * px(GAP), self.height()), number + 1 + left_out)
@@ -252,7 +254,7 @@ class Crumbs(QWidget):
                 x += px(CHEVRON) + px(GAP)
 
     def _fitting(self) -> tuple[list[tuple[str, object]], bool]:
-        """The last parts that fit, ``…`` before them where some are left out."""
+        """Return the last crumbs that fit, with ``…`` before them if some are left out."""
 
         def width(parts: list[tuple[str, object]]) -> int:
             plain, bold = QFontMetrics(ui(13)), QFontMetrics(ui(13, 600))
@@ -270,7 +272,7 @@ class Crumbs(QWidget):
         return parts, cut
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click on a part leads there; one on the mark between two drops down what lies beside the second."""
+        """Go to a clicked crumb. A click on a chevron drops down the siblings of the crumb after it."""
         for box, number in self._chevrons:
             if box.contains(event.position().toPoint()) and self.drop(number):
                 return
@@ -280,26 +282,26 @@ class Crumbs(QWidget):
                 return
 
     def drop(self, number: int | None = None) -> CrumbDrop | None:
-        """Drop down the places beside crumb ``number``, or beside the last one that has any."""
-        for at in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
-            found = self.beside(at, self._parts[at][1]) if 0 <= at < len(self._parts) else ()
-            if found:
-                made = CrumbDrop(found, self)
-                made.chosen.connect(self.followed)
-                box = next((box for box, n in self._chevrons if n == at), QRect(0, 0, 1, self.height()))
-                made.drop(self.mapToGlobal(box.bottomLeft()))
-                return made
+        """Drop down the siblings of crumb ``number``, or of the last crumb that has any."""
+        for index in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
+            siblings = self.beside(index, self._parts[index][1]) if 0 <= index < len(self._parts) else ()
+            if siblings:
+                drop_list = CrumbDrop(siblings, self)
+                drop_list.chosen.connect(self.followed)
+                box = next((box for box, n in self._chevrons if n == index), QRect(0, 0, 1, self.height()))
+                drop_list.drop(self.mapToGlobal(box.bottomLeft()))
+                return drop_list
         return None
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """A hand over what can be followed."""
-        at = event.position().toPoint()
-        over = any(box.contains(at) for box, _ in (*self._boxes, *self._chevrons))
+        """Show a hand over links."""
+        position = event.position().toPoint()
+        over = any(box.contains(position) for box, _ in (*self._boxes, *self._chevrons))
         self.setCursor(Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.ArrowCursor)
 
 
 class GoToField(Field):
-    """The go-to box: Enter goes, Escape gives the focus back."""
+    """The go-to box. Enter goes, Escape gives the focus back."""
 
     asked = Signal(str)
     left = Signal()
@@ -319,7 +321,7 @@ class GoToField(Field):
         self.textEdited.connect(lambda _text: self.set_fault(""))
 
     def set_fault(self, words: str) -> None:
-        """Say under the field why its text leads nowhere; nothing takes the words away."""
+        """Show under the field why its text leads nowhere. The message stays until it is replaced."""
         if self._fault is None and words:
             self._fault = FaultNote(self, "goto.fault")
         if self._fault is not None:
@@ -329,7 +331,7 @@ class GoToField(Field):
         self.style().polish(self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape clears and leaves."""
+        """Clear and leave the field on Escape."""
         if event.key() == Qt.Key.Key_Escape:
             self.clear()
             self.set_fault("")
@@ -339,7 +341,7 @@ class GoToField(Field):
 
 
 class TopBar(Paper):
-    """Everything in one line of 44."""
+    """The whole bar, 44 px high."""
 
     def __init__(self) -> None:
         super().__init__("window", ("bottom",))
@@ -372,16 +374,16 @@ class TopBar(Paper):
         follow(self, self._fit)
 
     def show_writing(self, on: bool) -> None:
-        """In the lab of a store that is open for writing its end stands where following stands elsewhere."""
+        """Replace Follow by the button that closes the lab's store, while the lab has it open for writing."""
         self.close_lab.setVisible(on)
         self.follow.setVisible(not on)
 
     def set_slim(self, slim: bool) -> None:
-        """A shorter box where the window is narrow."""
+        """Use a shorter box if the window is narrow."""
         self.goto.set_width(300 if slim else 420)
 
     def set_folded(self, folded: bool) -> None:
-        """Half a screen: no words and keys beside the pictures."""
+        """Hide words and keys beside the icons in half a screen."""
         if folded:
             self.goto.set_width(200)
         self.key.setVisible(not folded)
@@ -394,14 +396,14 @@ class TopBar(Paper):
 
     @staticmethod
     def _tool(icon: str, name: str, tip: str, keys: str) -> Tool:
-        made = Tool(icon, f"{tip}   {keys}")
-        made.setAccessibleName(tip)
-        made.setObjectName(f"top.{name}")
-        return made
+        button = Tool(icon, f"{tip}   {keys}")
+        button.setAccessibleName(tip)
+        button.setObjectName(f"top.{name}")
+        return button
 
 
 class FaultNote(QLabel):
-    """Words under a field; hidden until :meth:`say`."""
+    """Words under a field. Hidden until :meth:`say`."""
 
     def __init__(self, field: QWidget, name: str) -> None:
         super().__init__(field.window())
@@ -412,7 +414,7 @@ class FaultNote(QLabel):
         self.hide()
 
     def say(self, words: str) -> None:
-        """Say what is wrong with the field's text; nothing hides it."""
+        """Show what is wrong with the field's text."""
         self.setText(words)
         self._field.setAccessibleDescription(words)
         self.setVisible(bool(words))
@@ -429,7 +431,7 @@ class FaultNote(QLabel):
         self.raise_()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Ground and frame, then the words."""
+        """Paint background and frame, then the words."""
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.setPen(QPen(C("error"), 1))

@@ -1,4 +1,4 @@
-"""The guided tour: five steps over the damaged sample store, each a place, a thing to look at and a sentence."""
+"""The guided tour: five steps over the damaged sample store, each a place, a part to look at and a sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAMPLE = "orders-damaged"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where the window goes, which part is framed, what is said; ``command`` is one that may be done here."""
+    """A step of the tour: place, framed part, title, text, and a ``command`` that may be run here."""
 
     at: str
     part: str
@@ -89,11 +89,11 @@ STEPS = (
 
 
 STEPS_ACROSS = 8
-"""Places that are tried for the card in each direction."""
+"""Number of positions that are tried for the card in each direction."""
 
 
 class Frame(QWidget):
-    """A frame around the part that is spoken of; lets every click through."""
+    """A frame around the described part. It lets every click through."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -101,7 +101,7 @@ class Frame(QWidget):
         self.setObjectName("tour.frame")
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Two px in accent."""
+        """Paint a frame of two px in the accent colour."""
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.setPen(QPen(C("accent"), 2))
@@ -109,7 +109,7 @@ class Frame(QWidget):
 
 
 class Tour(Paper):
-    """The card over the lower right corner of the window; Escape ends the tour."""
+    """The card over the lower right corner of the window. Escape ends the tour."""
 
     def __init__(self, window: StoreWindow) -> None:
         super().__init__("raised", ("top", "bottom", "left", "right"))
@@ -165,7 +165,7 @@ class Tour(Paper):
         self._next.setFocus()
 
     def end(self) -> None:
-        """Take card and frame away."""
+        """Remove card and frame."""
         self._look.stop()
         self.hide()
         self._frame.hide()
@@ -174,13 +174,13 @@ class Tour(Paper):
         self._window.removeEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """The card stays in its corner."""
+        """Keep the card in its corner."""
         if event.type() == QEvent.Type.Resize:
             self._place()
         return False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape ends it."""
+        """End the tour on Escape."""
         if event.key() == Qt.Key.Key_Escape:
             self.end()
         else:
@@ -198,7 +198,7 @@ class Tour(Paper):
         self._window.actions_by_id[command].trigger()
 
     def _place(self) -> None:
-        """Card and frame where they belong; parts appear when their view is there."""
+        """Place card and frame. A part appears only when its view is shown."""
         window = self._window
         if window.session is None:
             self.end()
@@ -207,10 +207,10 @@ class Tour(Paper):
         self.setFixedWidth(width)
         self.setFixedHeight(self._lines.heightForWidth(width))
         part = window.findChild(QWidget, STEPS[self.at].part)
-        seen = part is not None and part.isVisible()
-        self._frame.setVisible(seen)
+        is_visible = part is not None and part.isVisible()
+        self._frame.setVisible(is_visible)
         box = QRect()
-        if part is not None and seen:
+        if part is not None and is_visible:
             shown = part.visibleRegion().boundingRect()
             box = QRect(part.mapTo(window, shown.topLeft()), shown.size()).adjusted(-2, -2, 2, 2)
             self._frame.setGeometry(box)
@@ -219,18 +219,21 @@ class Tour(Paper):
         self.raise_()
 
     def _corner(self, box: QRect) -> QPoint:
-        """The place in the window where the card covers least of ``box``; of equal ones the lowest at the right."""
+        """Return the corner at which the card covers least of ``box``. Among equal ones the lowest at the right."""
         window, gap = self._window, px(16)
-        right, low = window.width() - self.width() - gap, window.height() - self.height() - px(44)
-        left, high = min(px(96), right), min(px(120), low)
+        right_edge, bottom = window.width() - self.width() - gap, window.height() - self.height() - px(44)
+        left_edge, top = min(px(96), right_edge), min(px(120), bottom)
         places = [
-            QPoint(right - (right - left) * column // STEPS_ACROSS, low - (low - high) * line // STEPS_ACROSS)
+            QPoint(
+                right_edge - (right_edge - left_edge) * column // STEPS_ACROSS,
+                bottom - (bottom - top) * line // STEPS_ACROSS,
+            )
             for line in range(STEPS_ACROSS + 1)
             for column in range(STEPS_ACROSS + 1)
         ]
 
-        def covered(at: QPoint) -> int:
-            over = QRect(at, self.size()).intersected(box)
+        def covered(corner: QPoint) -> int:
+            over = QRect(corner, self.size()).intersected(box)
             return over.width() * over.height() if not over.isEmpty() else 0
 
         return min(places, key=covered)

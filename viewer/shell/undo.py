@@ -1,6 +1,6 @@
-"""Undo and redo of what a person edits: bookmarks, notes, marks, colouring rules, saved filters.
+"""Undo and redo of the user's edits: bookmarks, notes, marks, colouring rules, saved filters.
 
-One stack a window, for the store that stands in it. Text fields have an undo of their own while one writes in them.
+Each window has one stack, for its open store. Text fields have their own undo while the user types.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST = 200
 
 
 class _Step(QUndoCommand):
-    """One edit on the stack. It was made already when it comes here: the first redo does nothing."""
+    """An edit on the stack. It is applied before it is pushed, so the first redo does nothing."""
 
     def __init__(self, edit: Edit, number: int) -> None:
         super().__init__(edit.title)
@@ -37,16 +37,16 @@ class _Step(QUndoCommand):
     def undo(self) -> None:
         self.edit.put(self.edit.old_value)
 
-    def mergeWith(self, other: QUndoCommand) -> bool:
-        """Typing goes on: the same run of edits."""
-        if not isinstance(other, _Step) or other.edit.run != self.edit.run or not self.edit.run:
+    def mergeWith(self, command: QUndoCommand) -> bool:
+        """Merge with the next edit if both belong to the same run of typing."""
+        if not isinstance(command, _Step) or command.edit.run != self.edit.run or not self.edit.run:
             return False
-        self.edit = Edit(self.edit.title, self.edit.old_value, other.edit.new_value, self.edit.put, self.edit.run)
+        self.edit = Edit(self.edit.title, self.edit.old_value, command.edit.new_value, self.edit.put, self.edit.run)
         return True
 
 
 class Edits:
-    """The stack of one window."""
+    """The undo stack of one window."""
 
     def __init__(self, window: StoreWindow) -> None:
         self._window = window
@@ -57,7 +57,7 @@ class Edits:
         self._putting = False
 
     def push(self, edit: Edit) -> None:
-        """An edit was made; what an undo puts back is none."""
+        """Push an edit, unless it comes from an undo or redo."""
         if self._putting or edit.old_value == edit.new_value:
             return
         number = self._runs.setdefault(edit.run, len(self._runs)) if edit.run else -1
@@ -65,18 +65,18 @@ class Edits:
         self._window.enable()
 
     def forget(self) -> None:
-        """Another store, or another log view: what was edited in the last one stays as it is."""
+        """Clear the stack for another store or another log view. Edits stay as they are."""
         self._stack.clear()
 
     def undo(self) -> None:
-        """Take the last edit back, and say which."""
+        """Undo the last edit and say which."""
         self._go(self._stack.undo, self._stack.canUndo(), tr("Undone: {what}", what=self._stack.undoText()))
 
     def redo(self) -> None:
-        """Make what was taken back again."""
+        """Redo the last undone edit."""
         self._go(self._stack.redo, self._stack.canRedo(), tr("Redone: {what}", what=self._stack.redoText()))
 
-    def _go(self, work: Callable[[], object], able: bool, said: str) -> None:
+    def _go(self, work: Callable[[], object], able: bool, message: str) -> None:
         if not able:
             return
         self._putting = True
@@ -84,17 +84,17 @@ class Edits:
             work()
         finally:
             self._putting = False
-        self._window.say(said)
+        self._window.say(message)
         self._window.enable()
 
     def able(self) -> dict[str, bool]:
-        """Which of the two can be done now; their words name what."""
+        """Return for undo and redo whether they can run now, and update their words."""
         actions = self._window.actions_by_id
-        found = {}
+        enabled_by_id = {}
         for name, plain, text, able in (
             ("edit.undo", tr("Undo"), self._stack.undoText(), self._stack.canUndo()),
             ("edit.redo", tr("Redo"), self._stack.redoText(), self._stack.canRedo()),
         ):
             actions[name].setText(tr("{deed}: {what}", deed=plain, what=text) if able else plain)
-            found[name] = able and self._window.session is not None
-        return found
+            enabled_by_id[name] = able and self._window.session is not None
+        return enabled_by_id

@@ -1,7 +1,7 @@
-"""The views behind each other, brought to the front piece by piece, and the split between them and the tree.
+"""A stack of views that are painted piece by piece, and the split between them and the tree.
 
-A view painted at once holds the loop as long as all its parts together; painted part by part, the loop comes round
-between two of them: keys are answered and positions arrive while a full view is being drawn.
+Painting a whole view at once would block the loop. Painted part by part, the loop handles keys and new positions
+in between.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from viewer.look.theme import C, px
 from viewer.widgets.stepwise import Turns
 
 LARGEST = 6
-"""A part larger than this share (one in …) of its view is painted in parts where it has some."""
+"""A part larger than 1/LARGEST of its view is painted in parts if it has any."""
 LEAST = 400
-"""Px that the views have at least beside the tree."""
+"""Smallest width (px) of the views beside the tree."""
 SMALLEST = 100
-"""Parts smaller than this share (one in …) are painted with the ground."""
+"""Parts smaller than 1/SMALLEST of the view are painted with the background."""
 
 
 class ViewStack(QStackedWidget):
-    """Shows one view; one that was in front before comes back part by part, a part a turn of the loop."""
+    """Shows one view. A view that was in front before is painted part by part, one part a turn of the loop."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,11 +36,11 @@ class ViewStack(QStackedWidget):
         self._turns = Turns(self)
 
     def minimumSizeHint(self) -> QSize:
-        """What a view holds, a long name or sentence, moves nothing beside it: the tree's width is the user's."""
+        """Return no minimum, so that a long name or sentence in a view does not change the tree's width."""
         return QSize(px(LEAST), super().minimumSizeHint().height())
 
     def setCurrentWidget(self, view: QWidget) -> None:
-        """Bring ``view`` to the front: its ground at once, its parts at the next turns of the loop."""
+        """Bring ``view`` to the front: its background at once, its parts in the next turns of the loop."""
         if view is self.currentWidget():
             return
         self._turns.finish()
@@ -59,35 +59,35 @@ def _unveil(part: QWidget) -> None:
 
 
 def parts(view: QWidget) -> Iterator[QWidget]:
-    """What ``view`` is painted of, in the order it was put together; what is too small is left out."""
-    whole = view.width() * view.height()
-    waiting = _shown_in(view)
-    while waiting:
-        part = waiting.pop(0)
+    """Yield the parts that ``view`` is painted of, in layout order. Small parts are left out."""
+    view_area = view.width() * view.height()
+    pending = _shown_in(view)
+    while pending:
+        part = pending.pop(0)
         area = part.width() * part.height()
-        inner = _shown_in(part) if area * LARGEST > whole else []
+        inner = _shown_in(part) if area * LARGEST > view_area else []
         if inner:
-            waiting[:0] = inner
-        elif area * SMALLEST > whole:
+            pending[:0] = inner
+        elif area * SMALLEST > view_area:
             yield part
 
 
 def _shown_in(part: QWidget) -> list[QWidget]:
-    """The children that are painted apart; a table or plot is one picture."""
+    """Return the children that are painted separately. A table or plot is painted as a whole."""
     if isinstance(part, QScrollArea):
-        held = part.widget()
-        return [held] if held is not None else []
+        content = part.widget()
+        return [content] if content is not None else []
     if isinstance(part, QAbstractScrollArea):
         return []
     return [
-        one
-        for one in part.children()
-        if isinstance(one, QWidget) and not one.isHidden() and not one.isWindow() and one.updatesEnabled()
+        child
+        for child in part.children()
+        if isinstance(child, QWidget) and not child.isHidden() and not child.isWindow() and child.updatesEnabled()
     ]
 
 
 class SideSplit(QSplitter):
-    """Side by side, with a hairline between."""
+    """A horizontal splitter with a hairline handle."""
 
     def __init__(self, name: str) -> None:
         super().__init__(Qt.Orientation.Horizontal)

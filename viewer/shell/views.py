@@ -1,4 +1,4 @@
-"""The views, a row each, in the order of the rail and of the View menu: whatever names a view is made from this."""
+"""The table of views, in the order of the rail and the View menu. Everything that names a view is made from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewer.runtime.places import Kind
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One view. ``kind``: the kind of place that is the view as a whole, and the view's name everywhere."""
+    """A view. ``kind`` is its name everywhere, and the kind of place that stands for the whole view."""
 
     kind: Kind
     command: str
@@ -22,27 +22,27 @@ class View:
     icon: str
     keys: str
     pane: str
-    """``MODULE:CLASS``, imported when the view is first wanted."""
+    """``MODULE:CLASS``, imported when the view is first needed."""
     rail: str = ""
-    """``top``: on the rail; ``live``: under a line, for views that listen; ``foot``: apart at its foot, for views that
-    do something; empty for none.
+    """Position on the rail. ``top``; ``live``: below a line, for views that listen; ``foot``: apart at the bottom, for
+    views that do something; empty: not on the rail.
     """
     within: Kind | None = None
-    """The view beside which it stands as another tab: that one is lit on the rail."""
+    """The view that has it as another tab. That one is marked on the rail."""
     crumb: str = ""
-    """What the crumbs call it, where that is not the title."""
+    """Its name in the crumbs, if that is not the title."""
     asks: str = ""
-    """What the command says where that is not the title: one that asks something first ends with an ellipsis."""
+    """The command's words if they are not the title. One that asks something first ends with an ellipsis."""
     cli: str = ""
-    """The command that answers the same, for the operation log; ``view STORE --at KIND`` where there is none."""
+    """The equal command line for the operation log; ``view STORE --at KIND`` if there is none."""
     begins: bool = False
-    """Whether it begins anew each time it is opened; the others stand where they were left."""
+    """True if it starts fresh each time it is opened. The others keep their last place."""
     alone: bool = False
-    """Whether it can stand in a window without a store."""
+    """True if a window without a store can show it."""
 
     @property
     def command_line(self) -> tuple[str, ...]:
-        """The equal command line; ``STORE`` stands for the store."""
+        """The equal command line, with ``STORE`` for the store."""
         return (self.cli, "STORE") if self.cli else ("view", "STORE", "--at", self.kind)
 
 
@@ -134,20 +134,20 @@ AT_FOOT = tuple(view for view in VIEWS if view.rail == "foot")
 
 
 def pane_module(kind: str) -> str:
-    """The module of a view's pane."""
+    """Return the module of a view's pane."""
     return BY_KIND[kind].pane.partition(":")[0]
 
 
 def load_pane(kind: str) -> type[Pane]:
-    """The class of a view's pane; its module is imported now, on the loop's thread."""
+    """Return the class of a view's pane. Its module is imported now, on the loop's thread."""
     module = pane_module(kind)
     require_loop_thread(module)
     return getattr(import_module(module), BY_KIND[kind].pane.partition(":")[2])  # type: ignore[no-any-return]
 
 
 def make_pane(kind: str) -> Pane:
-    """The pane of a view, without a store."""
-    made = load_pane(kind)()
-    assert isinstance(made, Pane)
-    made.view_id = kind
-    return made
+    """Make the pane of a view, without a store."""
+    pane = load_pane(kind)()
+    assert isinstance(pane, Pane)
+    pane.view_id = kind
+    return pane

@@ -1,6 +1,6 @@
-"""The welcome page: one place to drop a store, the stores of last time with their state, the samples, the keys.
+"""The welcome page: a place to drop a store, recent stores with their state, samples, keys.
 
-What it shows of a store is remembered when that is left.
+The state of a store is remembered when its window leaves it.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ class Logo(QWidget):
         self.setFixedSize(px(size), px(size))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """The picture."""
+        """Paint the icon."""
         QPainter(self).drawPixmap(0, 0, app_pixmap(self.width()))
 
 
 class DropZone(QWidget):
-    """The dashed field that takes a directory; the window takes it anywhere, this is where it is said."""
+    """The dashed field for dropping a directory. The window accepts drops anywhere; this field tells the user so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,12 +113,12 @@ class DropZone(QWidget):
         follow(self, self.update)
 
     def set_hot(self, hot: bool) -> None:
-        """Something is being dragged over the window."""
+        """Highlight the field while something is dragged over the window."""
         self.hot = hot
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Paper and dashes."""
+        """Paint background and dashes."""
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         pen = QPen(C("accent", 1.0 if self.hot else 0.7), 2.5 if self.hot else 1.5, Qt.PenStyle.CustomDashLine)
@@ -129,7 +129,7 @@ class DropZone(QWidget):
 
 
 class MiniLine(QWidget):
-    """A store's own line in small: its largest topics by their share of the log; a mark where it has errors."""
+    """A store's Line in small: its largest topics by their share of the log, and a mark if it has errors."""
 
     def __init__(self, shares: Sequence[float], errors: bool) -> None:
         super().__init__()
@@ -137,22 +137,22 @@ class MiniLine(QWidget):
         self.setFixedSize(px(220), px(14))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Left to right, largest first."""
+        """Paint the topics from left to right, largest first."""
         p = QPainter(self)
         x, width = 0.0, float(self.width() - (px(8) if self._errors else 0))
-        top, high = (self.height() - px(8)) // 2, px(8)
+        top, height = (self.height() - px(8)) // 2, px(8)
         for number, share in enumerate(self._shares[: len(TOPICS_LIGHT)]):
             color = QColor((TOPICS_DARK if theme.dark else TOPICS_LIGHT)[number])
             color.setAlphaF(0.8)
-            p.fillRect(QRectF(x, top, max(1.0, width * share - 1), high), color)
+            p.fillRect(QRectF(x, top, max(1.0, width * share - 1), height), color)
             x += width * share
-        p.fillRect(QRectF(x, top, max(0.0, width - x), high), C("sunken"))
+        p.fillRect(QRectF(x, top, max(0.0, width - x), height), C("sunken"))
         if self._errors:
             mark(p, "error", QPointF(width, self.height() / 2), 5)
 
 
 class Pick(QWidget):
-    """A part of the page that is chosen by a click or by Enter."""
+    """A part of the page that a click or Enter chooses."""
 
     picked = Signal()
 
@@ -167,7 +167,7 @@ class Pick(QWidget):
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """A ground under the pointer, a frame with the focus."""
+        """Paint a background under the pointer and a frame with the focus."""
         p = QPainter(self)
         if self._enabled and self.underMouse():
             p.setPen(Qt.PenStyle.NoPen)
@@ -180,20 +180,20 @@ class Pick(QWidget):
             p.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -2, -2), 5, 5)
 
     def enterEvent(self, _event: object) -> None:
-        """The pointer came."""
+        """Highlight the part when the pointer enters."""
         self.update()
 
     def leaveEvent(self, _event: object) -> None:
-        """The pointer left."""
+        """Remove the highlight when the pointer leaves."""
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click picks."""
+        """Choose the part on a click."""
         if self._enabled and event.button() == Qt.MouseButton.LeftButton:
             self.picked.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter and Space pick."""
+        """Choose the part on Enter or Space."""
         if self._enabled and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
             self.picked.emit()
         else:
@@ -201,7 +201,7 @@ class Pick(QWidget):
 
 
 class WelcomePage(QScrollArea):
-    """What stands in the window while no store is open.
+    """The page that a window without a store shows.
 
     ``storeChosen(path)``, ``sampleChosen(sample)``, ``openAsked()``, ``clearAsked()``, ``pinAsked(path)``,
     ``tourAsked()``.
@@ -243,10 +243,10 @@ class WelcomePage(QScrollArea):
         )
         layout.addWidget(row(Logo(72), column(Label("Storescope", 28, "text", 600), title, gap=2), gap=20))
         layout.addSpacing(px(28))
-        left = column(self._drop_zone(), 12, *self._recent(recent), None, gap=8)
+        left_column = column(self._drop_zone(), 12, *self._recent(recent), None, gap=8)
         middle = QHBoxLayout()
         middle.setSpacing(px(32))
-        middle.addWidget(left, LEFT)
+        middle.addWidget(left_column, LEFT)
         middle.addWidget(self._right(samples), WIDTH - LEFT - 32)
         layout.addLayout(middle, 1)
         layout.addSpacing(px(16))
@@ -254,16 +254,16 @@ class WelcomePage(QScrollArea):
         self.setWidget(ground)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Low windows begin higher up."""
+        """Use smaller margins in a low window."""
         super().resizeEvent(event)
-        low = self.height() < px(LOW)
-        self._body.setContentsMargins(0, px(20 if low else 56), 0, px(12 if low else 24))
+        is_low = self.height() < px(LOW)
+        self._body.setContentsMargins(0, px(20 if is_low else 56), 0, px(12 if is_low else 24))
 
     def _drop_zone(self) -> QWidget:
         button = Button(tr("Open a store…"), "primary")
         button.setObjectName("welcome.open")
         button.clicked.connect(self.openAsked)
-        said = column(
+        drop_words = column(
             Label(tr("Drop a store directory here"), 18, "text", 600),
             Label(tr("or any directory above it, a single commitlog folder, one file, a copied tail"), 13, "text2"),
             gap=1,
@@ -283,7 +283,7 @@ class WelcomePage(QScrollArea):
         layout = QVBoxLayout(self.drop)
         layout.setContentsMargins(px(28), px(20), px(28), px(18))
         layout.setSpacing(px(8))
-        layout.addWidget(row(Glyph("open", "accent", 28), 4, said, None, button, Key("Ctrl O"), gap=10))
+        layout.addWidget(row(Glyph("open", "accent", 28), 4, drop_words, None, button, Key("Ctrl O"), gap=10))
         layout.addWidget(promise)
         return self.drop
 
@@ -295,38 +295,38 @@ class WelcomePage(QScrollArea):
         clear.setObjectName("welcome.clear")
         clear.clicked.connect(self.clearAsked)
         parts: list[QWidget] = []
-        for number, one in enumerate(recent[:6]):
+        for number, store in enumerate(recent[:6]):
             if number:
                 parts.append(Hairline())
-            parts.append(self._recent_store(one))
+            parts.append(self._recent_store(store))
         return [row(Label(tr("Recent"), 15, "text", 600), None, clear), Card(*parts, gap=0, pad=1)]
 
-    def _recent_store(self, one: RecentStore) -> QWidget:
-        there = Path(one.path).exists()
+    def _recent_store(self, store: RecentStore) -> QWidget:
+        is_there = Path(store.path).exists()
         chips: list[QWidget] = []
-        if not there:
+        if not is_there:
             chips.append(Chip("out", tr("missing")))
         else:
-            if one.errors:
-                chips.append(Chip("error", _counted(one.errors, tr("1 error"), words("{n:,} errors"))))
-            elif one.warnings:
-                chips.append(Chip("warn", _counted(one.warnings, tr("1 warning"), words("{n:,} warnings"))))
-            if one.word and one.state != "live":  # whether a broker runs is known when the store is opened
-                chips.append(Chip(one.state or "chat", tr(one.word)))
-        name = Label(one.name, 15, "text" if there else "disabled", 600)
-        pin = Tool("pin", tr("Let it go") if one.pinned else tr("Keep it at the top"), checkable=True)
-        pin.setObjectName(f"welcome.pin.{one.path}")
-        pin.setChecked(one.pinned)
-        pin.clicked.connect(lambda: self.pinAsked.emit(one.path))
-        head = row(name, *chips, None, Label(_when(one.when), 12, "text3"), pin, gap=8)
-        path = Elided(_short_home(one.path), 12, "text3", code=True, middle=True)
-        line = row(path, None, MiniLine(one.shares, one.errors > 0), gap=8) if there else row(path, None)
-        said = counted(*one.facts) if any(one.facts) else ""
-        facts = Elided(said if there else tr("not there any more"), 12, "text2" if there else "text3")
-        pick = Pick(column(head, line, facts, gap=3, margins=(16, 10, 16, 10)), there)
-        pick.setObjectName(f"welcome.recent.{one.path}")
-        pick.setAccessibleName(f"{one.name}, {one.path}, {said}")
-        pick.picked.connect(lambda: self.storeChosen.emit(one.path))
+            if store.errors:
+                chips.append(Chip("error", _counted(store.errors, tr("1 error"), words("{n:,} errors"))))
+            elif store.warnings:
+                chips.append(Chip("warn", _counted(store.warnings, tr("1 warning"), words("{n:,} warnings"))))
+            if store.word and store.state != "live":  # only an open store knows whether a broker runs
+                chips.append(Chip(store.state or "chat", tr(store.word)))
+        name = Label(store.name, 15, "text" if is_there else "disabled", 600)
+        pin = Tool("pin", tr("Let it go") if store.pinned else tr("Keep it at the top"), checkable=True)
+        pin.setObjectName(f"welcome.pin.{store.path}")
+        pin.setChecked(store.pinned)
+        pin.clicked.connect(lambda: self.pinAsked.emit(store.path))
+        head = row(name, *chips, None, Label(_when(store.when), 12, "text3"), pin, gap=8)
+        path = Elided(_short_home(store.path), 12, "text3", code=True, middle=True)
+        line = row(path, None, MiniLine(store.shares, store.errors > 0), gap=8) if is_there else row(path, None)
+        facts_text = counted(*store.facts) if any(store.facts) else ""
+        facts = Elided(facts_text if is_there else tr("not there any more"), 12, "text2" if is_there else "text3")
+        pick = Pick(column(head, line, facts, gap=3, margins=(16, 10, 16, 10)), is_there)
+        pick.setObjectName(f"welcome.recent.{store.path}")
+        pick.setAccessibleName(f"{store.name}, {store.path}, {facts_text}")
+        pick.picked.connect(lambda: self.storeChosen.emit(store.path))
         return pick
 
     def _right(self, samples: Sequence[Sample]) -> QWidget:
@@ -351,12 +351,12 @@ class WelcomePage(QScrollArea):
         return column(*parts, gap=10)
 
     def _lab(self) -> QWidget:
-        said = column(
+        lab_words = column(
             Label(tr("Make a lab store"), 13, "text", 600),
             Label(tr("Put messages, load it, pull its plug; nothing of yours is touched"), 12, "text2", wrap=True),
             gap=2,
         )
-        line = row(Glyph("lab", "live", 20), said, gap=10, margins=(14, 12, 14, 12))
+        line = row(Glyph("lab", "live", 20), lab_words, gap=10, margins=(14, 12, 14, 12))
         line.box.setStretch(1, 1)
         pick = Pick(line)
         pick.setObjectName("welcome.lab")
@@ -365,19 +365,19 @@ class WelcomePage(QScrollArea):
         return Card(pick, pad=1)
 
     def _keys(self) -> QWidget:
-        said = (
+        keys = (
             ("Ctrl O", tr("open")),
             ("Ctrl G", tr("go to")),
             ("Ctrl Shift P", tr("all commands")),
             ("?", tr("keys")),
         )
-        parts = [row(Key(cap), Label(text, 12, "text3"), gap=6) for cap, text in said]
+        parts = [row(Key(cap), Label(text, 12, "text3"), gap=6) for cap, text in keys]
         foot = tr("Storescope {version} · storescope --help does the same in a terminal", version=__version__)
         return row(*parts, None, Label(foot, 12, "text3"), gap=18)
 
 
-def _counted(number: int, one: str, many: str) -> str:
-    return one if number == 1 else tr(many, n=number)
+def _counted(number: int, singular: str, plural: str) -> str:
+    return singular if number == 1 else tr(plural, n=number)
 
 
 def _numbered(number: int, title: str) -> QWidget:
@@ -385,7 +385,7 @@ def _numbered(number: int, title: str) -> QWidget:
 
 
 def _when(ms: int) -> str:
-    """``today 09:52``, ``yesterday``, ``Tuesday``, ``3 November``."""
+    """Return ``today 09:52``, ``yesterday``, ``Tuesday`` or ``3 November``."""
     if not ms:
         return ""
     then = datetime.fromtimestamp(ms / 1000, UTC).astimezone()
@@ -407,14 +407,17 @@ def _short_home(path: str) -> str:
 
 
 def samples() -> list[Sample]:
-    """The samples that come with the program."""
+    """Return the samples that come with the program."""
     from engine.inspection import samples as engine
 
     return engine.samples()
 
 
 def unpacked(item: Sample, cache: Path) -> Path:
-    """The store directory of the sample, unpacked below ``cache`` where it is not there yet; whole or not at all."""
+    """Unpack the sample below ``cache`` unless it is there already, and return its store directory.
+
+    The directory appears only when it is complete.
+    """
     from engine.inspection import samples as engine
 
     return engine.sample(item.name, cache)
@@ -424,7 +427,7 @@ SHARES = 8
 
 
 def welcome_page(window: FramedWindow) -> QWidget:
-    """The page without a store."""
+    """Return the page without a store."""
     page = WelcomePage(window.settings.recent, samples())
     page.storeChosen.connect(lambda path: window.ask_open(Path(path)))
     page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
@@ -437,24 +440,24 @@ def welcome_page(window: FramedWindow) -> QWidget:
 
 
 def remember_store(settings: Settings, session: StoreSession | None) -> None:
-    """Put the open store first among those that the welcome page shows."""
+    """Put the open store first in the welcome page's list."""
     if session is None or session.survey is None:
         return
     survey, counts = session.survey, session.counts()
-    whole = sum(topic.bytes for topic in survey.topics) or 1
-    own = sorted((topic.bytes for topic in survey.topics if not is_system_topic(topic.name)), reverse=True)
+    total_bytes = sum(topic.bytes for topic in survey.topics) or 1
+    topic_sizes = sorted((topic.bytes for topic in survey.topics if not is_system_topic(topic.name)), reverse=True)
     kind, word = survey.state
     if kind == "ok" and standing(survey, counts, complete=session.findings_complete)[0] != "ok":
-        kind = "chat"  # its errors stand beside it
+        kind = "chat"  # its errors are shown beside it
     settings.remember(
         RecentStore(
             path=survey.path,
             name=survey.name,
             when=int(time.time() * 1000),
             facts=(survey.log_bytes, len(survey.topics), survey.messages),
-            state="" if kind == "live" else kind,  # whether a broker runs is asked when the store is opened again
+            state="" if kind == "live" else kind,  # only an open store knows whether a broker runs
             word="" if kind == "live" else word,
-            shares=tuple(round(size / whole, 3) for size in own[:SHARES]),
+            shares=tuple(round(size / total_bytes, 3) for size in topic_sizes[:SHARES]),
             errors=counts["error"],
             warnings=counts["warn"],
         )

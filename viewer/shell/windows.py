@@ -1,7 +1,7 @@
-"""Windows of their own: a link followed with Shift opens its place beside the one it came from.
+"""Further windows: a link that is opened with Shift shows its place in a new window beside the old one.
 
-All windows live in one process and share the settings; only the first remembers sizes. Each has its own look at the
-store, so closing one closes nothing of another.
+All windows live in one process and share the settings; only the first remembers sizes. Each has its own session,
+so closing a window closes nothing in another.
 """
 
 from __future__ import annotations
@@ -27,70 +27,72 @@ _open: list[StoreWindow] = []
 
 
 def windows() -> tuple[StoreWindow, ...]:
-    """The windows beside the first."""
+    """Return the windows beside the first."""
     return tuple(_open)
 
 
 def open_beside(
     window: StoreWindow,
     store: Path,
-    at: str | None = None,
+    place_text: str | None = None,
     *,
     tied: bool = False,
     lends: bool = False,
     config: MessageStoreConfig | None = None,
 ) -> StoreWindow | None:
-    """A new window with ``store`` at ``at``; None where there are :data:`MOST` already. ``lends``: topics have the
-    colours that they have in the first, as in a second window of the same store; ``tied``: and both share the screen.
-    ``config`` is that of ``store``.
+    """Open a new window with ``store`` at the place ``place_text``. Return None if :data:`MOST` windows are open.
+
+    ``lends``: topics get the colours that they have in the first window, for a second window of the same store.
+    ``tied``: as ``lends``, and both windows share the screen. ``config`` is the broker configuration of
+    ``store``.
     """
     if len(_open) >= MOST:
         return None
-    made = window.another()
-    made.remembers = False
-    made.lender = window.topic_colours if tied or lends else None
-    for one in (window, made) if tied else ():
-        one.tie(True)
-    _place(window, made, tied=tied)
-    made.installEventFilter(_Forgetter(made))
-    _open.append(made)
-    made.show()
-    made.jobs.start(made.open(store, at, config))
-    return made
+    new_window = window.another()
+    new_window.remembers = False
+    new_window.lender = window.topic_colours if tied or lends else None
+    for member in (window, new_window) if tied else ():
+        member.tie(True)
+    _place(window, new_window, tied=tied)
+    new_window.installEventFilter(_Forgetter(new_window))
+    _open.append(new_window)
+    new_window.show()
+    new_window.jobs.start(new_window.open(store, place_text, config))
+    return new_window
 
 
-def _place(first: StoreWindow, second: StoreWindow, *, tied: bool) -> None:
-    """Put ``second`` beside ``first``, inside the screen; a screen too small for any window is left alone."""
-    room = first.screen().availableGeometry()
-    second.resize(first.size())
+def _place(window: StoreWindow, second: StoreWindow, *, tied: bool) -> None:
+    """Put ``second`` beside the first window, inside the screen. Do nothing if the screen is too small."""
+    room = window.screen().availableGeometry()
+    second.resize(window.size())
     if room.width() < SMALLEST[0] or room.height() < SMALLEST[1]:
         return
-    edge = margins_of(first)
-    here, there = beside(first.frameGeometry(), room, tied=tied)
-    if here != first.frameGeometry():
-        if first.isMaximized():
-            first.showNormal()
-        first.setGeometry(here.marginsRemoved(edge))
-    second.setGeometry(there.marginsRemoved(edge))
+    edge = margins_of(window)
+    window_frame, second_frame = beside(window.frameGeometry(), room, tied=tied)
+    if window_frame != window.frameGeometry():
+        if window.isMaximized():
+            window.showNormal()
+        window.setGeometry(window_frame.marginsRemoved(edge))
+    second.setGeometry(second_frame.marginsRemoved(edge))
 
 
 def show_beside(window: StoreWindow, place: Place) -> StoreWindow | None:
-    """The same store at ``place`` in a new window."""
+    """Open the same store at ``place`` in a new window."""
     session = window.session
     if session is None:
         return None
-    at = places.text_of(replace(place, new_window=False))
-    return open_beside(window, session.path, at, lends=True, config=session.config)
+    place_text = places.text_of(replace(place, new_window=False))
+    return open_beside(window, session.path, place_text, lends=True, config=session.config)
 
 
 async def all_closed() -> None:
-    """Until no window beside the first is open."""
+    """Wait until no window beside the first is open."""
     while _open:  # noqa: ASYNC110 (windows are closed by people, in Qt)
         await asyncio.sleep(0.1)
 
 
 async def close_all() -> None:
-    """Close every window beside the first, and wait for what they have under way."""
+    """Close every window beside the first, and wait for their running work."""
     while _open:
         window = _open[-1]
         window.close()
@@ -100,14 +102,14 @@ async def close_all() -> None:
 
 
 class _Forgetter(QObject):
-    """Lets go of a window when it was closed."""
+    """Drops a window from the list when it is closed."""
 
     def __init__(self, window: StoreWindow) -> None:
         super().__init__(window)
         self._window = window
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Look at closing only."""
+        """Watch for the close event only."""
         if event.type() == QEvent.Type.Close and self._window in _open:
             _open.remove(self._window)
             self._window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -1,6 +1,6 @@
-"""What the window keeps for a person beside the store: bookmarks, notes, the session and its file, the way to findings.
+"""The user's own data of a window: bookmarks, notes, the session and its file, the way to findings.
 
-One :class:`Workspace` a window. What it keeps stands in the settings' folder, never in the store.
+Each window has one :class:`Workspace`. It stores its data in the settings' folder, never in the store.
 """
 
 from __future__ import annotations
@@ -44,45 +44,45 @@ if TYPE_CHECKING:
     from viewer.shell.pipeline_jobs import PipelineRoom
 
 OFFER_AFTER_MS = 1500
-"""The first rows come before the last words."""
+"""The last words are offered after the first rows are shown."""
 LAST = "last" + session_file.SUFFIX
-"""The session that stood in the window when it was closed; below the settings' folder."""
+"""File name of the last session in the settings' folder."""
 
 
 class Workspace:
-    """One a window."""
+    """The user's own data of one window."""
 
     def __init__(self, window: FramedWindow, layouts: Layout, comparison: Comparison) -> None:
         self._window, self._layouts = window, layouts
         self._taken: Taken | None = None
         self._asked = 0
         self._found: Finding | None = None
-        """The finding that was gone to last: several may be seen best at one place."""
+        """The finding that was shown last. Several findings can have the same place."""
         self.jumps = Jumps(window)
         self.edits = Edits(window)
         self.comparison = comparison
         self.pipeline: PipelineRoom | None = None
-        """The pipeline's jobs, from the first look at that view on."""
+        """The pipeline's jobs. None until that view is first opened."""
         self.cluster: ClusterWatch | None = None
-        """The cluster that is looked at, from the first look at that view on."""
+        """The watched cluster. None until that view is first opened."""
         self.requests: RequestWatch | None = None
-        """The requests that are looked at, from the first look at that view on."""
+        """The watched requests. None until that view is first opened."""
         self.feed: Callable[[], LabFeed | None] = lambda: None
-        """The frames of what this window serves; None where that is nothing."""
+        """Returns the frames of the broker that this window runs, or None."""
         self.lab_session: Callable[[], LabSession | None] = lambda: None
-        """The desk of this window."""
+        """Returns the lab session of this window, or None."""
         self.ending = EndQuestion(window, self.what_would_end)
         window.opened.connect(self._opened)
 
     def _said_anew(self, pane: Pane, words: str) -> None:
-        """Newer figures of a view that stands behind are said when it comes to the front."""
+        """Update the figures of a view's sentence if the view is in front."""
         if self._window.panes.get(self._window.view) is pane:
             self._window.status.say_anew(words)
 
     def made(self, pane: Pane) -> None:
-        """A view was made: Tab goes through it, what is done in it is noted, what is edited can be taken back.
+        """Connect a new view: tab order, operation log, undo.
 
-        Views are made anew with the language: what was edited in the old log then stays as it is.
+        Views are made again when the language changes. Edits of the old log then cannot be undone.
         """
         if pane.view_id == "log":
             self.edits.forget()
@@ -107,7 +107,7 @@ class Workspace:
         return self.pipeline
 
     def _wire_cluster(self, pane: Pane) -> None:
-        """The cluster that the window looks at goes on, whatever pane shows it."""
+        """Connect the view to the window's cluster, which continues when the pane is replaced."""
         from viewer.cluster.pane import ClusterPane
         from viewer.cluster.watch import ClusterWatch
 
@@ -121,7 +121,7 @@ class Workspace:
         pane.commandsChanged.connect(window.enable)
 
     def _wire_requests(self, pane: Pane) -> None:
-        """The requests that the window looks at stay, whatever pane shows them."""
+        """Connect the view to the window's requests, which stay when the pane is replaced."""
         from viewer.requests.pane import RequestsPane
         from viewer.requests.watch import RequestWatch
 
@@ -134,7 +134,7 @@ class Workspace:
         pane.recordAsked.connect(self._record_requests)
 
     def _record_requests(self) -> None:
-        """Record what the lab's broker is asked; where nothing is served, say where that begins."""
+        """Record the requests to the lab's broker. If it serves no store, say where to start that."""
         feed = self.feed()
         if feed is None or self.requests is None:
             self._window.say(tr("Nothing is served here: make a lab store and press Serve there, or open a file."))
@@ -142,20 +142,20 @@ class Workspace:
             self.requests.follow(feed)
 
     def _asked_cluster(self, question: AdminRequest) -> None:
-        """A request that was not made before; how often it is made since then, the view tells."""
+        """Log a new kind of request. The view counts its repetitions."""
         model = self.cluster.model if self.cluster is not None else None
-        said = {"address": question.address, "code": question.code, "answer": question.answer}
+        parameters = {"address": question.address, "code": question.code, "answer": question.answer}
         line = f"storescope cluster '{model.address}'" if model is not None else ""
-        self._window.note("cluster.ask", question.name or str(question.code), said, line)
+        self._window.note("cluster.ask", question.name or str(question.code), parameters, line)
 
     def ask_report(self) -> None:
-        """Ask what the report of an incident shall hold, and where it goes."""
-        from viewer.reports.report_dialog import ask_report  # what it needs is not on the way to the first rows
+        """Ask what an incident report should contain, and where to save it."""
+        from viewer.reports.report_dialog import ask_report  # its imports must not delay the first rows
 
         ask_report(self._window)
 
     def ask_rebuild(self) -> None:
-        """Ask where queues and index are to be built from the log."""
+        """Ask where to build queues and index from the log."""
         from viewer.compare.rebuild import ask_rebuild
 
         ask_rebuild(self._window)
@@ -166,70 +166,70 @@ class Workspace:
     # ---- opening -----------------------------------------------------------------------------------------------------
 
     async def taken(self, path: Path) -> Taken:
-        """What ``path`` means: a store, or what leads to one. Raises StoreError, OSError."""
+        """Find out what ``path`` refers to: a store, or a file that leads to one. Raises StoreError, OSError."""
         self._asked += 1
-        number, found = self._asked, Taken(path)
+        number, source = self._asked, Taken(path)
         kind = kind_of(path)
         if kind:
-            said = tr("Unpacking a copy of {name}", name=path.name) if kind == "archive" else path.name
-            found = await self._window.jobs.run(said, lambda control: take(control, path, default_cache()))
-        if number == self._asked:  # else another path was asked for meanwhile, and this is nothing of its
-            self._taken = found
-        return found
+            job_title = tr("Unpacking a copy of {name}", name=path.name) if kind == "archive" else path.name
+            source = await self._window.jobs.run(job_title, lambda control: take(control, path, default_cache()))
+        if number == self._asked:  # otherwise another path was opened meanwhile
+            self._taken = source
+        return source
 
     def first_place(self) -> str:
-        """Where the window begins in the store that was taken."""
+        """Return the first place to show in the opened store."""
         session = self._taken.session if self._taken is not None else None
         return session.place if session is not None else "log"
 
     def began(self, session: StoreSession) -> None:
-        """A store was opened: what is kept of it is read, and kept from now on."""
+        """Read the user's data of an opened store, and store changes from now on."""
         marks = bookmarks_of(session)
         file = bookmarks.file_of(self._window.settings.folder, session.path)
-        told = self._taken.session if self._taken is not None else None
+        saved_session = self._taken.session if self._taken is not None else None
 
-        def keep(kept: Kept) -> None:
-            session.jobs.keep(file, lambda: bookmarks.write(file, session.path, kept), self._failed)
+        def keep(stored: Kept) -> None:
+            session.jobs.keep(file, lambda: bookmarks.write(file, session.path, stored), self._failed)
 
-        def known(kept: Kept) -> None:
+        def on_read(stored: Kept) -> None:
             meanwhile = Kept(marks.list, marks.notes)
-            marks.fill(kept)
+            marks.fill(stored)
             marks.keep = keep
             if meanwhile != Kept():
                 keep(Kept(marks.list, marks.notes))
-            if told is not None:
-                marks.merge(Kept(told.bookmarks, told.notes))
+            if saved_session is not None:
+                marks.merge(Kept(saved_session.bookmarks, saved_session.notes))
 
-        session.jobs.read_kept(lambda: bookmarks.read(file), known, self._failed)
+        session.jobs.read_kept(lambda: bookmarks.read(file), on_read, self._failed)
         self.edits.forget()
         marks.edited.connect(self.edits.push)
         marks.changed.connect(self._window.enable)
-        if told is not None:
-            self._take_up(told)
+        if saved_session is not None:
+            self._take_up(saved_session)
 
-    def _take_up(self, told: Session) -> None:
+    def _take_up(self, saved_session: Session) -> None:
         window = self._window
-        if window.remembers and told.size != (0, 0):
-            window.resize(*told.size)
-        self._layouts.take(told.layout)
-        for text in told.places:
+        if window.remembers and saved_session.size != (0, 0):
+            window.resize(*saved_session.size)
+        self._layouts.take(saved_session.layout)
+        for text in saved_session.places:
             place = _place(text)
             if place is not None:
                 window.history.visit(place)
 
     def _opened(self) -> None:
-        told = self._taken.session if self._taken is not None else None
+        saved_session = self._taken.session if self._taken is not None else None
         self._taken = None
-        if told is not None and told.filter:
-            here = self._window.history.current
-            apply_filter(self._window, told.filter)
-            if here is not None and here.view != "log":
-                self._window.go(here)
+        if saved_session is not None and saved_session.filter:
+            current = self._window.history.current
+            apply_filter(self._window, saved_session.filter)
+            if current is not None and current.view != "log":
+                self._window.go(current)
 
     # ---- the session -------------------------------------------------------------------------------------------------
 
     def session(self) -> Session | None:
-        """What a session file would say now; None without a store."""
+        """Return the content of a session file for the current state. None without a store."""
         window = self._window
         if window.session is None:
             return None
@@ -248,7 +248,7 @@ class Workspace:
         )
 
     def ask_save(self) -> None:
-        """Ask where the session is to be saved."""
+        """Ask where to save the session."""
         window = self._window
         session = window.session
         if session is None:
@@ -265,8 +265,8 @@ class Workspace:
 
     def save(self, target: Path) -> None:
         """Write the session to ``target``, off the loop and never into the store."""
-        window, said = self._window, self.session()
-        if said is None or window.session is None:
+        window, content = self._window, self.session()
+        if content is None or window.session is None:
             return
         if in_store(window.session.path, target):
             window.say(tr("Nothing is written into the store: choose another folder."))
@@ -275,15 +275,18 @@ class Workspace:
         def done(_none: object) -> None:
             window.say(tr("Session saved: {path}", path=str(target)))
 
-        window.session.jobs.read(lambda: session_file.write(target, said), done, self._failed)
+        window.session.jobs.read(lambda: session_file.write(target, content), done, self._failed)
 
     def close(self) -> None:
-        """Close the window; where something runs, or was recorded and not written, it is asked first."""
+        """Close the window. If work runs or a recording is not saved, ask first."""
         if not self.ending.ask(self._window.close):
             self._window.close()
 
     def what_would_end(self) -> list[str]:
-        """A sentence for each thing that ends with the window: jobs, the lab's clients and load, what was recorded."""
+        """Return a sentence for each thing that ends with the window.
+
+        These are jobs, the lab's clients and load, and unsaved recordings.
+        """
         jobs = self.pipeline.running_in_words() if self.pipeline is not None else []
         lab = self.lab_session()
         return [*jobs, *(running_in_words(lab) if lab is not None else []), *self._recorded_in_words()]
@@ -295,7 +298,7 @@ class Workspace:
         return [tr("{n:,} requests were recorded and are in no file yet: export them first.", n=watch.unsaved)]
 
     def keep_all(self) -> None:
-        """The window closes: keep its layout, and what stands in it for the next start."""
+        """Save the layout and the session for the next start, because the window closes."""
         self._layouts.keep()
         self._layouts.write()
         self.keep_last()
@@ -303,20 +306,20 @@ class Workspace:
             self.cluster.close()
 
     def keep_last(self) -> None:
-        """Keep what stands in the window for the next start."""
+        """Save the session for the next start."""
         window = self._window
-        said = self.session() if window.remembers and window.settings.restore else None
+        content = self.session() if window.remembers and window.settings.restore else None
         file = window.settings.folder / LAST
         try:
-            if said is not None:
-                session_file.write(file, said)
+            if content is not None:
+                session_file.write(file, content)
             elif window.remembers:
                 file.unlink(missing_ok=True)
         except OSError as error:
             self._failed(error)
 
     def last(self) -> Path | None:
-        """The session to begin with; None where nobody chose so, or where there is none."""
+        """Return the session to begin with. None if the user does not want one or there is none."""
         file = self._window.settings.folder / LAST
         if not self._window.settings.restore or not file.exists():
             return None
@@ -327,7 +330,7 @@ class Workspace:
         return file
 
     def choose_restore(self) -> None:
-        """Whether the next start opens what stands in the window: the other of the two."""
+        """Toggle whether the next start restores the session."""
         window = self._window
         window.settings.restore = not window.settings.restore
         window.actions_by_id["session.restore"].setChecked(window.settings.restore)
@@ -338,46 +341,46 @@ class Workspace:
         )
 
     def show_here_beside(self) -> None:
-        """Show the place in front in a window of its own."""
+        """Show the current place in a new window."""
         place = self._window.history.current
         if place is not None:
             self.show_beside(place)
 
     def shown_beside(self, place: Place) -> bool:
-        """Show ``place`` in a window of its own where it asks for one; whether it did."""
+        """Show ``place`` in a new window if it asks for one. Return True if it was shown there."""
         if place.new_window:
             self.show_beside(place)
         return place.new_window
 
     def show_beside(self, place: Place) -> None:
-        """Show ``place`` in a window of its own."""
+        """Show ``place`` in a new window."""
         if self._window.session is not None and show_beside(self._window, place) is None:
             self._window.say(tr("There are too many windows: close one first."))
 
     # ---- help --------------------------------------------------------------------------------------------------------
 
     def show_help(self, rule: str = "") -> None:
-        """The help pages, in a window that stays beside this one; at a rule where one is named."""
+        """Show the help in a box beside this window, at a rule if one is named."""
         from viewer.shell.help_box import open_help
 
         open_help(self._window, self._window.command_in_words, rule)
 
     async def tour(self) -> None:
-        """Open the damaged sample and lead through the five steps."""
+        """Open the damaged sample and start the five steps of the tour."""
         from viewer.shell.tour import SAMPLE, Tour
         from viewer.shell.welcome import samples
 
         window = self._window
-        wanted = next((one for one in samples() if one.name == SAMPLE), None)
-        if wanted is None:
+        sample = next((candidate for candidate in samples() if candidate.name == SAMPLE), None)
+        if sample is None:
             window.say(tr("No sample store is installed."))
             return
-        await window.open_sample(wanted)
+        await window.open_sample(sample)
         if window.session is not None:
             Tour(window).go(0)
 
     def offer_last_words(self, text: str) -> None:
-        """Offer what the last run left behind when it ended badly."""
+        """Offer the last words of a run that crashed."""
         from viewer.shell.crash_notes import LastWordsBox
 
         window = self._window
@@ -388,12 +391,12 @@ class Workspace:
     # ---- bookmarks ---------------------------------------------------------------------------------------------------
 
     def here(self) -> str:
-        """The place in front, as bookmarks write it; empty without a store."""
+        """Return the current place as bookmarks write it. Empty without a store."""
         place = self._window.history.current
         return places.text_of(place) if place is not None and self._window.session is not None else ""
 
     def bookmark(self, place: str = "") -> None:
-        """Ask for the name of a bookmark at ``place``, by default here; one that is there already is changed."""
+        """Ask for the name of a bookmark at ``place``, by default the current one. An existing bookmark is changed."""
         from viewer.pane.bookmark_box import ask_bookmark
 
         window, text = self._window, place or self.here()
@@ -401,16 +404,19 @@ class Workspace:
             ask_bookmark(window, window.session, text, self._name_of(text))
 
     def _name_of(self, text: str) -> str:
-        found = _place(text)
-        if found is None:
+        place = _place(text)
+        if place is None:
             return text
-        parts = [words for words, _ in crumbs_of(found, self._window.session)][1:]
+        parts = [words for words, _ in crumbs_of(place, self._window.session)][1:]
         return " ".join(parts[-2:]) or text
 
     # ---- problems ----------------------------------------------------------------------------------------------------
 
     def next_finding(self, step: int) -> None:
-        """Go to the next finding from here, in the order of the log and then of the other files; from anywhere."""
+        """Go to the next finding from the current place, or to the previous one.
+
+        The order is that of the log, then of the other files.
+        """
         from viewer.pane.finding_facts import place_of, title
 
         window = self._window
@@ -420,19 +426,19 @@ class Workspace:
         if not session.findings:
             window.say(tr("No finding.") if session.findings_complete else tr("This store has not been checked."))
             return
-        goals = [(place_of(one) or Place("findings", name=one.id), one) for one in session.findings]
+        goals = [(place_of(finding) or Place("findings", name=finding.id), finding) for finding in session.findings]
         goals.sort(key=lambda goal: _order(goal[0]))
-        here = window.history.current
-        standing = [n for n, (place, _) in enumerate(goals) if place == here]
-        at = next((n for n in standing if goals[n][1] is self._found), standing[0] if standing else None)
-        if at is None:
-            key = _order(here) if here is not None else (0, -1, "")
-            behind = sum(_order(place) <= key for place, _ in goals)
-            at = behind - 1 if step > 0 else behind
-        place, one = goals[(at + step) % len(goals)]
-        self._found = one
+        current = window.history.current
+        standing = [n for n, (place, _) in enumerate(goals) if place == current]
+        index = next((n for n in standing if goals[n][1] is self._found), standing[0] if standing else None)
+        if index is None:
+            key = _order(current) if current is not None else (0, -1, "")
+            passed = sum(_order(place) <= key for place, _ in goals)
+            index = passed - 1 if step > 0 else passed
+        place, finding = goals[(index + step) % len(goals)]
+        self._found = finding
         window.go(place)
-        window.say(f"{one.id} {title(one)}")
+        window.say(f"{finding.id} {title(finding)}")
 
 
 def apply_filter(window: FramedWindow, text: str) -> None:
@@ -446,14 +452,17 @@ def apply_filter(window: FramedWindow, text: str) -> None:
 
 def _place(text: str) -> Place | None:
     try:
-        found = places.parse(text)
+        place = places.parse(text)
     except UnknownPlace:
         return None
-    return None if isinstance(found, Search) else found
+    return None if isinstance(place, Search) else place
 
 
 def _order(place: Place) -> tuple[int, int, str]:
-    """Places of the log first, by offset, the log as a whole before its first byte; then every other by its words."""
+    """Return the sort key of a place.
+
+    The log as a whole comes first, then places of the log by offset, then all others by their text.
+    """
     if place.kind == "log":
         return (0, -1 if place.offset is None else place.offset, "")
     return (1, 0, places.text_of(place))

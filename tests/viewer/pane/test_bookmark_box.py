@@ -23,7 +23,7 @@ def test_every_mark_can_be_chosen():
 
 
 def test_what_was_written_is_kept(parent, qtbot):
-    box = BookmarkBox(parent, "log:640", "old", "warn", "seen", known=False)
+    box = BookmarkBox(parent, "log:640", "old", "warn", "seen", exists=False)
     kept = []
     box.kept.connect(lambda *told: kept.append(told))
     assert box.kind == "warn"
@@ -35,7 +35,7 @@ def test_what_was_written_is_kept(parent, qtbot):
 
 
 def test_one_that_is_there_can_be_removed(parent):
-    box = BookmarkBox(parent, "log:640", "old", "note", "", known=True)
+    box = BookmarkBox(parent, "log:640", "old", "note", "", exists=True)
     gone = []
     box.removed.connect(lambda: gone.append(True))
     box.findChild(QPushButton, "bookmark.remove").click()

@@ -57,12 +57,12 @@ def test_windows_are_dressed_part_by_part(run: Run, window: MainWindow, golden: 
         await _until(lambda: dressed() and front.isActiveWindow())
         stale = dressing.Dressing.stale
 
-        def noted(one: dressing.Dressing, *, seen: bool) -> QWidget | None:
-            part = stale(one, seen=seen)
+        def noted(one: dressing.Dressing, *, visible: bool) -> QWidget | None:
+            part = stale(one, visible=visible)
             if part is not None:
-                turns.append((one._window, seen))
+                turns.append((one._window, visible))
                 in_front = next((other for other in dressing._all if other.holds(QApplication.activeWindow())), one)
-                if seen and in_front is not one and stale(in_front, seen=True) is not None:
+                if visible and in_front is not one and stale(in_front, visible=True) is not None:
                     before_front.append((one._window, part))
             return part
 

@@ -112,7 +112,7 @@ class Window(QMainWindow):
         self.written: list[tuple[bool, bool]] = []
         self.promised: list[bool] = []
         self.room: LabRoom | None = None
-        self.strip = SimpleNamespace(set_writing=lambda on, own: self.written.append((on, own)))
+        self.strip = SimpleNamespace(set_writing=lambda on, users_store: self.written.append((on, users_store)))
         self.top = SimpleNamespace(show_writing=self.promised.append)
         self.say = self.said.append
 

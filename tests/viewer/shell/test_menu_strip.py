@@ -43,7 +43,7 @@ def test_it_says_what_may_be_written_and_leaves_the_path_out_where_it_is_narrow(
     assert strip.path.isHidden()
     strip.set_writing(True)
     assert strip.promise.text() == "Lab store, open for writing"
-    strip.set_writing(True, own=True)
+    strip.set_writing(True, users_store=True)
     assert strip.promise.text() == "Open for writing"
     strip.show_store("")
     assert strip.promise.isHidden()
