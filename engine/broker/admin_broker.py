@@ -17,7 +17,7 @@ from engine.errors import UsageError
 from engine.remoting.codes import STORE_RELEASE, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import VERSION, Command, answer_to
-from engine.remoting.settings import over, pairs
+from engine.remoting.settings import key_value_pairs, overlay
 
 VERSION_NAME = "V5_3_3"
 """Name of the version number :data:`engine.remoting.frame.VERSION`."""
@@ -39,7 +39,7 @@ def configuration(broker: Broker, request: Command, _header: Header, _connection
     if broker.store.rules.major >= 5:
         numbers["stateVersion"] = 0
     version = json.dumps(dict(sorted(numbers.items())), separators=(",", ":"))
-    lines = broker.config.lines() + pairs(broker.store.config)
+    lines = broker.config.lines() + key_value_pairs(broker.store.config)
     return answer_to(request, fields={"version": version}, body="".join(f"{k}={v}\n" for k, v in lines).encode())
 
 
@@ -49,11 +49,11 @@ def reconfigure(broker: Broker, request: Command, _header: Header, _connection: 
     """
     text = bytes(request.body).decode("utf-8", "replace")
     try:
-        config, other_keys = over(broker.config, text)
+        config, other_keys = overlay(broker.config, text)
     except UsageError as error:
         raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
     old_values, new_values = dict(broker.config.lines()), dict(config.lines())
-    store_values = dict(pairs(broker.store.config))
+    store_values = dict(key_value_pairs(broker.store.config))
     requested_values = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     fixed = [key for key in sorted(FIXED) if old_values[key] != new_values[key]]
     fixed += [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.config import OTHER_KEYS, MessageStoreConfig, parse_properties
 from engine.properties_file import read_text
-from engine.remoting.settings import key, over, pairs
+from engine.remoting.settings import key, key_value_pairs, overlay
 
 PORT = 10_911
 
@@ -84,7 +84,7 @@ class BrokerConfig:
 
     def lines(self) -> list[tuple[str, str]]:
         """Return keys and values, as ``getBrokerConfig`` shows them."""
-        return pairs(self)
+        return key_value_pairs(self)
 
 
 def read_config(path: Path | str) -> tuple[BrokerConfig, MessageStoreConfig, list[str]]:
@@ -95,6 +95,6 @@ def read_config(path: Path | str) -> tuple[BrokerConfig, MessageStoreConfig, lis
     text = read_text(path)
     store, unknown = parse_properties(text, file=str(path))
     store = replace(store, file=str(path))
-    broker, other_keys = over(BrokerConfig(), text, str(path))
+    broker, other_keys = overlay(BrokerConfig(), text, str(path))
     without_effect = [name for name in other_keys if name in OTHER_KEYS or name in unknown]
     return broker, store, list(dict.fromkeys(without_effect))

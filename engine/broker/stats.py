@@ -16,7 +16,7 @@ from engine.codec import properties
 from engine.codec.config_tables import BACKUP, load_table, metrics
 from engine.codec.json_dialect import render_line
 from engine.mapped.disk import Disk, put_file
-from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, Seen, answer_name, request_name
+from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, FrameEvent, answer_name, request_name
 
 NORMAL, FIFO, DELAY, TRANSACTION = "normal", "fifo", "delay", "transaction"
 TIMERS = frozenset({properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS})
@@ -182,7 +182,7 @@ class RpcLatency:
         self.spreads: defaultdict[RpcKind, Spread] = defaultdict(lambda: Spread(RPC_BUCKETS))
         self._asked: dict[int, dict[int, tuple[int, int]]] = {}
 
-    def take(self, frame: Seen) -> None:
+    def take(self, frame: FrameEvent) -> None:
         """Count one frame."""
         command = frame.command
         if frame.kind == CLOSED:

@@ -1,8 +1,8 @@
-"""A store appended anew, unit by unit, into another directory: the deed of ``copy``.
+"""A store appended anew, unit by unit, into another directory: the work of ``copy``.
 
-The units go through the engine: it rolls files, dispatches into queues and index and flushes as for any put. Only what
-the log alone does not tell is taken over: BLANKs that batches left (where files have the same size), filter bit maps of
-ext queues, which topics were deleted, and the tables under ``config``.
+The units go through the engine: it rolls files, dispatches into queues and index, and flushes as for any put. Only what
+the log does not hold is copied: BLANKs of batches (if files have the same size), filter bit maps of ext queues, the
+list of deleted topics, and the tables under ``config``.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What the copy holds; ``size`` and ``left_size`` are bytes of units. ``left_behind`` counts spans of damage and
-    units with a wrong CRC, ``deleted_topics`` have units and no queue. ``shortened`` gives the names of the properties
-    that a unit at an offset of the source could not keep: its 16-bit length had overflowed.
+    """Result of a copy; ``size`` and ``left_size`` are bytes of units. ``left_behind`` counts spans of damage and
+    units with a wrong CRC, ``deleted_topics`` have units and no queue. ``shortened`` gives the names of the
+    properties that a unit at an offset of the source could not keep: its 16-bit length had overflowed.
     """
 
     units: int
@@ -65,19 +65,19 @@ def copy_store(
     source: StoreSnapshot,
     target: Path,
     config: MessageStoreConfig,
-    wanted: Filter | None = None,
+    unit_filter: Filter | None = None,
     progress: Progress | None = None,
     release: Release | None = None,
 ) -> Copied:
-    """Append every unit of ``source`` (that is ``wanted``) to a new store at ``target``, absent or empty. The copy is
-    written as ``release`` does; by default the one that seems to have written the source.
+    """Append every unit of ``source`` (that matches ``unit_filter``) to a new store at ``target``, absent or empty. The
+    copy is written as ``release`` does; by default the one that seems to have written the source.
 
     The store grows in a folder beside ``target`` and gets its name when it is whole. Raises as the engine does; nothing
     is left then.
     """
     with staged(target, ".copy") as staging:
-        done = _Copy(source, staging, config, wanted, progress, release or release_of(source)).run()
-        _take_tables_along(source, staging)
+        done = _Copy(source, staging, config, unit_filter, progress, release or release_of(source)).run()
+        _copy_tables(source, staging)
         source.refuse_unread(NOTHING_COPIED)
     return done
 
@@ -88,20 +88,20 @@ class _Copy:
         source: StoreSnapshot,
         staging: Path,
         config: MessageStoreConfig,
-        wanted: Filter | None,
+        unit_filter: Filter | None,
         progress: Progress | None,
         release: Release,
     ) -> None:
         self._source, self._staging, self._config = source, staging, config
-        self._wanted, self._progress, self._release = wanted, progress, release
-        self._in_place = wanted is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
+        self._wanted, self._progress, self._release = unit_filter, progress, release
+        self._in_place = unit_filter is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
         self._units = self._size = self._left = self._left_size = 0
         self._shortened: dict[int, tuple[str, ...]] = {}
         self._end = 0
         self._first_of: dict[str, int] = {}
 
     def run(self) -> Copied:
-        _take_tables_along(self._source, self._staging)
+        _copy_tables(self._source, self._staging)
         bit_map = self._bit_map if self._has_ext() else None
         store = MessageStore(
             self._staging,
@@ -139,38 +139,38 @@ class _Copy:
 
     def _append_all(self, store: MessageStore) -> None:
         log = self._source.log
-        first = max(log.min_offset, 0)
+        first_offset = max(log.min_offset, 0)
         if log.files:
-            store.begin_at(first)
+            store.begin_at(first_offset)
         size = self._config.mapped_file_size_commit_log
-        self._end = first - first % size
+        self._end = first_offset - first_offset % size
         stop = None if self._source.abort else log.max_offset
-        self._append_blocks(store, first, stop)
+        self._append_blocks(store, first_offset, stop)
 
-    def _append_blocks(self, store: MessageStore, first: int, stop: int | None) -> None:
-        """Units are not taken apart: whole runs are appended at once."""
+    def _append_blocks(self, store: MessageStore, first_offset: int, stop: int | None) -> None:
+        """Append whole runs of units at once, without decoding them."""
         topics, log = TopicTable(), self._source.log
-        taken = None
+        block_filter = None
         if self._wanted is not None:
-            taken = self._wanted.on_blocks(topics, log.file_name)
-        for block in scan_log(log, first, stop, topics=topics):
+            block_filter = self._wanted.on_blocks(topics, log.file_name)
+        for block in scan_log(log, first_offset, stop, topics=topics):
             if isinstance(block, Damage):
                 self._take_damage(store, block)
             elif isinstance(block, UnitColumns):
                 chosen = np.ones(block.count, np.bool_)
-                if taken is not None:
-                    rows = taken.rows(block)
+                if block_filter is not None:
+                    rows = block_filter.rows(block)
                     chosen[:] = False
-                    chosen[rows[_good(block)[rows]]] = True
+                    chosen[rows[_is_good(block)[rows]]] = True
                 self._take_block(store, block, chosen)
                 self._note_topics(block, topics, chosen)
-                self._seen(int(block.offset[block.count - 1]) - first)
+                self._seen(int(block.offset[block.count - 1]) - first_offset)
 
     def _take_block(self, store: MessageStore, block: UnitColumns, chosen: npt.NDArray[np.bool_]) -> None:
         count = block.count
         blank = count > 0 and block.kind[count - 1] == BLANK
         units = count - 1 if blank else count
-        fate = np.where(_good(block)[:units], np.where(chosen[:units], _TAKEN, _PASSED_OVER), _LEFT)
+        fate = np.where(_is_good(block)[:units], np.where(chosen[:units], _TAKEN, _PASSED_OVER), _LEFT)
         edges = [0, *(np.flatnonzero(np.diff(fate)) + 1).tolist(), units]
         for begin, end in pairwise(edges):
             if begin == end or fate[begin] == _PASSED_OVER:
@@ -181,16 +181,16 @@ class _Copy:
                 for row in range(begin, end):
                     self._leave(int(block.size[row]))
         if blank and self._in_place:
-            size, at = self._config.mapped_file_size_commit_log, int(block.offset[count - 1])
-            self._reach(store, at)
-            self._reach(store, at - at % size + size)
+            size, offset = self._config.mapped_file_size_commit_log, int(block.offset[count - 1])
+            self._reach(store, offset)
+            self._reach(store, offset - offset % size + size)
 
     def _take_run(self, store: MessageStore, block: UnitColumns, begin: int, end: int) -> None:
-        """The good units [begin, end) of a block, which stand back to back."""
+        """Append the good units [begin, end) of a block, which stand back to back."""
         sizes = block.size[begin:end].astype(np.int64)
-        at = int(block.offset[begin]) - block.base
+        position = int(block.offset[begin]) - block.base
         total = int(sizes.sum())
-        data = block.buffer[at : at + total]
+        data = block.buffer[position : position + total]
         if self._in_place:
             self._reach(store, int(block.offset[begin]))
         elif with_property_crc(data, sizes).any():
@@ -203,13 +203,13 @@ class _Copy:
         self._count(end - begin, total)
 
     def _note_topics(self, block: UnitColumns, topics: TopicTable, chosen: npt.NDArray[np.bool_]) -> None:
-        """Where each topic's first unit that belongs into a queue stands."""
+        """Note the offset of each topic's first unit that belongs into a queue."""
         units = block.count - int(block.kind[block.count - 1] == BLANK)
         kinds = block.sys_flag[:units] & TRANSACTION_MASK
         queued = (kinds != PREPARED) & (kinds != ROLLBACK) & chosen[:units]
         rows = np.flatnonzero(queued & (block.topic_id[:units] >= 0))
-        numbers, first = np.unique(block.topic_id[:units][rows], return_index=True)
-        for number, row in zip(numbers.tolist(), rows[first].tolist(), strict=True):
+        numbers, first_rows = np.unique(block.topic_id[:units][rows], return_index=True)
+        for number, row in zip(numbers.tolist(), rows[first_rows].tolist(), strict=True):
             self._first_of.setdefault(topics.names[number], int(block.offset[row]))
 
     def _seen(self, done: int) -> None:
@@ -224,23 +224,27 @@ class _Copy:
         """Append a unit with too many properties without the longest of them; the rest of the span is left behind."""
         if item.unread:
             raise CannotRead(f"{item.reason}: {NOTHING_COPIED}")
-        at, end = item.offset, item.offset + item.size
-        while at < end:
-            size = int.from_bytes(self._source.log.read(at, _SIZE_BYTES), "big")
-            raw = self._source.log.read(at, size) if MIN_UNIT_SIZE <= size <= min(end - at, MAX_UNIT_BYTES) else b""
-            found = salvage_overflow(raw, at) if raw else None
-            if found is None:
+        offset, end = item.offset, item.offset + item.size
+        while offset < end:
+            size = int.from_bytes(self._source.log.read(offset, _SIZE_BYTES), "big")
+            raw = (
+                self._source.log.read(offset, size)
+                if MIN_UNIT_SIZE <= size <= min(end - offset, MAX_UNIT_BYTES)
+                else b""
+            )
+            salvaged = salvage_overflow(raw, offset) if raw else None
+            if salvaged is None:
                 break
             self._in_place = False  # what comes behind it moves up
-            if self._wanted is None or self._wanted.matches(found.unit):
-                data, self._shortened[at] = shorten(raw, found)
+            if self._wanted is None or self._wanted.matches(salvaged.unit):
+                data, self._shortened[offset] = shorten(raw, salvaged)
                 self._end = store.append_raw(data) + len(data)
                 self._count(1, len(data))
-                if found.unit.transaction_type not in (PREPARED, ROLLBACK):
-                    self._first_of.setdefault(found.unit.topic, at)
-            at += found.unit.size
-        if at < end:
-            self._leave(end - at)
+                if salvaged.unit.transaction_type not in (PREPARED, ROLLBACK):
+                    self._first_of.setdefault(salvaged.unit.topic, offset)
+            offset += salvaged.unit.size
+        if offset < end:
+            self._leave(end - offset)
 
     def _leave(self, size: int) -> None:
         """Damage: what comes behind it moves up."""
@@ -273,15 +277,17 @@ class _Copy:
         return entry.ext.bit_map if entry is not None and entry.ext is not None else b""
 
 
-def _good(block: UnitColumns) -> npt.NDArray[np.bool_]:
+def _is_good(block: UnitColumns) -> npt.NDArray[np.bool_]:
     """Which rows are of this place, with the CRC that they say."""
     good: npt.NDArray[np.bool_] = (block["crc"] != BAD) & (block["physical_offset"] == block["offset"])
     return good
 
 
-def target_config(source: MessageStoreConfig, given: MessageStoreConfig | None) -> MessageStoreConfig:
-    """The configuration of a copy: the source's sizes, over them what was ``given``, folders and roles aside."""
-    config = source if given is None else source.overlaid(given)
+def target_config(source: MessageStoreConfig, given_settings: MessageStoreConfig | None) -> MessageStoreConfig:
+    """Return the configuration of a copy: the source's sizes, overlaid with the given settings, folders and roles
+    aside.
+    """
+    config = source if given_settings is None else source.overlaid(given_settings)
     return replace(
         config.without_paths(),
         flush_disk_type="ASYNC_FLUSH",
@@ -303,20 +309,20 @@ def _undecoded_in(source: StoreSnapshot, folder: Path) -> set[str]:
     return left_out
 
 
-def _take_tables_along(source: StoreSnapshot, staging: Path) -> None:
-    """Make the copy's ``config`` folder what the source's is, without tables that are not decoded: beside the copy's
-    file queues a broker would not read them.
+def _copy_tables(source: StoreSnapshot, staging: Path) -> None:
+    """Copy the source's ``config`` folder, without tables that are not decoded: beside the copy's file queues a
+    broker would not read them.
     """
     assert source.paths is not None
-    there, here = source.paths.config, staging / "config"
-    shutil.rmtree(here, ignore_errors=True)
-    if source.reading.is_folder(there):
-        for entry in source.reading.entries(there, listed=True):
+    source_folder, target_folder = source.paths.config, staging / "config"
+    shutil.rmtree(target_folder, ignore_errors=True)
+    if source.reading.is_folder(source_folder):
+        for entry in source.reading.entries(source_folder, listed=True):
             if entry.is_file():
                 os.close(source.reading.open(entry.path))
         shutil.copytree(
-            there,
-            here,
+            source_folder,
+            target_folder,
             ignore=lambda folder, _: _undecoded_in(source, Path(folder)),
             ignore_dangling_symlinks=True,
         )

@@ -1,5 +1,6 @@
-"""Findings on a terminal: first the verdict, what is lost and the first steps; then a row each, what follows from one
-folded below it; at the end what each rule says, once. JSON lines keep the order findings, summary.
+"""Findings on a terminal: first the verdict, the losses and the first steps; then a row for each finding, with those
+that follow from it folded below; at the end the explanation of each rule, once. JSON lines keep the order findings,
+summary.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from engine.cli.output import Column, Output, iso, plain
+from engine.cli.output import Column, Output, escape_controls, iso_time
 from engine.counted import capital
 from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, STORE, of_store
 
@@ -23,11 +24,11 @@ COLUMNS = (
     Column("Offset", "offset", "number"),
     Column("Finding", "message", "prose"),
 )
-WIDTH = 110
-MOST_QUEUES = 20
+TEXT_WIDTH_CHARS = 110
+MAX_SHOWN_QUEUES = 20
 
 
-def tell(
+def print_findings(
     records: Sequence[Record],
     out: Output,
     store: str,
@@ -36,98 +37,102 @@ def tell(
     every: bool = False,
     config: str | None = None,
 ) -> None:
-    """Tell ``finding`` records in the order of the check of ``store``, last their ``summary``; ``every`` folds none."""
-    *found, summary = records
+    """Print ``finding`` records in the order of the check of ``store``, last their ``summary``; ``every`` folds
+    none.
+    """
+    *findings, summary = records
     if not out.as_json:
-        _verdict(summary, out)
-    for record in found if every or out.as_json else _folded(found):
+        _print_verdict(summary, out)
+    for record in findings if every or out.as_json else _fold_findings(findings):
         out.record(record, columns)
     out.record(summary)
     if not out.as_json:
         out.flush()
-        _rules([out.mask.record(one) if out.mask is not None else one for one in found], out, store, config)
+        _print_rules(
+            [out.mask.record(finding) if out.mask is not None else finding for finding in findings], out, store, config
+        )
 
 
-def _verdict(summary: Record, out: Output) -> None:
+def _print_verdict(summary: Record, out: Output) -> None:
     """Print the counts, and where something is wrong what happened, what is lost and what to do."""
     counts = ", ".join(f"{summary[name]} {name}" for name in reversed(SEVERITIES) if summary.get(name))
     clean = "nothing to complain about" if summary["complete"] else "no finding in what could be read"
     out.line(f"-- {counts or clean}")
     if summary.get("incident"):
-        _incident(out.mask.record(summary)["incident"] if out.mask is not None else summary["incident"], out)
+        _print_incident(out.mask.record(summary)["incident"] if out.mask is not None else summary["incident"], out)
     if counts:
         out.line()
 
 
-def _folded(found: Sequence[Record]) -> Iterator[Record]:
-    """Each finding that stands by itself, then one row for all that follow from it."""
+def _fold_findings(findings: Sequence[Record]) -> Iterator[Record]:
+    """Yield each finding that stands by itself, then one row for all that follow from it."""
     shown: set[str] = set()
-    at = 0
-    while at < len(found):
-        yield found[at]
-        shown.add(found[at]["id"])
-        at += 1
-        below = list(takewhile(lambda one: one["causedBy"] in shown, found[at:]))
+    position = 0
+    while position < len(findings):
+        yield findings[position]
+        shown.add(findings[position]["id"])
+        position += 1
+        below = list(takewhile(lambda finding: finding["causedBy"] in shown, findings[position:]))
         if below:
-            counts = Counter(one["id"] for one in below)
+            counts = Counter(finding["id"] for finding in below)
             shown.update(counts)
-            said = ", ".join(f"{id_} {count:,}×" for id_, count in counts.items())
+            counts_text = ", ".join(f"{id_} {count:,}×" for id_, count in counts.items())
             follow = "1 more follows" if len(below) == 1 else f"{len(below):,} more follow"
-            yield {"message": f"{follow} from it: {said}; --all shows each"}
-            at += len(below)
+            yield {"message": f"{follow} from it: {counts_text}; --all shows each"}
+            position += len(below)
 
 
-def _rules(found: Sequence[Record], out: Output, store: str, config: str | None) -> None:
-    """What each rule that spoke means, what to do, by which command, and where others met it."""
+def _print_rules(findings: Sequence[Record], out: Output, store: str, config: str | None) -> None:
+    """Print for each rule with findings its meaning, the next step, the command, and known issues."""
     of_rule: dict[str, list[Record]] = {}
-    for one in found:
-        of_rule.setdefault(one["id"], []).append(one)
-    if any(one["nextStep"].startswith(SNAPSHOT_FIRST) for one in found):
+    for finding in findings:
+        of_rule.setdefault(finding["id"], []).append(finding)
+    if any(finding["nextStep"].startswith(SNAPSHOT_FIRST) for finding in findings):
         out.line()
-        said = of_store(SNAPSHOT_FIRST.rstrip("; ").replace("STORE", STORE), store, config) + "."
-        out.line(out.mask.words(said) if out.mask is not None else said)
+        sentence = of_store(SNAPSHOT_FIRST.rstrip("; ").replace("STORE", STORE), store, config) + "."
+        out.line(out.mask.words(sentence) if out.mask is not None else sentence)
     for id_, records in of_rule.items():
         out.line()
         out.line(f"**{id_} {records[0]['title']}**" if out.markdown else f"{id_}  {records[0]['title']}")
-        _paragraph(records[0]["explanation"], out)
-        for step in dict.fromkeys(one["nextStep"] for one in records if one["causedBy"] is None):
-            said = step.removeprefix(SNAPSHOT_FIRST)
-            _paragraph(f"→ {capital(said)}", out)
-        for command in dict.fromkeys(one["command"] for one in records if one["command"]):
+        _print_paragraph(records[0]["explanation"], out)
+        for step in dict.fromkeys(finding["nextStep"] for finding in records if finding["causedBy"] is None):
+            sentence = step.removeprefix(SNAPSHOT_FIRST)
+            _print_paragraph(f"→ {capital(sentence)}", out)
+        for command in dict.fromkeys(finding["command"] for finding in records if finding["command"]):
             out.line(f"    `{command}`" if out.markdown else f"      {command}")
-        causes = dict.fromkeys(one["causedBy"] for one in records if one["causedBy"])
+        causes = dict.fromkeys(finding["causedBy"] for finding in records if finding["causedBy"])
         if causes:
-            _paragraph(f"→ Follows from {', '.join(causes)}: do what is said there.", out)
+            _print_paragraph(f"→ Follows from {', '.join(causes)}: do what is said there.", out)
         if records[0]["knownIssues"]:
-            _paragraph(f"Known: {', '.join(records[0]['knownIssues'])}", out)
+            _print_paragraph(f"Known: {', '.join(records[0]['knownIssues'])}", out)
 
 
-def _incident(told: Record, out: Output) -> None:
-    """The four answers: what happened, what is lost, what the next start loses, what to do now."""
+def _print_incident(incident: Record, out: Output) -> None:
+    """Print the four answers: what happened, what is lost, what the next start loses, what to do now."""
     out.line("**In short**" if out.markdown else "In short")
-    _paragraph(f"What happened: {told['whatHappened']}", out)
-    already = told["lostAlready"]
-    _paragraph(f"Lost already: {_lost(already) if already is not None else 'cannot be told'}", out)
-    _queues(already, out)
-    for releases, start in _alike(told["lostByNextStart"]):
-        _paragraph(f"Lost by the next start of {' and '.join(releases)}: {_lost_by(start)}", out)
-        _queues(start, out)
-    _paragraph("First steps:", out)
-    for number, step in enumerate(told["firstSteps"], 1):
-        _paragraph(f"{number}. {step['text']}", out)
+    _print_paragraph(f"What happened: {incident['whatHappened']}", out)
+    already = incident["lostAlready"]
+    _print_paragraph(f"Lost already: {_lost(already) if already is not None else 'cannot be told'}", out)
+    _print_queues(already, out)
+    for releases, start in _group_same_losses(incident["lostByNextStart"]):
+        _print_paragraph(f"Lost by the next start of {' and '.join(releases)}: {_lost_by(start)}", out)
+        _print_queues(start, out)
+    _print_paragraph("First steps:", out)
+    for number, step in enumerate(incident["firstSteps"], 1):
+        _print_paragraph(f"{number}. {step['text']}", out)
         if step["command"]:
             out.line(f"    `{step['command']}`" if out.markdown else f"      {step['command']}")
 
 
-def _alike(starts: dict[str, Record | None]) -> list[tuple[list[str], Record | None]]:
-    """Releases whose start loses the same, together."""
-    found: list[tuple[list[str], Record | None]] = []
+def _group_same_losses(starts: dict[str, Record | None]) -> list[tuple[list[str], Record | None]]:
+    """Group releases whose start loses the same."""
+    groups: list[tuple[list[str], Record | None]] = []
     for release, start in starts.items():
-        if found and found[-1][1] == start:
-            found[-1][0].append(release)
+        if groups and groups[-1][1] == start:
+            groups[-1][0].append(release)
         else:
-            found.append(([release], start))
-    return found
+            groups.append(([release], start))
+    return groups
 
 
 def _lost(loss: Record) -> str:
@@ -151,19 +156,23 @@ def _lost_by(start: Record | None) -> str:
     )
 
 
-def _queues(loss: Record | None, out: Output) -> None:
-    for row in loss["queues"][:MOST_QUEUES] if loss is not None else ():
-        at = f"{row['topic']}/{row['queueId']}"
+def _print_queues(loss: Record | None, out: Output) -> None:
+    for row in loss["queues"][:MAX_SHOWN_QUEUES] if loss is not None else ():
+        queue = f"{row['topic']}/{row['queueId']}"
         offsets = f"queue offsets {row['firstQueueOffset']:,} to {row['lastQueueOffset']:,}"
         times = ""
-        first, last = row["firstTimestamp"], row["lastTimestamp"]
-        if first is not None:
-            times = f", stored from {iso(first)} on" if last is None else f", stored {iso(first)} to {iso(last)}"
-        out.line(f"      {plain(at)}: {row['messages']:,}, {offsets}{times}")
-    if loss is not None and len(loss["queues"]) > MOST_QUEUES:
-        out.line(f"      and {len(loss['queues']) - MOST_QUEUES:,} more queues")
+        first_timestamp, last_timestamp = row["firstTimestamp"], row["lastTimestamp"]
+        if first_timestamp is not None:
+            times = (
+                f", stored from {iso_time(first_timestamp)} on"
+                if last_timestamp is None
+                else f", stored {iso_time(first_timestamp)} to {iso_time(last_timestamp)}"
+            )
+        out.line(f"      {escape_controls(queue)}: {row['messages']:,}, {offsets}{times}")
+    if loss is not None and len(loss["queues"]) > MAX_SHOWN_QUEUES:
+        out.line(f"      and {len(loss['queues']) - MAX_SHOWN_QUEUES:,} more queues")
 
 
-def _paragraph(text: str, out: Output) -> None:
-    for line in textwrap.wrap(plain(text), WIDTH, break_on_hyphens=False):
+def _print_paragraph(text: str, out: Output) -> None:
+    for line in textwrap.wrap(escape_controls(text), TEXT_WIDTH_CHARS, break_on_hyphens=False):
         out.line(f"    {line}")

@@ -19,12 +19,12 @@ from contextlib import suppress
 
 from engine import __version__
 from engine.cli.options import Parser, masking
-from engine.cli.output import Output, plain
+from engine.cli.output import Output, escape_controls
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Gathered, gather_unread
 from engine.store_folders import OutsidePath
 
-MOST_SAID = 20
+MAX_UNREAD_LINES = 20
 """Unread files that are named for people; ``--json`` has a record for each."""
 OK, FINDINGS, USAGE, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     end = _EndOfProcess() if argv is None else None
     with gather_unread() as unread:
-        code = _guarded(arguments, unread)
+        code = _run_guarded(arguments, unread)
         if end is not None:
             end.begin()
     return CANNOT if unread and code != INTERRUPTED else code
@@ -104,7 +104,7 @@ class _EndOfProcess:
             os._exit(INTERRUPTED)
 
 
-def _guarded(arguments: list[str], unread: Gathered) -> int:
+def _run_guarded(arguments: list[str], unread: Gathered) -> int:
     debug = "--debug" in arguments
     try:
         try:
@@ -112,11 +112,11 @@ def _guarded(arguments: list[str], unread: Gathered) -> int:
         finally:
             sys.stdout.flush()  # a pipe that was closed is noticed here, not when the interpreter ends
     except UsageError as error:
-        return _fail(error, USAGE, debug)
+        return _report_failure(error, USAGE, debug)
     except (StoreError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             return _closed_pipe()
-        return _fail(error, CANNOT, debug)
+        return _report_failure(error, CANNOT, debug)
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -141,8 +141,8 @@ def build_parser(only: str | None = None) -> Parser:
 
 
 def _run(arguments: list[str], unread: Gathered) -> int:
-    first = next((word for word in arguments if not word.startswith("-")), None)
-    parser = build_parser(first)
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    parser = build_parser(command)
     args = parser.parse_args(arguments)
     if args.version:
         print(_version(args.verbose))
@@ -167,27 +167,27 @@ def _run(arguments: list[str], unread: Gathered) -> int:
         if getattr(args, "tells_unread", False):
             unread.clear()
         if getattr(args, "tells_undecoded", False):
-            for one in [one for one in unread if one.action == "decode"]:
-                del unread[one]
-        _tell_unread(unread, out, failed=failed)
+            for unread_item in [unread_item for unread_item in unread if unread_item.action == "decode"]:
+                del unread[unread_item]
+        _report_unread(unread, out, failed=failed)
         out.flush()
 
 
-def _tell_unread(unread: Gathered, out: Output, *, failed: bool) -> None:
-    """What the command could not read, whatever it made of it: nobody takes it for what is not there.
+def _report_unread(unread: Gathered, out: Output, *, failed: bool) -> None:
+    """Report what the command could not read, whatever its result: nobody may take it for absent.
 
     One line goes to standard error; where the command ``failed`` its own error is that line.
     """
     listed = list(unread)
-    for number, one in enumerate(listed):
-        out.record(dict(one.record()))
-        if number < MOST_SAID and (len(listed) > 1 or not failed):
-            out.line(f"-- {one.words}")
-    if len(listed) > MOST_SAID:
-        out.line(f"-- {len(listed) - MOST_SAID:,} more could not be read")
+    for number, unread_item in enumerate(listed):
+        out.record(dict(unread_item.record()))
+        if number < MAX_UNREAD_LINES and (len(listed) > 1 or not failed):
+            out.line(f"-- {unread_item.words}")
+    if len(listed) > MAX_UNREAD_LINES:
+        out.line(f"-- {len(listed) - MAX_UNREAD_LINES:,} more could not be read")
     if listed and not failed:
-        more = f"; nor could {len(listed) - 1:,} more" if len(listed) > 1 else ""
-        sys.stderr.write(f"storescope: {plain(listed[0].words)}{more}\n")
+        further = f"; nor could {len(listed) - 1:,} more" if len(listed) > 1 else ""
+        sys.stderr.write(f"storescope: {escape_controls(listed[0].words)}{further}\n")
 
 
 def _version(verbose: bool) -> str:
@@ -196,7 +196,7 @@ def _version(verbose: bool) -> str:
     return f"storescope {__version__} · Python {platform.python_version()} · {platform.platform()}"
 
 
-def _fail(error: Exception, code: int, debug: bool) -> int:
+def _report_failure(error: Exception, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     text = str(error)
@@ -204,7 +204,7 @@ def _fail(error: Exception, code: int, debug: bool) -> int:
         text += " (--ignore-config-paths leaves the paths out, --paths-from-config follows them)"
     if isinstance(error, OSError) and error.filename:
         text = f"{error.filename}: {error.strerror}"
-    sys.stderr.write(f"storescope: {plain(' '.join(text.split()))}\n")
+    sys.stderr.write(f"storescope: {escape_controls(' '.join(text.split()))}\n")
     return code
 
 

@@ -42,7 +42,7 @@ def count(text: str) -> int:
     return value
 
 
-def common(store: bool = True) -> argparse.ArgumentParser:
+def common_options(store: bool = True) -> argparse.ArgumentParser:
     """The options of every command."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--json", action="store_true", dest="as_json", help="JSON lines, one record a line")
@@ -71,7 +71,7 @@ def add_path_choice(parser: argparse.ArgumentParser, follow: str, ignore: str) -
     outside.add_argument("--ignore-config-paths", action="store_true", help=ignore)
 
 
-def masked(parser: argparse.ArgumentParser) -> None:
+def add_masking(parser: argparse.ArgumentParser) -> None:
     """Give ``parser`` the options ``--mask`` and ``--keep-properties``; :func:`masking` puts them together."""
     from engine.rules.masking import PARTS, Masking
 
@@ -84,22 +84,22 @@ def masked(parser: argparse.ArgumentParser) -> None:
 
 
 def masking(args: argparse.Namespace) -> Masking | None:
-    """What the command line asks to mask; None without ``--mask``."""
+    """Return the masking that the command line asks for; None without ``--mask``."""
     mask: Masking | None = getattr(args, "mask", None)
-    kept = getattr(args, "keep_properties", None)
-    if not kept:
+    kept_names = getattr(args, "keep_properties", None)
+    if not kept_names:
         return mask
     from engine.rules.masking import Masking
 
-    return (mask or Masking()).keeping(name.strip() for name in kept.split(",") if name.strip())
+    return (mask or Masking()).keeping(name.strip() for name in kept_names.split(",") if name.strip())
 
 
 def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:
     """The configuration given by ``--config``, or None; unknown keys are said on standard error by the caller."""
-    return read_given(args)[0]
+    return read_named_config(args)[0]
 
 
-def read_given(args: argparse.Namespace) -> tuple[MessageStoreConfig | None, list[str]]:
+def read_named_config(args: argparse.Namespace) -> tuple[MessageStoreConfig | None, list[str]]:
     """The configuration given by ``--config`` with its paths as the arguments want them, or None, and its unknown keys.
 
     Raises :class:`CannotRead`, :class:`UsageError`.
@@ -110,33 +110,33 @@ def read_given(args: argparse.Namespace) -> tuple[MessageStoreConfig | None, lis
                 raise UsageError(f"--{name.replace('_', '-')}: expected --config FILE.conf, found none")
         return None, []
     config, unknown = read_properties(args.config)
-    return paths_as_asked(args, config), unknown
+    return apply_path_choice(args, config), unknown
 
 
-def paths_as_asked(args: argparse.Namespace, config: MessageStoreConfig) -> MessageStoreConfig:
+def apply_path_choice(args: argparse.Namespace, config: MessageStoreConfig) -> MessageStoreConfig:
     """``config`` with its paths as ``--paths-from-config`` or ``--ignore-config-paths`` wants them."""
     if args.ignore_config_paths:
         return config.without_paths()
     return replace(config, paths_from_config=args.paths_from_config)
 
 
-def open_given(args: argparse.Namespace, out: Output) -> StoreSnapshot:
+def open_named_store(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """The store that the command names, opened read-only. Where the configuration has paths of its own, standard error
     tells which folders are read.
     """
     store = open_store(args.store, read_config(args))
     store.release = getattr(args, "release", None)
-    _say_folders(store, args, out)
+    _report_folders(store, args, out)
     return store
 
 
-def _say_folders(store: StoreSnapshot, args: argparse.Namespace, out: Output) -> None:
+def _report_folders(store: StoreSnapshot, args: argparse.Namespace, out: Output) -> None:
     for words in store.folders.words if store.folders is not None else ():
         out.say(f"{args.config}: {words}")
 
 
 def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
-    """:func:`open_given` for a command that writes. Raises :class:`engine.store_folders.OutsidePath` where the
+    """:func:`open_named_store` for a command that writes. Raises :class:`engine.store_folders.OutsidePath` where the
     configuration leads out of the store.
     """
     store = open_store(args.store, read_config(args))
@@ -146,7 +146,7 @@ def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     except BaseException:
         store.close()
         raise
-    _say_folders(store, args, out)
+    _report_folders(store, args, out)
     return store
 
 

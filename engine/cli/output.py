@@ -1,4 +1,4 @@
-"""Where records go: JSON lines as they come, or tables that fit the terminal (Markdown with ``--markdown``).
+"""Output of records: JSON lines as they come, or tables that fit the terminal (Markdown with ``--markdown``).
 
 Messages and progress go to standard error; progress only on a terminal and never with ``--quiet``.
 """
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from engine.rules.masking import Masking
 
 _MEASURED_ROWS = 200
-_EASY = {"text": 16, "path": 20, "prose": 32}
-_SOFT = {"text": 8, "path": 12, "prose": 14}
+_COMFORTABLE_WIDTHS = {"text": 16, "path": 20, "prose": 32}
+_SMALLEST_WIDTHS = {"text": 8, "path": 12, "prose": 14}
 """Cells below which columns of words are not narrowed: while others can be left out, and at last."""
-_TICK = 0.2
+_REDRAW_INTERVAL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: its head, the record's field, and how a value is written (``number``, ``time``,
-    ``text`` …). Where a terminal is too narrow, columns with the highest ``spare`` above 0 are left out first.
+    """A column of a table: its head, the record's field, and how a value is written (``number``, ``time``, ``text``
+    …). Where a terminal is too narrow, columns with the highest ``spare`` above 0 are left out first.
     """
 
     title: str
@@ -44,7 +44,7 @@ class Column:
         return self.kind in {"number", "plain", "bytes"}
 
 
-def iso(ms: int | None) -> str:
+def iso_time(ms: int | None) -> str:
     """Local time with zone, milliseconds kept: ``2026-11-20 09:41:07.220+08:00``; empty for None, the number where
     out of range.
     """
@@ -66,37 +66,37 @@ def size_text(size: int) -> str:
     return f"{size:,} B" if unit == "B" else f"{value:,.1f} {unit}"
 
 
-def plain(text: str) -> str:
+def escape_controls(text: str) -> str:
     """``text`` with control characters made visible, so that a store's bytes cannot steer a terminal."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text)
 
 
-def cells_of(text: str) -> int:
-    """How many cells of a terminal ``text`` takes: Chinese characters and the like take two."""
+def cell_width(text: str) -> int:
+    """Return the number of terminal cells that ``text`` takes: Chinese characters and the like take two."""
     if text.isascii():
         return len(text)
     return sum(2 if east_asian_width(c) in {"W", "F"} else 0 if combining(c) else 1 for c in text)
 
 
-def cut(text: str, width: int) -> str:
-    """``text`` shortened to ``width`` cells, the last one a "…" where something is left out."""
-    if cells_of(text) <= width:
+def shorten(text: str, width: int) -> str:
+    """Shorten ``text`` to ``width`` cells, the last one a "…" where something is left out."""
+    if cell_width(text) <= width:
         return text
-    kept, room = "", width - 1
+    beginning, room = "", width - 1
     for c in text:
-        room -= cells_of(c)
+        room -= cell_width(c)
         if room < 0:
             break
-        kept += c
-    return kept + "…"
+        beginning += c
+    return beginning + "…"
 
 
-def cell(value: Any, kind: str) -> str:
-    """One value as a table shows it."""
+def format_cell(value: Any, kind: str) -> str:
+    """Return a value as a table shows it."""
     if value is None:
         return ""
     if kind == "time":
-        return iso(value)
+        return iso_time(value)
     if kind == "number" and isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if kind == "bytes":
@@ -104,10 +104,10 @@ def cell(value: Any, kind: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return plain(" ".join(str(v) for v in value))
+        return escape_controls(" ".join(str(v) for v in value))
     if isinstance(value, dict):
-        return plain(json.dumps(value, ensure_ascii=False))
-    return plain(str(value))
+        return escape_controls(json.dumps(value, ensure_ascii=False))
+    return escape_controls(str(value))
 
 
 class Output:
@@ -130,10 +130,10 @@ class Output:
         self.quiet = quiet
         self._stream = stream or sys.stdout
         self._table: _Table | None = None
-        _tolerate(self._stream, as_json)
+        _replace_unencodable(self._stream, as_json)
 
     def record(self, record: dict[str, Any], columns: Sequence[Column] | None = None) -> None:
-        """One record: a JSON line, or a row of the table with ``columns`` (a new table where they change)."""
+        """Write one record: a JSON line, or a row of the table with ``columns`` (a new table where they change)."""
         if self.mask is not None:
             record = self.mask.record(record)
         if self.as_json:
@@ -151,12 +151,12 @@ class Output:
         self._stream.write(text)
 
     def line(self, text: str = "") -> None:
-        """A line for people (or several), its control characters made visible, "1 files" as "1 file"; nothing with
-        ``--json``.
+        """Write a line for people (or several), its control characters made visible, "1 files" as "1 file"; nothing
+        with ``--json``.
         """
         if not self.as_json:
             self.flush()
-            self._stream.write("\n".join(plain(one_of(one)) for one in text.split("\n")) + "\n")
+            self._stream.write("\n".join(escape_controls(one_of(line)) for line in text.split("\n")) + "\n")
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Name and value, one pair a line, for people."""
@@ -187,10 +187,10 @@ class Output:
     def say(self, text: str) -> None:
         """A message on standard error."""
         if not self.quiet:
-            sys.stderr.write(f"storescope: {plain(text)}\n")
+            sys.stderr.write(f"storescope: {escape_controls(text)}\n")
 
 
-def _tolerate(stream: TextIO, as_json: bool) -> None:
+def _replace_unencodable(stream: TextIO, as_json: bool) -> None:
     """Let the stream take every name that a store may hold: what its encoding lacks is written as an escape.
 
     JSON is UTF-8 whatever the locale; a file name that is none holds halves of surrogate pairs, escaped as JSON does.
@@ -212,63 +212,64 @@ class _Table:
         self._left_out: list[str] = []
 
     def row(self, record: dict[str, Any]) -> None:
-        cells = [cell(record.get(c.field), c.kind) for c in self.columns]
+        cells = [format_cell(record.get(c.field), c.kind) for c in self.columns]
         if self._held is None:
             self._write(cells)
             return
         self._held.append(cells)
         if len(self._held) >= _MEASURED_ROWS:
-            self._release(more=True)
+            self._release(rows_follow=True)
 
     def close(self) -> None:
         if self._held is not None:
-            self._release(more=False)
+            self._release(rows_follow=False)
         if self._left_out:
             self._stream.write(f"-- left out for want of room: {', '.join(self._left_out)}\n")
 
-    def _release(self, more: bool) -> None:
-        held, self._held = self._held or [], None
-        if not held:
+    def _release(self, rows_follow: bool) -> None:
+        rows, self._held = self._held or [], None
+        if not rows:
             return
-        for cells in held:
-            self._widths = [max(w, cells_of(text)) for w, text in zip(self._widths, cells, strict=True)]
+        for cells in rows:
+            self._widths = [max(w, cell_width(text)) for w, text in zip(self._widths, cells, strict=True)]
         if self._markdown:
             self._write([c.title for c in self.columns])
             self._stream.write("|" + "|".join("--:" if c.right else "---" for c in self.columns) + "|\n")
         else:
-            self._leave_room(held, more)
+            self._leave_room(rows, rows_follow)
             for line in self._fit(shutil.get_terminal_size((140, 40)).columns):
                 self._write(line)
-        for cells in held:
+        for cells in rows:
             self._write(cells)
 
-    def _leave_room(self, held: list[list[str]], more: bool) -> None:
-        """Where rows are to follow, numbers get room for a digit more; those that grow from row to row, for three."""
+    def _leave_room(self, rows: list[list[str]], rows_follow: bool) -> None:
+        """Where rows follow, widen columns of numbers by a digit; those that grow from row to row, by three."""
         for i, column in enumerate(self.columns):
-            if more and column.kind == "number" and self._widths[i] > 2:
-                self._widths[i] += 4 if len(held[-1][i]) > len(held[0][i]) else 2
+            if rows_follow and column.kind == "number" and self._widths[i] > 2:
+                self._widths[i] += 4 if len(rows[-1][i]) > len(rows[0][i]) else 2
 
     def _fit(self, room: int) -> list[list[str]]:
-        """Make the row fit: heads on two lines, texts shortened, spare columns left out. Gives the lines of the head.
+        """Make the row fit: heads on two lines, texts shortened, spare columns left out. Returns the lines of the
+        head.
 
         Numbers and times are never shortened.
         """
         heads = [[c.title] for c in self.columns]
         cells = list(self._widths)
-        self._widths = natural = [max(w, cells_of(c.title)) for w, c in zip(cells, self.columns, strict=True)]
+        self._widths = natural = [max(w, cell_width(c.title)) for w, c in zip(cells, self.columns, strict=True)]
         if not self._fits(room):
-            heads = [[c.title] if c.kind in _SOFT else _two_lines(c.title) for c in self.columns]
-            natural = [max(w, *map(cells_of, head)) for w, head in zip(cells, heads, strict=True)]
-        while not self._narrowed(natural, room, _EASY):
+            heads = [[c.title] if c.kind in _SMALLEST_WIDTHS else _split_title(c.title) for c in self.columns]
+            natural = [max(w, *map(cell_width, head)) for w, head in zip(cells, heads, strict=True)]
+        while not self._narrowed(natural, room, _COMFORTABLE_WIDTHS):
             spare = [i for i in self._shown if self.columns[i].spare]
             if not spare:
-                self._narrowed(natural, room, _SOFT)
+                self._narrowed(natural, room, _SMALLEST_WIDTHS)
                 break
             least = max(spare, key=lambda i: self.columns[i].spare)
             self._shown.remove(least)
             self._left_out.append(self.columns[least].title)
-        high = max(len(heads[i]) for i in self._shown)
-        return [[head[line] if line < len(head) else "" for head in heads] for line in range(high)]
+        head_lines = max(len(heads[i]) for i in self._shown)
+        return [[head[line] if line < len(head) else "" for head in heads] for line in range(head_lines)]
 
     def _fits(self, room: int) -> bool:
         return sum(self._widths[i] for i in self._shown) + 2 * (len(self._shown) - 1) <= room
@@ -296,40 +297,40 @@ class _Table:
                 if i in prose:
                     text = prose[i][line] if line < len(prose[i]) else ""
                 elif column.kind == "text":
-                    text = cut(text, width)
+                    text = shorten(text, width)
                 elif column.kind == "path":
-                    text = cut(text[::-1], width)[::-1]
-                padding = " " * (width - cells_of(text))
+                    text = shorten(text[::-1], width)[::-1]
+                padding = " " * (width - cell_width(text))
                 shown.append(padding + text if column.right else text + padding)
             self._stream.write("  ".join(shown).rstrip() + "\n")
 
 
 def _wrap(text: str, width: int) -> list[str]:
     """``text`` in lines of at most ``width`` cells, at least one."""
-    if cells_of(text) <= width:
+    if cell_width(text) <= width:
         return [text]
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if cells_of(longer) <= width or not lines[-1]:
+        if cell_width(longer) <= width or not lines[-1]:
             lines[-1] = longer
         else:
             lines.append(word)
-    return [piece for line in lines for piece in _pieces(line, width)]
+    return [piece for line in lines for piece in _split_word(line, width)]
 
 
-def _pieces(word: str, width: int) -> list[str]:
-    found = [""]
+def _split_word(word: str, width: int) -> list[str]:
+    pieces = [""]
     for c in word:
-        if cells_of(found[-1] + c) > width:
-            found.append("")
-        found[-1] += c
-    return found
+        if cell_width(pieces[-1] + c) > width:
+            pieces.append("")
+        pieces[-1] += c
+    return pieces
 
 
-def _two_lines(title: str) -> list[str]:
-    first, _, rest = title.partition(" ")
-    return [first, rest] if rest else [title]
+def _split_title(title: str) -> list[str]:
+    upper, _, lower = title.partition(" ")
+    return [upper, lower] if lower else [title]
 
 
 def time_left(seconds: float) -> str:
@@ -343,8 +344,8 @@ def time_left(seconds: float) -> str:
 class Progress:
     """A bar on standard error: share, rate and time left; silent where that is no terminal."""
 
-    def __init__(self, what: str, total: int, quiet: bool = False) -> None:
-        self._what, self._total = what, max(total, 1)
+    def __init__(self, label: str, total: int, quiet: bool = False) -> None:
+        self._what, self._total = label, max(total, 1)
         self._on = not quiet and sys.stderr.isatty()
         self._begun = self._last = time.monotonic()
         self._drawn = False
@@ -359,7 +360,7 @@ class Progress:
             sys.stderr.flush()
 
     def at(self, done: int, total: int | None = None) -> None:
-        """``done`` of the total bytes are behind us; ``total`` where that is known only now."""
+        """Show that ``done`` of the total bytes are processed; ``total`` where that is known only now."""
         self._total = max(total, 1) if total is not None else self._total
         if not self._on:
             return
@@ -367,13 +368,15 @@ class Progress:
         if done < self._done:  # another look through the same bytes
             self._begun = now
         self._done = done
-        if now - self._last < _TICK:
+        if now - self._last < _REDRAW_INTERVAL_S:
             return
         self._last, self._drawn = now, True
         share = min(max(done / self._total, 0.0), 1.0)
         seconds = max(now - self._begun, 1e-6)
         rate = done / seconds
-        left = (self._total - done) / rate if rate > 0 else 0.0
+        remaining_s = (self._total - done) / rate if rate > 0 else 0.0
         bar = "█" * int(share * 24)
-        sys.stderr.write(f"\r\x1b[K{self._what} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {time_left(left)}")
+        sys.stderr.write(
+            f"\r\x1b[K{self._what} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {time_left(remaining_s)}"
+        )
         sys.stderr.flush()

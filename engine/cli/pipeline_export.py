@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import __version__
-from engine.cli.options import masked, masking
+from engine.cli.options import add_masking, masking
 from engine.cli.output import Output
-from engine.cli.pipeline_jobs import options, split_option, staged_output, started
+from engine.cli.pipeline_jobs import add_split_option, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 
@@ -25,19 +25,21 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.pipeline.files import Unread
 
-ABOUT = "_storescope.json"
+ABOUT_FILE = "_storescope.json"
 FACTS = ("config", "batchTopics", "release", "topicsTable")
 """What is told of a store whose name and place are masked."""
 
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser("export", parents=[options("+")], help="writes DIR: units as Parquet, CSV or JSON lines")
+    parser = jobs.add_parser(
+        "export", parents=[job_options("+")], help="writes DIR: units as Parquet, CSV or JSON lines"
+    )
     parser.add_argument("--out", metavar="DIR", help="must not be there yet; appears when it is whole")
     parser.add_argument("--format", choices=("parquet", "csv", "json"), default="parquet")
     parser.add_argument("--where", metavar="FILTER", help="only units that a filter lets pass")
-    masked(parser)
-    split_option(parser)
+    add_masking(parser)
+    add_split_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -49,26 +51,26 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
         where = parse(args.where)  # a mistake in the filter is told before anything is opened
     mask, out.mask = masking(args), None
-    with staged_output(args.out, "export") as folder, started(args, out, "export") as job:
+    with staged_output(args.out, "export") as folder, run_job(args, out, "export") as job:
         from engine.pipeline import export
-        from engine.pipeline.export import Wish, exported, write_text
+        from engine.pipeline.export import ExportOptions, exported_rows, write_text
         from engine.query.lexer import without_values
 
         splits = job.plan(args.stores, args.split_bytes)
         job.watch.step("writing rows", job.bytes)
-        wish = Wish(where, mask)
+        options = ExportOptions(where, mask)
         if args.format == "parquet":
-            export.write(job.spark, splits, wish, folder, job.counter)
+            export.write(job.spark, splits, options, folder, job.counter)
         elif job.here is not None:
-            export.write_texts(job.here, splits, wish, folder, args.format, job.counter)
+            export.write_texts(job.here, splits, options, folder, args.format, job.counter)
         else:
-            write_text(exported(job.spark, splits, wish, job.counter), str(folder / "rows"), args.format)
+            write_text(exported_rows(job.spark, splits, options, job.counter), str(folder / "rows"), args.format)
             for path in (folder / "rows").iterdir():
                 path.rename(folder / path.name)
             (folder / "rows").rmdir()
         job.watch.check()
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        facts = [{"store": one.path, "broker": one.broker, **_facts(one.path)} for one in job.stores]
+        facts = [{"store": place.path, "broker": place.broker, **_store_facts(place.path)} for place in job.stores]
         about = {
             "storescope": __version__,
             "format": args.format,
@@ -81,8 +83,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
         }
         if mask is not None and mask.hosts:
             about["incomplete"] = len(about["incomplete"])
-            about["stores"] = [{name: one[name] for name in one if name in FACTS} for one in about["stores"]]
-        (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            about["stores"] = [
+                {name: store_facts[name] for name in store_facts if name in FACTS} for store_facts in about["stores"]
+            ]
+        (folder / ABOUT_FILE).write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         damaged, damage = job.counter.damaged.value, job.counter.damage.value
         unread = job.counter.unread.value
         job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage, unreadBytes=unread)
@@ -96,7 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if damaged:
         out.say(f"stepped over as damaged: {damaged:,} places, {damage:,} bytes")
     if unread:
-        out.say(f"left out because they could not be read: {unread:,} bytes; {ABOUT} names the stores")
+        out.say(f"left out because they could not be read: {unread:,} bytes; {ABOUT_FILE} names the stores")
     return 0
 
 
@@ -109,10 +113,10 @@ def incomplete_stores(unread: Iterable[Unread]) -> list[dict[str, Any]]:
     return list(stores.values())
 
 
-def _facts(path: str) -> dict[str, Any]:
-    """What rows do not tell of a store that can be looked at from here: the sizes and kinds of its queues, in the words
-    of a broker's file, the release that seems to have written it, and the topics whose queues are batch queues, with
-    how many they have.
+def _store_facts(path: str) -> dict[str, Any]:
+    """Return facts of a store on this machine that rows do not hold: the sizes and kinds of its queues, in the words
+    of a broker's file, the release that seems to have written it, and the topics whose queues are batch queues,
+    with their number of queues.
     """
     from engine.inspection.derived_config import derived_config
     from engine.inspection.foreign import release_of
@@ -126,25 +130,25 @@ def _facts(path: str) -> dict[str, Any]:
             batches, wrong = _batch_topics(store)
     except StoreError:
         return {"config": {}}
-    known = {item.metadata["java"]: item.name for item in fields(MessageStoreConfig) if "java" in item.metadata}
-    told = {key: getattr(config, known[key]) for key in sorted(config.given) if key in known}
-    facts: dict[str, Any] = {"config": told, "release": release}
+    attributes = {item.metadata["java"]: item.name for item in fields(MessageStoreConfig) if "java" in item.metadata}
+    settings = {key: getattr(config, attributes[key]) for key in sorted(config.given) if key in attributes}
+    facts: dict[str, Any] = {"config": settings, "release": release}
     return facts | ({"batchTopics": batches} if batches else {}) | ({"topicsTable": wrong} if wrong else {})
 
 
 def _batch_topics(store: StoreSnapshot) -> tuple[dict[str, int], str]:
-    """Topics whose queues are batch queues, with how many they have; and why the topics table cannot tell them, then
-    those that have such queues.
+    """Return topics whose queues are batch queues, with their number of queues; and why the topics table cannot be
+    read, then those that have such queues.
     """
     from engine.mapped.disk import RealDisk
     from engine.rebuilding import batch_queue_topics, batch_topics
 
     if store.paths is None:
         return {}, ""
-    there, wrong = store.topics(), ""
+    queues_by_topic, wrong = store.topics(), ""
     with closing(RealDisk()) as disk:
         try:
             names = batch_topics(store, disk)
         except StoreError as error:
             names, wrong = batch_queue_topics(store), error.what
-    return {name: max(there.get(name, ()), default=0) + 1 for name in sorted(names)}, wrong
+    return {name: max(queues_by_topic.get(name, ()), default=0) + 1 for name in sorted(names)}, wrong

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.cli.options import add_config, add_release, read_config
 from engine.cli.output import Output
-from engine.cli.pipeline_export import ABOUT
-from engine.cli.pipeline_jobs import Job, options, staged_output, started
+from engine.cli.pipeline_export import ABOUT_FILE
+from engine.cli.pipeline_jobs import Job, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.pipeline.defaults import IMPORT_MEMORY_BYTES
@@ -28,7 +28,7 @@ from engine.store_folders import settle_folders
 if TYPE_CHECKING:
     from engine.message_store import MessageStore
 
-MOST_EMPTY = 64
+MAX_EMPTY_FILES = 64
 """Log files without a unit that an import makes, to give units the place they had: a filter, or damage, took what was
 there. More than that no log of a broker has between two units, and each costs 8 MiB of the disk.
 """
@@ -38,7 +38,7 @@ _WAIT_MS = 1000.0
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser("import", parents=[options("")], help="writes DIR: a fresh store of an export")
+    parser = jobs.add_parser("import", parents=[job_options("")], help="writes DIR: a fresh store of an export")
     parser.add_argument("source", metavar="EXPORT", help="a directory that 'pipeline export' wrote")
     parser.add_argument("--out", metavar="DIR", help="the store; must not be there yet, appears when it is whole")
     parser.add_argument("--store", metavar="PATH", help="of an export of several stores: the one to import")
@@ -49,14 +49,14 @@ def register(jobs: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Append every row to a store beside its place, then give it its name."""
-    about = _about(args.source)
+    about = _read_about(args.source)
     chosen = _plan(about, args)
     kind = about["format"]
     small = partial(_is_small, args.source, kind)
-    with staged_output(args.out, "import") as folder, started(args, out, "import", small=small) as job:
-        from engine.pipeline.imports import must_be_rows
+    with staged_output(args.out, "import") as folder, run_job(args, out, "import", small=small) as job:
+        from engine.pipeline.imports import check_columns
 
-        must_be_rows(args.source, kind)
+        check_columns(args.source, kind)
         job.watch.step("sorting rows")
         done = _Writer(folder, chosen).run(_units(job, args.source, kind, chosen.store), job)
         job.bytes = done.size
@@ -79,7 +79,7 @@ def _units(job: Job, source: str, kind: str, store: str | None) -> Iterable[tupl
     from engine.pipeline.imports import read, units_of
 
     if job.here is not None:
-        return imports.units_here(source, kind, store, job.watch.check)
+        return imports.iter_units(source, kind, store, job.watch.check)
     rows = read(job.spark, str(Path(source).absolute()), kind)
     if store is not None:
         rows = rows.where(rows["store"] == store)
@@ -99,13 +99,13 @@ def _is_small(source: str, kind: str) -> bool:
     from engine.pipeline import imports
 
     try:
-        return imports.size_of(source, kind) < IMPORT_MEMORY_BYTES
+        return imports.export_size(source, kind) < IMPORT_MEMORY_BYTES
     except (OSError, ArrowException):
         return True
 
 
-def _about(source: str) -> dict[str, Any]:
-    path = Path(source) / ABOUT
+def _read_about(source: str) -> dict[str, Any]:
+    path = Path(source) / ABOUT_FILE
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -122,8 +122,8 @@ def _about(source: str) -> dict[str, Any]:
 
 
 class ImportPlan(NamedTuple):
-    """What a new store is made of: its configuration, its batch topics with their queues, the release as which it is
-    written, and the path that the rows are told by where there are several stores.
+    """The plan of a new store: its configuration, its batch topics with their queues, the release as which it is
+    written, and the store whose rows are imported, where the export holds several.
     """
 
     config: MessageStoreConfig
@@ -136,7 +136,7 @@ def _plan(about: dict[str, Any], args: argparse.Namespace) -> ImportPlan:
     from engine.cli.copying import target_config
     from engine.inspection.derived_config import quiet
 
-    stores = {str(one.get("store")): one for one in about.get("stores", ())}
+    stores = {str(store_facts.get("store")): store_facts for store_facts in about.get("stores", ())}
     if args.store is None and len(stores) > 1:
         raise UsageError(f"the export holds {len(stores):,} stores: choose one with --store", file=args.source)
     if args.store is not None and args.store not in stores:
@@ -146,13 +146,13 @@ def _plan(about: dict[str, Any], args: argparse.Namespace) -> ImportPlan:
     config, _ = from_mapping(facts.get("config") or {})
     batches = facts.get("batchTopics") or {}
     if not isinstance(batches, dict) or not all(type(queues) is int for queues in batches.values()):
-        raise StoreError("expected batchTopics with their numbers of queues", file=str(Path(args.source) / ABOUT))
-    given = read_config(args)
+        raise StoreError("expected batchTopics with their numbers of queues", file=str(Path(args.source) / ABOUT_FILE))
+    given_settings = read_config(args)
     if args.out is not None:
-        settle_folders(Path(args.out), given).refuse_outside()
+        settle_folders(Path(args.out), given_settings).refuse_outside()
     release = args.release or facts.get("release")
-    known = release if release in NAMES else NEWEST
-    return ImportPlan(quiet(target_config(config, given)), batches, known, args.store)
+    known_release = release if release in NAMES else NEWEST
+    return ImportPlan(quiet(target_config(config, given_settings)), batches, known_release, args.store)
 
 
 class _Writer:
@@ -172,7 +172,7 @@ class _Writer:
         try:
             for name, queues in self._batch_topics.items():
                 store.tables.create_topic(name, queues, attributes={"queue.type": "BatchCQ"})
-            first = True
+            is_first = True
             for offset, crc, unit in rows:
                 if self.units % 10_000 == 0:
                     job.watch.check()
@@ -180,10 +180,10 @@ class _Writer:
                 if crc == "bad":
                     self.left += 1
                     continue
-                if first:
+                if is_first:
                     size = self._config.mapped_file_size_commit_log
                     store.begin_at(offset)
-                    self.end, first = offset - offset % size, False
+                    self.end, is_first = offset - offset % size, False
                 self._reach(store, offset)
                 self.end = store.append_raw(bytes(unit)) + len(unit)
                 self.units += 1
@@ -215,10 +215,10 @@ class _Writer:
         size = self._config.mapped_file_size_commit_log
         empty = max(offset // size - self.end // size - 1, 0)
         self._empty += empty
-        if self._empty > MOST_EMPTY:
+        if self._empty > MAX_EMPTY_FILES:
             raise StoreError(
                 f"between the units up to {self.end:,} and the one at {offset:,} lie {empty:,} whole log files of "
-                f"{size:,} bytes without a unit: at most {MOST_EMPTY} such files are made in one import"
+                f"{size:,} bytes without a unit: at most {MAX_EMPTY_FILES} such files are made in one import"
             )
         while self.end // size < offset // size:
             store.begin_at(self.end)

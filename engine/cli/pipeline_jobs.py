@@ -1,7 +1,8 @@
-"""What all ``pipeline`` jobs share: options, session, progress and its end, Spark's errors in one line, the summary.
+"""Shared code of all ``pipeline`` jobs: options, session, progress and its end, Spark's errors in one line, the
+summary.
 
 A job is a module ``engine.cli.pipeline_NAME`` with ``register(jobs)``, which adds its parser, and a ``run`` that does
-its work inside ``with started(args, out, NAME) as job``. Nothing of Spark is imported before that.
+its work inside ``with run_job(args, out, NAME) as job``. Nothing of Spark is imported before that.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import common, count
-from engine.cli.output import Output, plain, size_text
+from engine.cli.options import common_options, count
+from engine.cli.output import Output, escape_controls, size_text
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.mapped.reading import Action, Reading
 from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
     from engine.pipeline.progress import Progress, Watch
     from engine.pipeline.splits import Split
     from engine.pipeline.stats_report import FileSize
-    from engine.pipeline.tasks import Here
+    from engine.pipeline.tasks import LocalRunner
 
-INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
+INSTALL_SPARK = (
+    "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
+)
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
 _UNREAD = re.compile(r"cannot be (listed|looked at|read): (.*)", re.DOTALL)
 _ERRNO = re.compile(r"^\[Errno \d+\] ")
@@ -46,9 +49,9 @@ _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+\w*(?:Exception|Error)\b")
 _JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
 
 
-def options(stores: str = "*") -> argparse.ArgumentParser:
+def job_options(stores: str = "*") -> argparse.ArgumentParser:
     """The options of every job. ``stores`` is argparse's ``nargs`` of STORE."""
-    parser = argparse.ArgumentParser(add_help=False, parents=[common(store=False)])
+    parser = argparse.ArgumentParser(add_help=False, parents=[common_options(store=False)])
     if stores:
         parser.add_argument(
             "stores", metavar="STORE", nargs=stores, help="store directories, or patterns: 'fleet/*/store'"
@@ -64,7 +67,7 @@ def options(stores: str = "*") -> argparse.ArgumentParser:
     return parser
 
 
-def split_option(parser: argparse.ArgumentParser) -> None:
+def add_split_option(parser: argparse.ArgumentParser) -> None:
     """The option ``--split-bytes``."""
     parser.add_argument(
         "--split-bytes",
@@ -77,7 +80,7 @@ def split_option(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(slots=True)
 class Job:
-    """One running job: its session, what watches it, and what its summary will tell."""
+    """A running job: its session, its watch, and the figures of its summary."""
 
     name: str
     out: Output
@@ -95,22 +98,24 @@ class Job:
 
     @property
     def counter(self) -> Any:
-        """What tasks tell of units and bytes."""
+        """Return the counters of units and bytes in tasks."""
         return self.watch.counter
 
     @property
-    def here(self) -> Here | None:
-        """This process in the place of Spark; None where Spark does the job."""
-        from engine.pipeline.tasks import Here
+    def here(self) -> LocalRunner | None:
+        """The local runner in place of Spark; None if Spark runs the job."""
+        from engine.pipeline.tasks import LocalRunner
 
         session: Any = self.spark
-        return session if isinstance(session, Here) else None
+        return session if isinstance(session, LocalRunner) else None
 
-    def plan(self, stores: Sequence[str], split_bytes: int, want: Any = None, whole: bool = False) -> tuple[Split, ...]:
-        """The splits of the stores that the command names; what is skipped is said.
+    def plan(
+        self, stores: Sequence[str], split_bytes: int, want: Any = None, needs_all_files: bool = False
+    ) -> tuple[Split, ...]:
+        """Return the splits of the stores that the command names; skipped parts are reported.
 
         What cannot be read is noted, so that the command tells it and ends with its exit code; stores that cannot be
-        are left out, and where a job needs them ``whole`` those of which a file cannot be, too. Raises
+        are left out, and where a job ``needs_all_files`` those of which a file cannot be, too. Raises
         :class:`StoreError` where none is left.
         """
         from engine.pipeline.files import find_stores
@@ -123,7 +128,7 @@ class Job:
         self.unread = [*planned.unread, *torn]
         for item in self.unread:
             note_unread(item.error)
-        lost = {one.store for one in (*planned.unread, *(torn if whole else ()))}
+        lost = {unread_part.store for unread_part in (*planned.unread, *(torn if needs_all_files else ()))}
         self.stores = [place for place in self.stores if place.path not in lost]
         if lost and not self.stores:
             raise (*planned.unread, *torn)[0].error
@@ -135,32 +140,32 @@ class Job:
         return splits
 
     def _changed(self) -> int:
-        """Say which files are gone, or have become shorter, since they were listed; gives how many."""
+        """Report which files are gone, or have become shorter, since they were listed; return how many."""
         from engine.pipeline.stats_report import files_of
 
         if not self.files:
             return 0
         try:
-            now = {(one.store, one.path): one.size for one in files_of(self.stores)}
+            sizes_now = {(file.store, file.path): file.size for file in files_of(self.stores)}
         except CannotRead as error:
             note_unread(error)
             return 0
         changed = 0
-        for one in self.files:
-            size = now.get((one.store, one.path), -1)
-            if size < one.size:
-                found = "is gone now" if size < 0 else f"has {size:,} bytes now"
-                self.out.say(f"{one.path}: had {one.size:,} bytes when the job began, {found}")
+        for file in self.files:
+            size = sizes_now.get((file.store, file.path), -1)
+            if size < file.size:
+                change_words = "is gone now" if size < 0 else f"has {size:,} bytes now"
+                self.out.say(f"{file.path}: had {file.size:,} bytes when the job began, {change_words}")
                 changed += 1
         return changed
 
     def summary(self, **figures: Any) -> None:
-        """The last record, and the line for people: what was done, in how long, how often a task was tried again."""
+        """Write the last record, and the line for people: the work done, the time, the number of retried tasks."""
         self.watch.end()
         seconds = time.monotonic() - self.began
         units = figures.pop("units", self.watch.units)
         rate = units / seconds if seconds > 0 else 0.0
-        again = self.watch.tried_again
+        retried_tasks = self.watch.tried_again
         changed = self._changed()
         self.out.record(
             {
@@ -169,7 +174,7 @@ class Job:
                 "stores": len(self.stores),
                 "splits": self.splits,
                 "tasks": self.watch.tasks,
-                "triedAgain": again,
+                "triedAgain": retried_tasks,
                 "units": units,
                 "bytes": self.bytes,
                 "seconds": round(seconds, 3),
@@ -185,8 +190,8 @@ class Job:
             how = "answered in this process (--spark starts Spark)"
         else:
             how = (
-                f"{again:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, its "
-                f"words are in {self.log_file}"
+                f"{retried_tasks:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, "
+                f"its words are in {self.log_file}"
             )
         self.out.line(
             f"-- {units:,} units, {size_text(self.bytes)} in {seconds:,.1f} s ({rate:,.0f} units/s); {self.splits:,} "
@@ -195,18 +200,18 @@ class Job:
 
 
 def note_unread(error: CannotRead) -> None:
-    """Enter what could not be read where the command line asks for it: it tells it, and ends with its exit code."""
-    found = _UNREAD.match(error.what)
+    """Note what could not be read, so that the command line reports it, and ends with its exit code."""
+    match = _UNREAD.match(error.what)
     read: Action = "open" if error.offset is None else "read"
     words: dict[str, Action] = {"listed": "list", "looked at": "look", "read": read}
-    Reading().note(error.file or "", found[2] if found else error.what, words[found[1]] if found else "read")
+    Reading().note(error.file or "", match[2] if match else error.what, words[match[1]] if match else "read")
 
 
 @contextlib.contextmanager
-def started(
+def run_job(
     args: argparse.Namespace, out: Output, name: str, *, small: Callable[[], bool] | None = None
 ) -> Iterator[Job]:
-    """A session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
+    """Start a session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
 
     Without ``--master`` and ``--spark`` the job runs in this process, unless what it reads is not ``small`` enough for
     its memory. Stores that are none are told before Spark starts. Who interrupts the job ends the session with it, so
@@ -215,17 +220,17 @@ def started(
     stores_named = getattr(args, "stores", None) or ()
     if args.spark is False and args.master is not None:
         raise UsageError("--no-spark and --master contradict each other: leave one of them out")
-    if args.spark is False or (args.spark is None and args.master is None and _runs_here(small)):
-        with _done_here(out, name, stores_named) as job:
+    if args.spark is False or (args.spark is None and args.master is None and _can_run_locally(small)):
+        with _run_locally(out, name, stores_named) as job:
             yield job
         return
-    need_spark()
+    check_spark_installed()
     args.master = args.master or "local[*]"
     from engine.pipeline import session
     from engine.pipeline.files import find_stores, seen_from_anywhere
     from engine.pipeline.progress import Cancelled, Watch
     from engine.pipeline.session import names_this_process
-    from engine.pipeline.tasks import must_be_seen
+    from engine.pipeline.tasks import check_visible
 
     stores = find_stores(stores_named)
     if not names_this_process(args.master):
@@ -234,18 +239,18 @@ def started(
         for place in stores:
             note_unread(place.unread or CannotRead("", file=place.path))
         raise stores[0].unread or CannotRead("", file=stores[0].path)
-    log_file = Path(args.log_file) if args.log_file else default_log(name)
-    bar = Bar(out)
+    log_file = Path(args.log_file) if args.log_file else default_log_file(name)
+    bar = ProgressBar(out)
     begun = time.monotonic()
     interrupts = _Interrupts(session.abandon)
     try:
         spark = session.start(args.master, log_file=log_file)
         session.ship_engine(spark)
         if not names_this_process(args.master):
-            must_be_seen(spark, stores)
-        took = time.monotonic() - begun
-        with interrupts, Watch(spark, name, bar.told) as watch:
-            yield Job(name, out, spark, watch, log_file, args.master, took, time.monotonic(), stores)
+            check_visible(spark, stores)
+        session_seconds = time.monotonic() - begun
+        with interrupts, Watch(spark, name, bar.show) as watch:
+            yield Job(name, out, spark, watch, log_file, args.master, session_seconds, time.monotonic(), stores)
     except BaseException as error:
         bar.clear()
         stopped = isinstance(error, KeyboardInterrupt) or interrupts.heard
@@ -255,8 +260,8 @@ def started(
             log_file.unlink()
         if interrupts.heard:
             raise KeyboardInterrupt from None
-        if isinstance(error, Exception) and is_sparks(error):
-            line = in_a_line(error)
+        if isinstance(error, Exception) and is_spark_error(error):
+            line = error_line(error)
             if line == os.strerror(errno.ENOSPC) and getattr(args, "out", None):  # nobody has said where
                 line += f" while {args.out} was written"
             raise StoreError(f"{line} (Spark's own words: {log_file})") from error
@@ -267,16 +272,16 @@ def started(
 
 
 @contextlib.contextmanager
-def _done_here(out: Output, name: str, stores: Sequence[str]) -> Iterator[Job]:
+def _run_locally(out: Output, name: str, stores: Sequence[str]) -> Iterator[Job]:
     """The job in this process: the functions of its tasks, one after the other."""
     from engine.pipeline.files import find_stores
     from engine.pipeline.progress import Cancelled, Watch
-    from engine.pipeline.tasks import Here
+    from engine.pipeline.tasks import LocalRunner
 
-    spark: Any = Here()
-    bar = Bar(out)
+    spark: Any = LocalRunner()
+    bar = ProgressBar(out)
     try:
-        with Watch(spark, name, bar.told) as watch:
+        with Watch(spark, name, bar.show) as watch:
             yield Job(name, out, spark, watch, None, None, 0.0, time.monotonic(), find_stores(stores))
     finally:
         bar.clear()
@@ -284,13 +289,13 @@ def _done_here(out: Output, name: str, stores: Sequence[str]) -> Iterator[Job]:
         raise Cancelled("stopped; nothing was left behind")
 
 
-def _runs_here(small: Callable[[], bool] | None) -> bool:
+def _can_run_locally(small: Callable[[], bool] | None) -> bool:
     """Return False where Arrow is missing (the way by Spark says what to install), or where too much is read."""
     return importlib.util.find_spec("pyarrow") is not None and (small is None or small())
 
 
 class _Interrupts:
-    """Within it SIGINT ends the session beside what waits for it: Spark's actions wait for their end even then."""
+    """Within it SIGINT also ends the session: Spark's actions would otherwise wait for their end even then."""
 
     def __init__(self, abandon: Callable[[], None]) -> None:
         self._abandon = abandon
@@ -299,7 +304,7 @@ class _Interrupts:
 
     @property
     def heard(self) -> bool:
-        """Whether SIGINT came."""
+        """Return whether SIGINT came."""
         return self._ending is not None
 
     def __enter__(self) -> None:
@@ -319,13 +324,13 @@ class _Interrupts:
         raise KeyboardInterrupt
 
 
-def need_spark() -> None:
+def check_spark_installed() -> None:
     """Raise :class:`StoreError` with what to install, where something of it is missing."""
     if any(importlib.util.find_spec(name) is None for name in NEEDED):
-        raise StoreError(INSTALL)
+        raise StoreError(INSTALL_SPARK)
 
 
-def default_log(name: str) -> Path:
+def default_log_file(name: str) -> Path:
     """A new file in the system's folder for temporary files: it is there as long as somebody may ask for it, old ones
     go.
     """
@@ -341,18 +346,19 @@ def default_log(name: str) -> Path:
 
 
 @contextlib.contextmanager
-def staged_output(given: str | None, job: str) -> Iterator[Path]:
-    """A hidden folder beside ``--out``, which gets that name at the end of the block and goes where the block raises.
+def staged_output(out_path: str | None, job: str) -> Iterator[Path]:
+    """Yield a hidden folder beside ``--out``, which gets that name at the end of the block and is removed where the
+    block raises.
 
     What a killed run left beside the place goes too.
 
     Raises :class:`UsageError` without ``--out`` or where something is there already.
     """
-    if not given:
+    if not out_path:
         raise UsageError(f"pipeline {job} writes: name its place with --out DIR")
-    target = Path(given).absolute()
+    target = Path(out_path).absolute()
     if target.exists():
-        raise UsageError("expected a place that is not there yet, found something", file=given)
+        raise UsageError("expected a place that is not there yet, found something", file=out_path)
     above = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -360,7 +366,7 @@ def staged_output(given: str | None, job: str) -> Iterator[Path]:
             staging.chmod(0o755)
             yield staging
             if target.exists():
-                raise UsageError("expected a place that is not there yet, found something", file=given)
+                raise UsageError("expected a place that is not there yet, found something", file=out_path)
             staging.rename(target)
     except BaseException:
         for folder in above:
@@ -372,7 +378,7 @@ def staged_output(given: str | None, job: str) -> Iterator[Path]:
 # -- progress
 
 
-class Bar:
+class ProgressBar:
     """Progress as ``progress`` records with ``--json``, as a line on a terminal, or not at all with ``--quiet``."""
 
     def __init__(self, out: Output) -> None:
@@ -380,8 +386,8 @@ class Bar:
         self._drawn = False
         self._terminal = sys.stderr.isatty()
 
-    def told(self, now: Progress) -> None:
-        """Called by the watching thread."""
+    def show(self, now: Progress) -> None:
+        """Show the progress; the watching thread calls it."""
         if self._out.quiet:
             return
         if self._out.as_json:
@@ -394,7 +400,7 @@ class Bar:
             line = f"{now.job} {bar:<24} {share:4.0%}  {now.step}: {', '.join(running[:3])}"
             if now.units:
                 line += f"  {now.units_per_second:,.0f} units/s"
-            sys.stderr.write(f"\r\x1b[K{plain(line)}")
+            sys.stderr.write(f"\r\x1b[K{escape_controls(line)}")
             sys.stderr.flush()
             self._drawn = True
 
@@ -408,38 +414,40 @@ class Bar:
 # -- errors
 
 
-def is_sparks(error: Exception) -> bool:
-    """Whether Spark, py4j or the connection to Java raised it."""
+def is_spark_error(error: Exception) -> bool:
+    """Return whether Spark, py4j or the connection to Java raised it."""
     lost = isinstance(error, ConnectionError) and not isinstance(error, BrokenPipeError)  # that is our own output
     return lost or type(error).__module__.startswith(("pyspark", "py4j"))
 
 
-def in_a_line(error: Exception) -> str:
-    """What went wrong, without a stack: the last words of the Python worker, else Java's deepest cause in whole."""
+def error_line(error: Exception) -> str:
+    """Describe an error without its stack: the last words of the Python worker, else Java's deepest cause in whole."""
     if _WORKER_KILLED.search(str(error)):
         return (
             "a Python worker was killed again and again, most often because memory ran out: give the job fewer cores "
             "(--master 'local[2]') or more memory"
         )
     lines = [line.strip() for line in str(error).splitlines()]
-    python = [found for line in lines if (found := _LAST_LINE.match(line))]
+    python = [match for line in lines if (match := _LAST_LINE.match(line))]
     if python:
-        last = python[-1]
-        said = _ERRNO.sub("", last[2])
-        return said if last[1] not in {"MemoryError", "KeyError"} else f"{last[1]}: {said}"
-    java = [found[1] for line in lines if (found := _JAVA_LINE.match(line)) and found[1]]
+        last_match = python[-1]
+        message = _ERRNO.sub("", last_match[2])
+        return message if last_match[1] not in {"MemoryError", "KeyError"} else f"{last_match[1]}: {message}"
+    java = [match[1] for line in lines if (match := _JAVA_LINE.match(line)) and match[1]]
     if java:
-        return _with_its_cause(java)
+        return _cause_line(java)
     return next((line for line in lines if line), type(error).__name__)
 
 
-def _with_its_cause(java: Sequence[str]) -> str:
-    """The deepest cause, and what names it in the error around it: a bare "Permission denied" tells of no program."""
-    said = java[-1]
+def _cause_line(java: Sequence[str]) -> str:
+    """Return the deepest cause, and what names it in the error around it: a bare "Permission denied" names no
+    program.
+    """
+    message = java[-1]
     for outer in reversed(java[:-1]):
-        if outer == said:
+        if outer == message:
             continue
-        if not outer.endswith(said) or _JAVA_CLASS.search(outer):
+        if not outer.endswith(message) or _JAVA_CLASS.search(outer):
             break
-        said = outer
-    return said
+        message = outer
+    return message

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from engine import releases
 from engine.cli.options import add_config, add_release, read_config
 from engine.cli.output import Column, Output
-from engine.cli.pipeline_jobs import Job, options, split_option, started
-from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
+from engine.cli.pipeline_jobs import Job, add_split_option, job_options, run_job
+from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Reading
@@ -51,13 +51,13 @@ DIFFERENCES = (
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
     parser = jobs.add_parser(
-        "rebuild", parents=[options("+")], help="writes DIR: consume queues and index files built from the logs"
+        "rebuild", parents=[job_options("+")], help="writes DIR: consume queues and index files built from the logs"
     )
     parser.add_argument("--out", metavar="DIR", help="absent or empty; appears when it is whole")
     parser.add_argument("--compare", action="store_true", help="then tell how the stores' own queues and index differ")
     add_config(parser, "the brokers' configuration: settles file sizes")
     add_release(parser, "the release as which they are built (default: that of each store)")
-    split_option(parser)
+    add_split_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -71,27 +71,30 @@ def run(args: argparse.Namespace, out: Output) -> int:
     config = read_config(args)
     for store in args.stores:
         settle_folders(Path(store), config).refuse_outside()  # before Spark is started for nothing
-    with started(args, out, "rebuild") as job:
+    with run_job(args, out, "rebuild") as job:
         from engine.pipeline.rebuild import OnSpark, rebuild
 
-        splits = job.plan(args.stores, args.split_bytes, whole=True)
+        splits = job.plan(args.stores, args.split_bytes, needs_all_files=True)
         stores = list(facts_of(job.stores, config, target, None if args.release is None else parse(args.release)))
         if not stores:
             raise StoreError("none of the stores can be built", file=job.stores[0].path)
         on = OnSpark(job.spark)
         done = rebuild(on, stores, splits, target, job.watch)
-        for one in done:
-            _tell(one, target, out)
+        for rebuilt in done:
+            _report_rebuilt(rebuilt, target, out)
         differences = _compare(on, stores, target, job, out) if args.compare else 0
         job.summary(out=str(target), **({"differences": differences} if args.compare else {}))
     return 1 if differences else 0
 
 
 def facts_of(
-    places: Sequence[StorePlace], given: MessageStoreConfig | None, target: Path, release: Release | None = None
+    places: Sequence[StorePlace],
+    given_settings: MessageStoreConfig | None,
+    target: Path,
+    release: Release | None = None,
 ) -> Iterator[StoreFacts]:
-    """What the files and tables of each store tell before its log is read. ``release`` is the one as which they are
-    built, by default that of each store.
+    """Yield the facts of each store's files and tables before its log is read. ``release`` is the one as which they
+    are built, by default that of each store.
 
     A store whose queues cannot be built is named as unreadable and left out, so that a fleet goes on; where it is the
     only one, raises :class:`StoreError`.
@@ -104,14 +107,14 @@ def facts_of(
     from engine.pipeline.rebuild_parts import StoreFacts
     from engine.rebuilding import batch_topics
 
-    for place, label in zip(places, labels(places), strict=True):
+    for place, label in zip(places, store_labels(places), strict=True):
         if not Path(place.path).is_dir():
             raise UsageError("expected a store on a disk that every worker sees", file=place.path)
         with ExitStack() as stack:
-            store = stack.enter_context(open_store(place.path, given))
+            store = stack.enter_context(open_store(place.path, given_settings))
             if store.kind != "store":
                 raise UsageError("expected a store, found a part of one", file=place.path)
-            settle_folders(store.path, given).refuse_outside()
+            settle_folders(store.path, given_settings).refuse_outside()
             if rocksdb_queues(store):
                 why = "its consume queues are a RocksDB, which is not built here"
                 if len(places) == 1:
@@ -134,24 +137,24 @@ def facts_of(
             )
 
 
-def labels(places: Sequence[StorePlace]) -> list[str]:
-    """The folder of each store below the output, all different; none where there is one store only."""
+def store_labels(places: Sequence[StorePlace]) -> list[str]:
+    """Return the folder of each store below the output, all different; none where there is one store only."""
     if len(places) == 1:
         return [""]
-    found: list[str] = []
+    folder_labels: list[str] = []
     for place in places:
         path = Path(place.path)
-        own = path.parent.name if path.name == "store" else path.name
-        name = (place.broker or own or "store").replace("/", "-")
+        folder_name = path.parent.name if path.name == "store" else path.name
+        name = (place.broker or folder_name or "store").replace("/", "-")
         number, label = 1, name
-        while label in found:
+        while label in folder_labels:
             number += 1
             label = f"{name}-{number}"
-        found.append(label)
-    return found
+        folder_labels.append(label)
+    return folder_labels
 
 
-def _tell(done: Rebuilt, target: Path, out: Output) -> None:
+def _report_rebuilt(done: Rebuilt, target: Path, out: Output) -> None:
     path = str(target / done.label) if done.label else str(target)
     out.record(
         {
@@ -159,12 +162,12 @@ def _tell(done: Rebuilt, target: Path, out: Output) -> None:
             "path": path,
             "store": done.path,
             **rebuilt_figures(done),
-            "keptPieces": done.kept,
+            "keptPieces": done.reused,
         }
     )
-    if done.kept:
-        out.say(f"{done.path}: {done.kept:,} pieces were there already, from a run that was stopped")
-    say_rebuilt(out, done, path, of=f"{done.path}: ")
+    if done.reused:
+        out.say(f"{done.path}: {done.reused:,} pieces were there already, from a run that was stopped")
+    print_rebuilt(out, done, path, of=f"{done.path}: ")
 
 
 def _compare(on: OnSpark, stores: Sequence[StoreFacts], target: Path, job: Job, out: Output) -> int:

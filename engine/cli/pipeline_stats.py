@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.output import Column, Output, iso
-from engine.cli.pipeline_jobs import options, split_option, started
+from engine.cli.output import Column, Output, iso_time
+from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
     from engine.pipeline.stats_report import Report
 
-BY = ("topic", "queue", "tag", "producer", "hour", "size", "key")
+GROUPINGS = ("topic", "queue", "tag", "producer", "hour", "size", "key")
 _NEEDS = {"topic": ("queue",), "hour": ("hour", "time")}
-TOP = 20
+MAX_ROWS = 20
 
 _SUMS = (Column("Messages", "messages", "number"), Column("Bytes", "bytes", "number"))
 TOPICS = (
@@ -56,19 +56,24 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser("stats", parents=[options("+")], help="messages and bytes, by everything that has a name")
+    parser = jobs.add_parser(
+        "stats", parents=[job_options("+")], help="messages and bytes, by everything that has a name"
+    )
     parser.add_argument(
-        "--by", metavar="WORDS", default=",".join(BY), help=f"what to count by, with commas: {', '.join(BY)} (all)"
+        "--by",
+        metavar="WORDS",
+        default=",".join(GROUPINGS),
+        help=f"what to count by, with commas: {', '.join(GROUPINGS)} (all)",
     )
     parser.add_argument("--by-store", action="store_true", help="every figure for each store, not for all together")
-    split_option(parser)
+    add_split_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Count, then tell."""
     groups = _groups(args.by)
-    with started(args, out, "stats") as job:
+    with run_job(args, out, "stats") as job:
         from engine.pipeline.stats import stats
         from engine.pipeline.stats_report import report
 
@@ -76,23 +81,23 @@ def run(args: argparse.Namespace, out: Output) -> int:
         job.watch.step("counting", job.bytes)
         sums = stats(job.spark, splits, groups, job.counter)
         job.watch.check()
-        made = report(sums, job.files, by_store=args.by_store)
-        _show(made, out)
-        job.summary(units=made.total["messages"])
+        statistics = report(sums, job.files, by_store=args.by_store)
+        _show(statistics, out)
+        job.summary(units=statistics.total["messages"])
     return 0
 
 
 def _groups(text: str) -> tuple[str, ...]:
-    wanted = [word.strip() for word in text.split(",") if word.strip()]
-    for word in wanted:
-        if word not in BY:
-            raise UsageError(f"expected --by with any of {', '.join(BY)}, found '{word}'")
-    found = {group for word in wanted for group in _NEEDS.get(word, (word,))}
-    return tuple(sorted(found))
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in GROUPINGS:
+            raise UsageError(f"expected --by with any of {', '.join(GROUPINGS)}, found '{word}'")
+    groups = {group for word in words for group in _NEEDS.get(word, (word,))}
+    return tuple(sorted(groups))
 
 
-def _show(made: Report, out: Output) -> None:
-    total = made.total
+def _show(statistics: Report, out: Output) -> None:
+    total = statistics.total
     out.record(total)
     out.fields(
         [
@@ -100,7 +105,7 @@ def _show(made: Report, out: Output) -> None:
             ("files", f"{total['files']:,}, {total['bytes']:,} bytes"),
             ("messages", f"{total['messages']:,}, {total['unitBytes']:,} bytes"),
             ("sizes", _sizes(total)),
-            ("stored", f"{iso(total['firstHour'])} to {iso(total['lastHour'])} (whole hours)"),
+            ("stored", f"{iso_time(total['firstHour'])} to {iso_time(total['lastHour'])} (whole hours)"),
             ("keys", f"about {total['keys'] or 0:,} different keys, {total['uniqueKeys'] or 0:,} unique keys"),
             (
                 "no messages",
@@ -113,8 +118,8 @@ def _show(made: Report, out: Output) -> None:
         ]
     )
     for kind, columns in TABLES.items():
-        rows = made.rows.get(kind, []) if columns or out.as_json else []
-        shown = rows if out.as_json or kind == "statsFile" else rows[:TOP]
+        rows = statistics.rows.get(kind, []) if columns or out.as_json else []
+        shown = rows if out.as_json or kind == "statsFile" else rows[:MAX_ROWS]
         if shown:
             out.line()
         for row in shown:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import masked
+from engine.cli.options import add_masking
 from engine.cli.output import Column, Output
-from engine.cli.pipeline_jobs import options, split_option, started
+from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.errors import CannotRead, StoreError, Undecoded, UsageError
 from engine.mapped.reading import Reading, gather_unread
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from engine.cli.pipeline_jobs import Job
-    from engine.pipeline.trace import Found, Store
+    from engine.pipeline.trace import KeyPlaces, Store
 
 COLUMNS = (
     Column("Key", "key"),
@@ -37,9 +37,9 @@ COLUMNS = (
     Column("Physical offset", "physicalOffset", "number"),
     Column("Next", "nextStep", "prose", spare=2),
 )
-TOGETHER = (500, 20_000)
+KEYS_PER_QUESTION = (500, 20_000)
 """Keys that one task asks a store for, at least and at most: each opens the store and looks for the end of its log."""
-LEAST_WAVE = 16
+MIN_WAVE_QUESTIONS = 16
 """Tasks whose answers are waited for together, at least."""
 NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 _LOST_ORDER = ("damaged", "truncated", "expired", "unknown", "neverSeen")
@@ -48,33 +48,37 @@ _LOST_ORDER = ("damaged", "truncated", "expired", "unknown", "neverSeen")
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser("trace", parents=[options("+")], help="where messages of keys are in a fleet, or why not")
+    parser = jobs.add_parser(
+        "trace", parents=[job_options("+")], help="where messages of keys are in a fleet, or why not"
+    )
     parser.add_argument("--key", action="append", default=[], metavar="KEY", help="a key or unique key (several)")
     parser.add_argument("--keys-file", metavar="FILE", help="keys, one a line")
     parser.add_argument("--topic", metavar="T", help="only keys of messages of this topic")
     parser.add_argument("--group", metavar="G", help="the consumer group that misses them")
-    masked(parser)
-    split_option(parser)
+    add_masking(parser)
+    add_split_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """One ``whereResult`` for each message of a key and each store that holds it, else one that says why none does."""
+    """Print one ``whereResult`` for each message of a key and each store that holds it, else one that says why none
+    does.
+    """
     keys = list(dict.fromkeys([*args.key, *_read_keys(args.keys_file)]))
     if not keys:
         raise UsageError("expected a key: --key KEY, or --keys-file FILE")
     counts: dict[str, int] = {}
     missing = set(keys)
-    with started(args, out, "trace") as job:
+    with run_job(args, out, "trace") as job:
         splits = job.plan(args.stores, args.split_bytes)
-        from engine.pipeline.trace import find
+        from engine.pipeline.trace import find_keys
 
         job.watch.step("looking for units", job.bytes)
-        found = find(job.spark, splits, keys, job.counter)
+        places_by_store = find_keys(job.spark, splits, keys, job.counter)
         for place in job.stores:  # a store whose log is empty has no splits, and may tell of what was there
-            found.setdefault((place.path, place.broker), _nothing())
+            places_by_store.setdefault((place.path, place.broker), _no_places())
         job.watch.step("asking the stores")
-        for row in _answers(job, found, keys, args.topic, args.group):
+        for row in _answers(job, places_by_store, keys, args.topic, args.group):
             counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
             if row["verdict"] not in NOT_FOUND:
                 missing.discard(row["key"])
@@ -83,10 +87,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 1 if len(missing) == len(keys) else 0
 
 
-def _nothing() -> Found:
-    from engine.pipeline.trace import Found
+def _no_places() -> KeyPlaces:
+    from engine.pipeline.trace import KeyPlaces
 
-    return Found()
+    return KeyPlaces()
 
 
 def _read_keys(path: str | None) -> Iterator[str]:
@@ -103,7 +107,7 @@ def _read_keys(path: str | None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one task asks one store: keys with the offsets of their units and where they stand in damage."""
+    """A question of one task to one store: keys with the offsets of their units and their places in damage."""
 
     store: str
     broker: str | None
@@ -114,37 +118,39 @@ class Question:
 
 
 def questions(
-    found: dict[Store, Found],
+    places_by_store: dict[Store, KeyPlaces],
     keys: Sequence[str],
     topic: str | None,
     group: str | None,
     tasks: int,
-    sizes: tuple[int, int] = TOGETHER,
+    sizes: tuple[int, int] = KEYS_PER_QUESTION,
 ) -> Iterator[Question]:
-    """Each store is asked for the keys that it holds, and every store for those that none holds; ``tasks`` questions
-    keep all cores at work, each of ``sizes`` keys.
+    """Yield questions: each store is asked for the keys that it holds, and every store for those that none holds;
+    ``tasks`` questions keep all cores busy, each of ``sizes`` keys.
     """
-    held = {key for one in found.values() for key in one.units}
-    lost = [key for key in keys if key not in held]
-    for (store, broker), one in found.items():
-        mine = [key for key in keys if key in one.units] + lost
-        together = min(max(len(mine) // tasks, sizes[0]), sizes[1])
-        for at in range(0, len(mine), together):
-            some = mine[at : at + together]
-            listed = tuple((key, tuple(one.units.get(key, ())), one.damaged.get(key)) for key in some)
-            yield Question(store, broker, listed, one.relatives_of(some), topic, group)
+    existing_keys = {key for places in places_by_store.values() for key in places.units}
+    lost = [key for key in keys if key not in existing_keys]
+    for (store, broker), places in places_by_store.items():
+        store_keys = [key for key in keys if key in places.units] + lost
+        together = min(max(len(store_keys) // tasks, sizes[0]), sizes[1])
+        for start in range(0, len(store_keys), together):
+            key_group = store_keys[start : start + together]
+            listed = tuple((key, tuple(places.units.get(key, ())), places.damaged.get(key)) for key in key_group)
+            yield Question(store, broker, listed, places.relatives_of(key_group), topic, group)
 
 
 def _answers(
-    job: Job, found: dict[Store, Found], keys: Sequence[str], topic: str | None, group: str | None
+    job: Job, places_by_store: dict[Store, KeyPlaces], keys: Sequence[str], topic: str | None, group: str | None
 ) -> Iterator[dict[str, Any]]:
     from engine.pipeline import tasks
 
     lost: dict[str, tuple[int, str]] = {}
-    wave = max(job.spark.sparkContext.defaultParallelism * 4, LEAST_WAVE)
-    for some in batched(questions(found, keys, topic, group, wave), wave):
+    wave = max(job.spark.sparkContext.defaultParallelism * 4, MIN_WAVE_QUESTIONS)
+    for wave_questions in in_batches(questions(places_by_store, keys, topic, group, wave), wave):
         job.watch.check()
-        frame = tasks.over(job.spark, [[pickle.dumps(one)] for one in some], _judge_all, "answer string")
+        frame = tasks.run_tasks(
+            job.spark, [[pickle.dumps(question)] for question in wave_questions], _answer_all, "answer string"
+        )
         for text in (text for batch in frame.toArrow().to_batches() for text in batch.column(0).to_pylist()):
             row = json.loads(text)
             if row["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
@@ -160,24 +166,24 @@ def _answers(
         yield json.loads(text)
 
 
-def batched(things: Iterable[Question], count: int) -> Iterator[list[Question]]:
-    """``things`` in their order, ``count`` at a time: what the driver holds at once."""
-    rest = iter(things)
-    while some := list(itertools.islice(rest, count)):
-        yield some
+def in_batches(items: Iterable[Question], count: int) -> Iterator[list[Question]]:
+    """Yield ``items`` in their order, ``count`` at a time: the driver holds only these at once."""
+    remaining = iter(items)
+    while batch := list(itertools.islice(remaining, count)):
+        yield batch
 
 
-def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
-    """What runs in a task: the answers of one store, as JSON."""
+def _answer_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
+    """Answer the questions of a task to one store, as JSON."""
     import pyarrow as pa
 
-    for one in packed:
-        question: Question = pickle.loads(one)  # noqa: S301  our own driver packed it
+    for pickled in packed:
+        question: Question = pickle.loads(pickled)  # noqa: S301  our own driver packed it
         with gather_unread() as unread:
             try:
-                answers = list(judge(question))
+                answers = list(answer_question(question))
             except StoreError as error:  # this store cannot be asked; the others of the fleet still are
-                answers = list(_cannot_tell(question, error))
+                answers = list(_unknown_results(question, error))
                 if not unread:
                     file = error.file or question.store
                     answers.append({"type": "unreadable", "file": file, "error": error.what, "action": "read"})
@@ -186,8 +192,10 @@ def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=["answer"])
 
 
-def _cannot_tell(question: Question, error: StoreError) -> Iterator[dict[str, Any]]:
-    """One ``whereResult`` of the verdict ``unknown`` for each key: nothing is concluded from a store that is unread."""
+def _unknown_results(question: Question, error: StoreError) -> Iterator[dict[str, Any]]:
+    """Yield one ``whereResult`` of the verdict ``unknown`` for each key: nothing is concluded from a store that is
+    unread.
+    """
     evidence = {"what": f"the store could not be asked: {error.what}", "file": error.file, "offset": error.offset}
     undecoded = isinstance(error, Undecoded)
     step = f"Ask a broker: {error.what}." if undecoded else "Make the store readable, then ask again."
@@ -207,8 +215,8 @@ def _cannot_tell(question: Question, error: StoreError) -> Iterator[dict[str, An
         }
 
 
-def judge(question: Question) -> Iterator[dict[str, Any]]:
-    """``whereResult`` records of one store, each with its ``key``, ``store`` and ``broker``."""
+def answer_question(question: Question) -> Iterator[dict[str, Any]]:
+    """Yield ``whereResult`` records of one store, each with its ``key``, ``store`` and ``broker``."""
     from engine.inspection import records
     from engine.inspection.snapshot import open_store
     from engine.inspection.where.evidence import KnownPlaces
@@ -218,5 +226,5 @@ def judge(question: Question) -> Iterator[dict[str, Any]]:
         places = KnownPlaces(store, question.relatives, question.topic, question.group)
         for key, offsets, damaged in question.keys:
             for result in places.ask(key, offsets, damaged):
-                told = {"key": key, "store": question.store, "broker": question.broker}
-                yield {"type": "whereResult", **told, **records.where_result(result)}
+                origin = {"key": key, "store": question.store, "broker": question.broker}
+                yield {"type": "whereResult", **origin, **records.where_result(result)}

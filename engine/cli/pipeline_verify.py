@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.commands.check import SEVERITIES
-from engine.cli.finding_text import COLUMNS, tell
-from engine.cli.options import add_config, masked, read_config
+from engine.cli.finding_text import COLUMNS, print_findings
+from engine.cli.options import add_config, add_masking, read_config
 from engine.cli.output import Column, Output
-from engine.cli.pipeline_jobs import options, split_option, started
+from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Reading, gather_unread
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from engine.pipeline.splits import Split
     from engine.pipeline.verify import PackedProof, VerifyFacts
 
-OF_SEVERAL = (*COLUMNS[:2], Column("Store", "store", "path"), *COLUMNS[2:])
+COLUMNS_OF_SEVERAL = (*COLUMNS[:2], Column("Store", "store", "path"), *COLUMNS[2:])
 SCHEMA = "store int, number int, record string, units bigint"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckTask:
-    """One store to be checked, the ``number``-th of its job; ``only`` names rules by id, None all."""
+    """A task that checks one store, the ``number``-th of its job; ``only`` names rules by id, None all."""
 
     number: int
     path: str
@@ -51,8 +51,8 @@ class CheckTask:
 
 @dataclass(slots=True)
 class Verified:
-    """What one store showed: the records of ``check``, the last one its summary. ``proven`` splits of ``splits`` were
-    in order by themselves.
+    """Result of checking one store: the records of ``check``, the last one its summary. ``proven`` splits of
+    ``splits`` were in order by themselves.
     """
 
     path: str
@@ -65,13 +65,13 @@ class Verified:
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
     parser = jobs.add_parser(
-        "verify", parents=[options("+")], help="what is wrong with stores: log, queues and index against each other"
+        "verify", parents=[job_options("+")], help="what is wrong with stores: log, queues and index against each other"
     )
     parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
     parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
     add_config(parser, "the brokers' configuration")
-    masked(parser)
-    split_option(parser)
+    add_masking(parser)
+    add_split_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -80,18 +80,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
     only = frozenset(args.only.replace(" ", "").split(",")) if args.only else None
     config = read_config(args)
     counts: Counter[str] = Counter()
-    with started(args, out, "verify") as job:
+    with run_job(args, out, "verify") as job:
         from engine.pipeline.rebuild import OnSpark
 
         splits = job.plan(args.stores, args.split_bytes)
         for place in job.stores if config is not None else ():
             for words in settle_folders(Path(place.path), config, reading=True).words:
                 out.say(f"{args.config}: {words}")
-        found = verify(OnSpark(job.spark), job.stores, splits, config, only, job.watch)
-        for one in found:
-            counts.update(_tell(one, len(found) > 1, out))
-        proven = sum(one.proven for one in found)
-        job.summary(units=sum(one.units for one in found), provenSplits=proven, **{s: counts[s] for s in SEVERITIES})
+        results = verify(OnSpark(job.spark), job.stores, splits, config, only, job.watch)
+        for result in results:
+            counts.update(_report_store(result, len(results) > 1, out))
+        proven = sum(result.proven for result in results)
+        job.summary(
+            units=sum(result.units for result in results), provenSplits=proven, **{s: counts[s] for s in SEVERITIES}
+        )
     return int(any(counts[severity] for severity in SEVERITIES[SEVERITIES.index(args.fail_on) :]))
 
 
@@ -104,36 +106,36 @@ def verify(
     watch: Watch | None = None,
 ) -> list[Verified]:
     """Check the stores at ``places``, in their order; ``run`` carries out tasks. Raises :class:`StoreError`."""
-    from engine.pipeline.tasks import by_store
+    from engine.pipeline.tasks import splits_by_store
     from engine.pipeline.verify import prove_stores
 
-    facts, wanted = [], []
-    for place, listed in zip(places, by_store(splits, [place.path for place in places]), strict=True):
-        own, mine = _facts_of(place, listed, config)
-        facts.append(own)
-        wanted += mine
-    proofs = prove_stores(run, facts, wanted, watch)
+    facts, splits_to_prove = [], []
+    for place, listed in zip(places, splits_by_store(splits, [place.path for place in places]), strict=True):
+        store_facts, store_splits = _facts_of(place, listed, config)
+        facts.append(store_facts)
+        splits_to_prove += store_splits
+    proofs = prove_stores(run, facts, splits_to_prove, watch)
     if watch is not None:
         watch.step("checking stores")
     sizes = Counter(split.store for split in splits)
-    checks = [CheckTask(n, place.path, config, only, tuple(proofs[n])) for n, place in enumerate(places)]
+    checks = [CheckTask(number, place.path, config, only, tuple(proofs[number])) for number, place in enumerate(places)]
     checks.sort(key=lambda task: -sizes[task.path])
     rows = run([[task] for task in checks], check_stores, SCHEMA)
-    found = [Verified(p.path, [], 0, sizes[p.path], len(proofs[n])) for n, p in enumerate(places)]
+    results = [Verified(each.path, [], 0, sizes[each.path], len(proofs[number])) for number, each in enumerate(places)]
     for row in sorted(rows, key=lambda row: (row["store"], row["number"])):
         record = json.loads(row["record"])
         if record["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
             Reading().note(record["file"], record["error"], record["action"])
             continue
-        found[row["store"]].records.append(record)
-        found[row["store"]].units += row["units"]
-    return found
+        results[row["store"]].records.append(record)
+        results[row["store"]].units += row["units"]
+    return results
 
 
 def _facts_of(
     place: StorePlace, splits: Sequence[Split], config: MessageStoreConfig | None
 ) -> tuple[VerifyFacts, list[Split]]:
-    """What is known of a store before its log is read, and those of its splits that are of the files the check sees."""
+    """Return facts of a store before its log is read, and those of its splits that are of the files the check sees."""
     from engine.codec.message import DEFAULT_DELAY_LEVELS
     from engine.inspection.snapshot import open_store
     from engine.pipeline.verify import VerifyFacts
@@ -142,12 +144,12 @@ def _facts_of(
         raise UsageError("expected a store on a disk that every worker sees", file=place.path)
     try:
         with open_store(place.path, config) as store:
-            known = {(file.path, file.start_offset, file.size) for file in store.log.files}
+            seen_files = {(file.path, file.start_offset, file.size) for file in store.log.files}
             levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
             facts = VerifyFacts(place.path, levels, store.paths is not None and store.paths.index.is_dir())
     except StoreError:
         return VerifyFacts(place.path, DEFAULT_DELAY_LEVELS, index=False), []  # its check reports the error
-    return facts, [split for split in splits if (split.path, split.file_start, split.file_size) in known]
+    return facts, [split for split in splits if (split.path, split.file_start, split.file_size) in seen_files]
 
 
 def check_stores(share: Sequence[CheckTask]) -> Iterator[pa.RecordBatch]:
@@ -191,10 +193,13 @@ def _check_store(task: CheckTask) -> tuple[list[dict[str, Any]], list[int]]:
     return [*unreadable, *(result.record() for result in results)], units
 
 
-def _tell(one: Verified, several: bool, out: Output) -> Counter[str]:
-    """One store's findings, then its summary; gives how many there are of each severity."""
+def _report_store(result: Verified, several: bool, out: Output) -> Counter[str]:
+    """Print one store's findings, then its summary; return the number of findings of each severity."""
     if several:
-        out.line(f"{one.path}: {one.units:,} units, {one.proven:,} of {one.splits:,} splits in order by themselves")
-    records = [{**record, "store": one.path} for record in one.records]
-    tell(records, out, one.path, OF_SEVERAL if several else COLUMNS)
+        out.line(
+            f"{result.path}: {result.units:,} units, {result.proven:,} of {result.splits:,} splits "
+            "in order by themselves"
+        )
+    records = [{**record, "store": result.path} for record in result.records]
+    print_findings(records, out, result.path, COLUMNS_OF_SEVERAL if several else COLUMNS)
     return Counter({severity: records[-1][severity] for severity in SEVERITIES})

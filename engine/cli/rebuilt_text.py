@@ -1,4 +1,4 @@
-"""What ``dispatch`` and ``pipeline rebuild`` tell of queues and indexes that were built, as figures and as words."""
+"""Figures and words of ``dispatch`` and ``pipeline rebuild`` about the queues and indexes that were built."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def rebuilt_figures(done: Built) -> dict[str, Any]:
     }
 
 
-def say_rebuilt(out: Output, done: Built, place: str, of: str = "") -> None:
-    """What is in ``place`` now, and what has no entry there; ``of`` stands before what is said of the store."""
+def print_rebuilt(out: Output, done: Built, place: str, of: str = "") -> None:
+    """Print what is in ``place`` now, and what has no entry there; ``of`` stands before what is said of the store."""
     out.line(
         f"{done.units:,} units: {done.entries:,} entries in {done.queues:,} queues, {done.index_entries:,} keys in "
         f"{done.index_files:,} index files in {place}"

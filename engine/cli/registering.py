@@ -1,7 +1,8 @@
-"""How far ``serve`` reaches beyond this machine: which keys of a configuration count, and whose route would be taken.
+"""The reach of ``serve`` beyond this machine: which keys of a configuration count, and whose route would be taken.
 
-A broker's file names production's name servers, its master and its address. Of the copy that such a file comes with,
-nobody means that it takes production's place: these keys count with ``--register`` only, after a question.
+A broker's file names the name servers of production, its master and its address. A user who serves a copy of that store
+does not want to take the place of the production broker. So these keys count only with ``--register``, after a
+question.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from engine.broker.config import BrokerConfig
 from engine.broker.registration import RouteHeld, Routes, ask_routes_at, refuse_held
-from engine.cli.keeping import consented
+from engine.cli.backup import ask_consent
 from engine.cli.output import Output
 from engine.cli.serving import is_loopback
 from engine.config import MessageStoreConfig
@@ -45,7 +46,8 @@ def add_register(parser: argparse.ArgumentParser) -> None:
 
 
 def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageStoreConfig | None) -> Reach:
-    """What of the configuration counts: everything with ``--register``, else what does not lead away from this machine.
+    """Return the parts of the configuration that count: everything with ``--register``, else what does not lead away
+    from this machine.
 
     The role of a slave counts with ``--namesrv`` too: whose slave it is, that name server says.
     """
@@ -70,7 +72,7 @@ def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageS
 
 
 def _is_own_address(ip: str) -> bool:
-    """Whether this machine listens at the address."""
+    """Return whether this machine listens at the address."""
     try:
         family = socket.AF_INET6 if isinstance(ipaddress.ip_address(ip), ipaddress.IPv6Address) else socket.AF_INET
         with socket.socket(family) as tried:
@@ -81,18 +83,18 @@ def _is_own_address(ip: str) -> bool:
 
 
 def name_servers_of(args: argparse.Namespace, broker: BrokerConfig) -> list[str]:
-    """Where the broker registers; none where it has a name server of its own."""
-    return args.namesrv or [one.strip() for one in broker.namesrv_addr.split(";") if one.strip()]
+    """Return the name servers at which the broker registers; none where it has a name server of its own."""
+    return args.namesrv or [address.strip() for address in broker.namesrv_addr.split(";") if address.strip()]
 
 
-async def look_around(
+async def ask_name_servers(
     args: argparse.Namespace, broker: BrokerConfig, address: str, tls: Tls | None
 ) -> dict[str, Routes | str]:
-    """What stands at each name server, or why it does not say; nothing is registered.
+    """Ask each name server for its routes, or note why it gives none; nothing is registered.
 
     Raises :class:`UsageError`, naming both addresses, where one of them has another address for this broker.
     """
-    found: dict[str, Routes | str] = {}
+    routes_by_server: dict[str, Routes | str] = {}
     for server in name_servers_of(args, broker):
         try:
             routes = await ask_routes_at(server, tls.asking if tls is not None else None)
@@ -103,10 +105,10 @@ async def look_around(
                 "that name server"
             ) from None
         except (OSError, TimeoutError, ValueError) as error:
-            found[server] = cause_of(error, type(error).__name__)
+            routes_by_server[server] = cause_of(error, type(error).__name__)
         else:
-            found[server] = routes
-    return found
+            routes_by_server[server] = routes
+    return routes_by_server
 
 
 def ask_to_register(
@@ -116,10 +118,10 @@ def ask_to_register(
     address: str,
     around: dict[str, Routes | str],
 ) -> bool:
-    """Whether ``--register`` was not given, or the user wants what it does. Raises as :func:`consented`."""
+    """Return whether ``--register`` was not given, or the user agrees to it. Raises as :func:`ask_consent`."""
     if not args.register:
         return True
-    return consented(
+    return ask_consent(
         args,
         _reach_words(broker, store, address, around),
         "Register there?",
@@ -136,18 +138,18 @@ def _reach_words(
         if isinstance(routes, str):
             yield f"  name server {server} does not say what it knows: {routes}"
             continue
-        names = "; ".join(_standing(name, routes[name]) for name in sorted(routes)) or "no broker"
+        names = "; ".join(_addresses_text(name, routes[name]) for name in sorted(routes)) or "no broker"
         yield f"  name server {server} knows {names}; clients that ask it may be sent to this store"
     if store is not None and store.broker_role == "SLAVE":
         master = store.ha_master_address or "the master that the name servers name"
         yield f"  brokerRole=SLAVE: the log of {master} is copied into this store"
 
 
-def _standing(name: str, addresses: dict[int, str]) -> str:
-    return f"{name} at {', '.join(f'{addresses[one]} (brokerId {one})' for one in sorted(addresses))}"
+def _addresses_text(name: str, addresses: dict[int, str]) -> str:
+    return f"{name} at {', '.join(f'{addresses[broker_id]} (brokerId {broker_id})' for broker_id in sorted(addresses))}"
 
 
-def say_left_out(out: Output, file: str, unknown: Sequence[str], left_out: Sequence[str]) -> None:
+def report_left_out(out: Output, file: str, unknown: Sequence[str], left_out: Sequence[str]) -> None:
     """Name the keys of ``file`` that change nothing."""
     names = [*unknown, *left_out]
     if names:
@@ -156,7 +158,7 @@ def say_left_out(out: Output, file: str, unknown: Sequence[str], left_out: Seque
 
 
 def registration_words(registered: Sequence[str], refused: dict[str, str]) -> str:
-    """Where the broker stands in a table, and where not yet."""
+    """Describe at which name servers the broker is registered, and at which not yet."""
     words = [f"registered with {';'.join(registered)}"] if registered else []
     words += [f"not yet registered with {server}: {why}" for server, why in refused.items()]
     return ", ".join(words)

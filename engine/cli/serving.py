@@ -1,4 +1,4 @@
-"""What the commands that serve have in common: where they listen, what they say, how they end."""
+"""Shared code of the commands that serve: where they listen, what they say, how they end."""
 
 from __future__ import annotations
 
@@ -13,28 +13,32 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import number
 from engine.cli.output import Output
 from engine.namesrv.server import LOOPBACK
-from engine.remoting.connection import LAST_PORT
+from engine.remoting.connection import MAX_PORT
 from engine.remoting.tls import Tls, read_tls
 
 if TYPE_CHECKING:
     from engine.message_store import MessageStore
 
-MOST_DESCRIPTORS = 20_000
-LOOK = 0.25
+MAX_DESCRIPTORS = 20_000
+POLL_INTERVAL_S = 0.25
 """Seconds between two looks at what a store cannot do."""
 
 
-def add_address(parser: argparse.ArgumentParser, usual: int) -> None:
-    """``--listen``, by its older name ``--host``, ``--port`` and ``--tls``."""
-    told = f"the address that it listens on ({LOOPBACK})"
-    parser.add_argument("--listen", "--host", dest="host", metavar="ADDRESS", default=LOOPBACK, help=told)
-    parser.add_argument("--port", type=port, help=f"0 takes a free one ({usual}, or what the configuration says)")
-    tls = "RocketMQ's TLS settings: certificate, key, who must; without it TLS is not spoken"
-    parser.add_argument("--tls", metavar="tls.properties", help=tls)
+def add_address(parser: argparse.ArgumentParser, default_port: int) -> None:
+    """Add ``--listen``, also by its older name ``--host``, ``--port`` and ``--tls``."""
+    listen_help = f"the address that it listens on ({LOOPBACK})"
+    parser.add_argument("--listen", "--host", dest="host", metavar="ADDRESS", default=LOOPBACK, help=listen_help)
+    parser.add_argument(
+        "--port", type=port, help=f"0 takes a free one ({default_port}, or what the configuration says)"
+    )
+    tls_help = "RocketMQ's TLS settings: certificate, key, who must; without it TLS is not spoken"
+    parser.add_argument("--tls", metavar="tls.properties", help=tls_help)
 
 
-def tls_of(args: argparse.Namespace, out: Output) -> Tls | None:
-    """What ``--tls`` says; what has no effect here is named. Raises :class:`CannotRead` and :class:`UsageError`."""
+def read_tls_option(args: argparse.Namespace, out: Output) -> Tls | None:
+    """Read the file of ``--tls``; keys that have no effect here are reported. Raises :class:`CannotRead` and
+    :class:`UsageError`.
+    """
     if args.tls is None:
         return None
     tls, unknown = read_tls(args.tls)
@@ -46,23 +50,23 @@ def tls_of(args: argparse.Namespace, out: Output) -> Tls | None:
 def port(text: str) -> int:
     """An argument that is a port."""
     value = number(text)
-    if not 0 <= value <= LAST_PORT:
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to {LAST_PORT:,}, found '{text}'")
+    if not 0 <= value <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {MAX_PORT:,}, found '{text}'")
     return value
 
 
 def address_list(text: str) -> list[str]:
-    """An argument that names servers: ``host:port``, with ``;`` between."""
-    found = [one.strip() for one in text.split(";") if one.strip()]
-    for one in found:
-        host, colon, digits = one.rpartition(":")
-        if not (host and colon and digits.isdecimal() and int(digits) <= LAST_PORT):
-            raise argparse.ArgumentTypeError(f"expected host:port, found '{one}'")
-    return found
+    """Parse an argument that names servers: ``host:port``, with ``;`` between."""
+    addresses = [address.strip() for address in text.split(";") if address.strip()]
+    for address in addresses:
+        host, colon, digits = address.rpartition(":")
+        if not (host and colon and digits.isdecimal() and int(digits) <= MAX_PORT):
+            raise argparse.ArgumentTypeError(f"expected host:port, found '{address}'")
+    return addresses
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody outside this machine reaches the address."""
+    """Return whether the address is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -70,53 +74,53 @@ def is_loopback(host: str) -> bool:
 
 
 def allow_many_connections() -> None:
-    """As many descriptors as the system lets this process have, up to :data:`MOST_DESCRIPTORS`: systems begin with
-    1,024, and each connection takes one. What is refused stays as it is.
+    """Raise the limit of descriptors as far as the system permits, up to :data:`MAX_DESCRIPTORS`: systems begin
+    with 1,024, and each connection takes one. A refusal leaves the limit as it is.
     """
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # there is none on Windows
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
-        if soft != resource.RLIM_INFINITY and soft < most:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        new_limit = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < new_limit:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (new_limit, hard))
 
 
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[asyncio.Event]:
-    """Set by Ctrl+C and TERM; behind the block they do what they did before."""
+    """Yield an event that Ctrl+C and TERM set; after the block the old handlers are restored."""
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
-    before = {
-        one: signal.signal(one, lambda *_: loop.call_soon_threadsafe(ended.set))
-        for one in (signal.SIGINT, signal.SIGTERM)
+    old_handlers = {
+        signal_number: signal.signal(signal_number, lambda *_: loop.call_soon_threadsafe(ended.set))
+        for signal_number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield ended
     finally:
-        for one, what in before.items():
-            signal.signal(one, what)
+        for signal_number, handler in old_handlers.items():
+            signal.signal(signal_number, handler)
 
 
-async def tell_troubles(store: MessageStore, told: Callable[[str], None]) -> None:
-    """Say what the store cannot do as soon as that is so, and when it is over; until cancelled."""
-    known: set[str] = set()
+async def report_troubles(store: MessageStore, say: Callable[[str], None]) -> None:
+    """Say what the store cannot do as soon as that is so, and when it is over; runs until cancelled."""
+    reported: set[str] = set()
     while True:
-        found = {one.what: one.why for one in store.troubles()}
-        for what in [one for one in found if one not in known]:
-            told(f"{what}: {found[what]}")
-        for what in sorted(known - found.keys()):
-            told(f"over: {what}")
-        known = set(found)
-        await asyncio.sleep(LOOK)
+        reasons = {trouble.what: trouble.why for trouble in store.troubles()}
+        for subject in [trouble for trouble in reasons if trouble not in reported]:
+            say(f"{subject}: {reasons[subject]}")
+        for subject in sorted(reported - reasons.keys()):
+            say(f"over: {subject}")
+        reported = set(reasons)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
-def say_record(out: Output, record: dict[str, Any]) -> None:
+def print_record(out: Output, record: dict[str, Any]) -> None:
     """A record, at once."""
     out.record(record)
     out.flush()
 
 
-def say_line(out: Output, text: str) -> None:
+def print_line(out: Output, text: str) -> None:
     """A line, at once."""
     out.line(text)
     out.flush()

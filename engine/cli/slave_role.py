@@ -1,5 +1,6 @@
-"""What ``serve`` does beside serving where the broker is a slave: follow the master's log, copy its tables
-(docs/formats/replication.md, docs/protocol/behaviour.md#offsets). Java: ``DefaultHAClient``, ``SlaveSynchronize``.
+"""The tasks of ``serve`` where the broker is a slave: follow the master's log, copy its tables
+(docs/formats/replication.md, docs/protocol/behaviour.md#offsets). Java: ``DefaultHAClient``,
+``SlaveSynchronize``.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, ask_request_modes, mirror_tables
 
 MASTER_ID = 0
-_LOOK = 0.5
-TABLES = {4: (3.0, 10.0), 5: (10.0, 60.0)}
+_POLL_INTERVAL_S = 0.5
+TABLE_DELAYS_S = {4: (3.0, 10.0), 5: (10.0, 60.0)}
 """Seconds to the first copy of the master's tables, and from each to the next."""
 
 
@@ -54,9 +55,9 @@ async def ask_masters_release(broker: BrokerConfig, ha_address: str, routes: Ite
     return None
 
 
-async def follow_until(ended: asyncio.Event, broker: Broker, told: Callable[[str], None]) -> None:
-    """:func:`follow_master` until ``ended`` is set, or it raises."""
-    following, ending = asyncio.ensure_future(follow_master(broker, told)), asyncio.ensure_future(ended.wait())
+async def follow_until(ended: asyncio.Event, broker: Broker, say: Callable[[str], None]) -> None:
+    """Run :func:`follow_master` until ``ended`` is set, or it raises."""
+    following, ending = asyncio.ensure_future(follow_master(broker, say)), asyncio.ensure_future(ended.wait())
     try:
         await asyncio.wait({following, ending}, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
@@ -67,19 +68,20 @@ async def follow_until(ended: asyncio.Event, broker: Broker, told: Callable[[str
         await asyncio.gather(following, ending, return_exceptions=True)
 
 
-async def follow_master(broker: Broker, told: Callable[[str], None]) -> None:
-    """Until cancelled, or until what the master sends cannot be a copy: raises what :meth:`Follower.run` raises. The
-    master is ``haMasterAddress``, or whom the name servers name; where that changes, the other is followed.
+async def follow_master(broker: Broker, say: Callable[[str], None]) -> None:
+    """Follow until cancelled, or until the master's bytes cannot be a copy: raises what :meth:`Follower.run` raises.
+    The master is ``haMasterAddress``, or the one that the name servers name; where that changes, the new one is
+    followed.
     """
-    copying = asyncio.ensure_future(_copy_tables_in_turn(broker, told))
+    copying = asyncio.ensure_future(_copy_tables_repeatedly(broker, say))
     try:
         while True:
             address = _ha_address(broker)
             if not address:
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(_POLL_INTERVAL_S)
                 continue
-            await _follow_one(broker, address, told)
-            told(f"the master is at {_ha_address(broker)} now")
+            await _follow_one(broker, address, say)
+            say(f"the master is at {_ha_address(broker)} now")
     finally:
         copying.cancel()
         await asyncio.gather(copying, return_exceptions=True)
@@ -89,7 +91,7 @@ def _ha_address(broker: Broker) -> str:
     return broker.store.config.ha_master_address or broker.master_ha_address
 
 
-async def _follow_one(broker: Broker, address: str, told: Callable[[str], None]) -> None:
+async def _follow_one(broker: Broker, address: str, say: Callable[[str], None]) -> None:
     """Follow one master for as long as it is the master."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
@@ -100,11 +102,11 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
         return await ask_master(own_host, int(own_port)) if own_port.isdigit() else None
 
     follower = Follower(broker.store, host, int(port), ask_master=ask)
-    follower.on_status = told
+    follower.on_status = say
     running = asyncio.ensure_future(follower.run())
     try:
         while not running.done() and _ha_address(broker) == address:
-            await asyncio.wait({running}, timeout=_LOOK)
+            await asyncio.wait({running}, timeout=_POLL_INTERVAL_S)
         if running.done():
             running.result()
     finally:
@@ -112,21 +114,21 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def _copy_tables_in_turn(broker: Broker, told: Callable[[str], None]) -> None:
-    """A master that gives none (it is gone, asks for accounts, or answers what cannot be read) is named once, until it
-    gives them again.
+async def _copy_tables_repeatedly(broker: Broker, say: Callable[[str], None]) -> None:
+    """Copy the tables again and again. A master that gives none (it is gone, asks for accounts, or its answer cannot
+    be read) is reported once, until it gives them again.
     """
-    first, pause = TABLES[broker.store.rules.major]
-    await asyncio.sleep(first)
-    before = ""
+    delay_s, pause = TABLE_DELAYS_S[broker.store.rules.major]
+    await asyncio.sleep(delay_s)
+    last_problem = ""
     while True:
         address = broker.master_address
         if address:
             host, _, port = address.rpartition(":")
             problem = await _copy_tables(broker, host, int(port))
-            if problem and problem != before:
-                told(problem)
-            before = problem
+            if problem and problem != last_problem:
+                say(problem)
+            last_problem = problem
         await asyncio.sleep(pause)
 
 

@@ -1,7 +1,7 @@
-"""What commands that put messages into a store share: the store's place and configuration, and what opening it does.
+"""Shared code of commands that put messages into a store: its place and configuration, and the effects of opening it.
 
-The sizes of an existing store are worked out from its files by the door that only reads, and handed to the door that
-writes; the two doors do not know each other.
+The sizes of an existing store are worked out from its files by the read-only snapshot, and passed to the store that is
+opened for writing; the two do not know each other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.cli.options import read_given
+from engine.cli.options import read_named_config
 from engine.cli.output import Output
 from engine.codec import compiled_cache
 from engine.config import MessageStoreConfig
@@ -34,8 +34,9 @@ _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock
 
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
-    """Where a command writes. ``exists`` says that something of a store is there; ``recovery`` is what opening does to
-    its log, None where it has none yet; ``empty_log`` tells who knows of messages that the log does not hold.
+    """The store that a command writes to. ``exists`` says that something of a store is there; ``recovery`` is what
+    opening does to its log, None where it has none yet; ``empty_log`` names tables that know of messages which
+    the log does not hold.
     """
 
     path: Path
@@ -46,23 +47,23 @@ class WriteTarget:
     empty_log: EmptyLog | None = None
 
     def planned(self) -> Iterator[str]:
-        """Opening the store, in numbers."""
-        found = self.recovery
-        if found is None:
+        """Describe what opening the store does, in numbers."""
+        recovery = self.recovery
+        if recovery is None:
             yield f"{self.path} has no commit log yet: one is begun."
             return
-        before = "a crash" if found.exit == "abnormal" else "an orderly end"
-        yield f"{self.path} is opened as a broker opens it after {before}:"
+        exit_words = "a crash" if recovery.exit == "abnormal" else "an orderly end"
+        yield f"{self.path} is opened as a broker opens it after {exit_words}:"
         yield (
-            f"  its log ends at {found.end_offset:,}; {found.units_dropped:,} units and {found.bytes_dropped:,} bytes "
-            f"behind it go, {found.units:,} units are dispatched again"
+            f"  its log ends at {recovery.end_offset:,}; {recovery.units_dropped:,} units and "
+            f"{recovery.bytes_dropped:,} bytes behind it go, {recovery.units:,} units are dispatched again"
         )
-        gone = len(found.files_deleted) + len(found.index_deleted)
-        if gone:
-            yield f"  {gone:,} files are deleted"
+        deleted_count = len(recovery.files_deleted) + len(recovery.index_deleted)
+        if deleted_count:
+            yield f"  {deleted_count:,} files are deleted"
 
 
-def say_compilation(out: Output) -> None:
+def report_compilation(out: Output) -> None:
     """Report it in one line if this process has to compile machine code; measured: 5.5 to 12 s on an idle machine."""
     compiled_cache.on_first_compilation = lambda: out.say(
         "first start of this version on this machine: what reads, puts and dispatches messages is compiled for this "
@@ -72,26 +73,26 @@ def say_compilation(out: Output) -> None:
 
 def given_config(args: argparse.Namespace, out: Output) -> MessageStoreConfig | None:
     """The configuration that ``--config`` names, or None; keys that no broker knows are named on standard error."""
-    config, unknown = read_given(args)
+    config, unknown = read_named_config(args)
     for key in unknown:
         out.say(f"{args.config}: no broker knows {key}")
     return config
 
 
-def target_release(path: str, given: Release | None) -> Release:
-    """The release as which the store at ``path`` is written: ``given``, else the one that seems to have written it; a
-    new store is of the newest.
+def target_release(path: str, given_release: Release | None) -> Release:
+    """Return the release as which the store at ``path`` is written: ``given_release``, else the one that seems to
+    have written it; a new store is of the newest.
     """
     place = Path(path)
-    if given is not None or not place.is_dir() or not any(place.iterdir()) or _is_store_without_log(place):
-        return given or NEWEST
+    if given_release is not None or not place.is_dir() or not any(place.iterdir()) or _is_store_without_log(place):
+        return given_release or NEWEST
     with open_store(path) as store:
         return release_of(store)
 
 
-def find_target(path: str, config: MessageStoreConfig | None, given: Release | None = None) -> WriteTarget:
-    """The store at ``path``, or a new one where nothing is there; nothing is changed. ``given`` is the release as which
-    it is written, see :func:`target_release`.
+def find_target(path: str, config: MessageStoreConfig | None, given_release: Release | None = None) -> WriteTarget:
+    """Return the store at ``path``, or a new one where nothing is there; nothing is changed. ``given_release`` is
+    the release as which it is written, see :func:`target_release`.
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
     the store open, :class:`Undecoded` where a part of it is not decoded, :class:`LinkedFile` where another
@@ -99,7 +100,7 @@ def find_target(path: str, config: MessageStoreConfig | None, given: Release | N
     :class:`StoreError` where a broker would not start, or would leave messages in no queue,
     :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
     """
-    place, release = Path(path), given or NEWEST
+    place, release = Path(path), given_release or NEWEST
     refuse_undecoded(place)
     refuse_linked_files([place], RealDisk())
     refuse_undecoded_modes(config.file if config is not None else None)
@@ -117,27 +118,32 @@ def find_target(path: str, config: MessageStoreConfig | None, given: Release | N
         settle_folders(store.path, config).refuse_outside()
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        release = given or release_of(store)
-        found = plan(store, release, losses=False)
-        if not found.will_start and found.empty_log is None:
-            blocker = found.blockers[0]
+        release = given_release or release_of(store)
+        recovery = plan(store, release, losses=False)
+        if not recovery.will_start and recovery.empty_log is None:
+            blocker = recovery.blockers[0]
             raise StoreError(
                 f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
             )
-        if found.file_limit is not None:
+        if recovery.file_limit is not None:
             _refuse_to_leave_out(plan(store, release), path)
         return WriteTarget(
-            store.path, quiet(derived_config(store)), release, exists=True, recovery=found, empty_log=found.empty_log
+            store.path,
+            quiet(derived_config(store)),
+            release,
+            exists=True,
+            recovery=recovery,
+            empty_log=recovery.empty_log,
         )
 
 
-def _refuse_to_leave_out(found: RecoveryPlan, path: str) -> None:
+def _refuse_to_leave_out(recovery: RecoveryPlan, path: str) -> None:
     """Raise :class:`StoreError` where opening the store leaves messages in no queue: its start reads too few files."""
-    loss = found.undispatched
+    loss = recovery.undispatched
     if loss is not None and loss.messages:
         raise StoreError(
-            f"nothing was changed: {undispatched_words(loss)}. {file_limit_words(found)}. Or build the queues first: "
-            "storescope dispatch STORE",
+            f"nothing was changed: {undispatched_words(loss)}. {file_limit_words(recovery)}. "
+            "Or build the queues first: storescope dispatch STORE",
             file=path,
         )
 
@@ -147,7 +153,7 @@ def _is_store_without_log(place: Path) -> bool:
     return {path.name for path in place.iterdir()} <= _BESIDE_THE_LOG
 
 
-def refuse_used(path: str, inside: Path) -> Path:
+def check_new_path(path: str, inside: Path) -> Path:
     """The place of a new store: absent or empty, and not within the store ``inside``. Raises :class:`UsageError`."""
     target = Path(path)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

@@ -31,9 +31,9 @@ from engine.message_store import MessageStore
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.namesrv.server import PORT as NAMESRV_PORT
 from engine.remoting.connection import bind, port_of
-from engine.remoting.exchanges import Exchange, Exchanges, Seen, request_name
+from engine.remoting.exchanges import Exchange, Exchanges, FrameEvent, request_name
 from engine.remoting.frame import release_of
-from engine.remoting.recording import packed
+from engine.remoting.recording import encode_events
 from engine.remoting.tap import FrameTap, Ring
 from engine.replication.source import HaServer
 
@@ -254,7 +254,7 @@ class LabServing:
         except (CannotRead, OverflowError) as error:
             return None, str(error)
 
-    def _seen(self, frame: Seen) -> None:
+    def _seen(self, frame: FrameEvent) -> None:
         """Count one frame; called in the serving thread."""
         with self._lock:
             if self._ring is not None:
@@ -465,7 +465,7 @@ class LabServing:
             if ring is None:
                 return since, since, b""
             first_number, frames = ring.since(max(0, since - self._gone), PIECE)
-        return first_number + self._gone, first_number + self._gone + len(frames), packed(frames)
+        return first_number + self._gone, first_number + self._gone + len(frames), encode_events(frames)
 
     def cut(self) -> None:
         """End every connection; clients come again by themselves."""

@@ -188,7 +188,7 @@ class Routes:
         return self._master_of(broker, registration)
 
     def _is_older(self, broker: Broker, registration: Registration) -> bool:
-        """Whether another address of the same broker id registered a later version."""
+        """Return whether another address of the same broker id registered a later version."""
         registered_address = broker.addresses.get(registration.broker_id)
         if registered_address is None or registered_address == registration.address:
             return False

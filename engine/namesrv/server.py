@@ -34,7 +34,7 @@ from engine.properties_file import read_text
 from engine.remoting.codes import NAME_SERVER, Answer, WrongRequest, by_code
 from engine.remoting.connection import Connection, Limits, Server, Tap, bind, not_supported, port_of
 from engine.remoting.frame import Command, answer_to
-from engine.remoting.settings import key, over, pairs
+from engine.remoting.settings import key, key_value_pairs, overlay
 from engine.remoting.tls import Tls
 from engine.whole_file import put_whole
 
@@ -58,7 +58,7 @@ class NameServerConfig:
 
     def lines(self) -> str:
         """``key=value`` lines, as ``getNamesrvConfig`` shows them."""
-        return "".join(f"{name}={value}\n" for name, value in pairs(self))
+        return "".join(f"{name}={value}\n" for name, value in key_value_pairs(self))
 
 
 UNCHANGEABLE = ("configBlackList", "configStorePath", "kvConfigPath", "listenPort")
@@ -70,7 +70,7 @@ def read_config(path: Path | str) -> tuple[NameServerConfig, list[str]]:
 
     Raises :class:`CannotRead`, or :class:`UsageError` with file, line and what was expected.
     """
-    return over(NameServerConfig(), read_text(path), str(path))
+    return overlay(NameServerConfig(), read_text(path), str(path))
 
 
 STANDARD_JSON_SINCE = 401
@@ -122,7 +122,7 @@ class NameServer:
         }
 
     def knows(self, code: int) -> bool:
-        """Whether there is an answer to the request of that code."""
+        """Return whether there is an answer to the request of that code."""
         return code in self._answers
 
     def answer(self, request: Command, connection: Hashable) -> Command:
@@ -305,7 +305,7 @@ class NameServer:
         if any(key in UNCHANGEABLE for key in keys):
             return answer_to(request, Answer.NO_PERMISSION, remark="Can not update config in black list.")
         try:
-            self.config, _ = over(self.config, text)
+            self.config, _ = overlay(self.config, text)
         except UsageError as error:
             raise WrongRequest(str(error)) from error
         self.routes.drop_topics = self.config.delete_topic_with_registration

@@ -1,8 +1,8 @@
-"""Places in a log file from which a walk of it may begin (docs/formats/commit-log.md#unit-check), and the file as such
-a walk wants it.
+"""Places in a log file at which a walk may begin (docs/formats/commit-log.md#unit-check), and the file as such a walk
+reads it.
 
-An *anchor* is a unit, or a blank, that is whole, lies where it says that it lies, and that no other unit and no blank
-before it hides: for a body may hold units too, and behind a blank a file may hold what was written there before.
+An *anchor* is a unit or a blank that is whole, lies at its own physical offset, and is not hidden: no earlier unit or
+blank covers it. This matters because a body may contain bytes of units, and old bytes may stand behind a blank.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _BLANK_MAGIC = MAGIC_BLANK.to_bytes(4, "big")
 
 
 class LogPart(Protocol):
-    """What is asked of a split here: where its file begins in the log, its length, whether a later one holds data."""
+    """The facts of a split that this module needs: its file's offset in the log and length, and whether a later file
+    holds data.
+    """
 
     @property
     def file_start(self) -> int: ...
@@ -33,16 +35,22 @@ class LogPart(Protocol):
     def followed(self) -> bool: ...
 
 
-def anchor(split: LogPart, file: OpenFile, cut: int, look_back: int, near: int) -> int:
-    """Position of something that starts at or before ``cut``, for certain: 0 where nothing nearer is certain."""
-    lent = SplitBytes(split, file)
-    back = near
-    while back < cut:
-        low = cut - back
-        found = find_in_file(lent, low, cut)
-        if found >= 0 and _is_whole(split, file, found) and not _is_hidden(split, file, found, look_back):
-            return found
-        back *= 4
+def find_anchor(split: LogPart, file: OpenFile, cut: int, look_back: int, near: int) -> int:
+    """Return the position of something that certainly starts at or before ``cut``: 0 where nothing nearer is
+    certain.
+    """
+    file_bytes = SplitBytes(split, file)
+    window_size = near
+    while window_size < cut:
+        window_start = cut - window_size
+        unit_position = find_in_file(file_bytes, window_start, cut)
+        if (
+            unit_position >= 0
+            and _is_whole(split, file, unit_position)
+            and not _is_hidden(split, file, unit_position, look_back)
+        ):
+            return unit_position
+        window_size *= 4
     return 0
 
 
@@ -56,28 +64,28 @@ def _is_whole(split: LogPart, file: OpenFile, position: int) -> bool:
 
 
 def _is_hidden(split: LogPart, file: OpenFile, position: int, look_back: int) -> bool:
-    """Whether a unit that begins before ``position`` reaches over it, or a blank stands there."""
-    low = max(position - look_back, 0)
-    data = np.frombuffer(file.read(low, position - low + 8), np.uint8)
-    if len(data) < position - low + 8:
+    """Return whether a unit that begins before ``position`` reaches over it, or a blank begins there."""
+    window_start = max(position - look_back, 0)
+    data = np.frombuffer(file.read(window_start, position - window_start + 8), np.uint8)
+    if len(data) < position - window_start + 8:
         return True
     head = data[4:]
     blanks = np.flatnonzero(head[:-3] == _BLANK_MAGIC[0])
-    blanks = blanks[blanks < position - low]
+    blanks = blanks[blanks < position - window_start]
     for i in (1, 2, 3):
         blanks = blanks[head[blanks + i] == _BLANK_MAGIC[i]]
     if len(blanks):
         return True
     units = np.flatnonzero(head[:-3] == PREFIX[0])
-    units = units[units < position - low]
+    units = units[units < position - window_start]
     for i in range(1, len(PREFIX)):
         units = units[head[units + i] == PREFIX[i]]
     sizes = np.zeros(len(units), np.int64)
     for i in range(4):
         sizes = sizes << 8 | data[units + i]
-    reaching = (units + sizes > position - low) & (sizes <= MAX_UNIT_BYTES)
-    found = zip(units[reaching].tolist(), sizes[reaching].tolist(), strict=True)
-    return any(_is_unit(split, file, low + at, size) for at, size in found)
+    reaching = (units + sizes > position - window_start) & (sizes <= MAX_UNIT_BYTES)
+    candidates = zip(units[reaching].tolist(), sizes[reaching].tolist(), strict=True)
+    return any(_is_unit(split, file, window_start + unit_start, size) for unit_start, size in candidates)
 
 
 def _is_unit(split: LogPart, file: OpenFile, position: int, size: int) -> bool:
@@ -85,7 +93,7 @@ def _is_unit(split: LogPart, file: OpenFile, position: int, size: int) -> bool:
     return isinstance(decode_item(data, 0, len(data), split.file_start + position, crc=False), Unit)
 
 
-class Heard:
+class ErrorNotingFile:
     """An open file that keeps the first error of reading it."""
 
     def __init__(self, file: OpenFile) -> None:
@@ -96,12 +104,12 @@ class Heard:
         self.error: CannotRead | None = None
 
     def read(self, position: int, size: int) -> bytes:
-        """As the file reads."""
+        """Read, and remember an error."""
         with self._hearing():
             return self._file.read(position, size)
 
     def read_into(self, view: memoryview, position: int) -> int:
-        """As the file reads."""
+        """Read into a buffer, and remember an error."""
         with self._hearing():
             return self._file.read_into(view, position)
 
@@ -127,5 +135,5 @@ class SplitBytes:
         self.next_data = file.next_data
 
     def is_followed(self) -> bool:
-        """As it was when the log was listed."""
+        """Return whether a later file held data when the log was listed."""
         return self._followed

@@ -1,4 +1,4 @@
-"""What jobs and queries take where nobody says otherwise, and the packages they need."""
+"""Defaults of jobs and queries, and the packages that they need."""
 
 from __future__ import annotations
 

@@ -1,19 +1,17 @@
 """Units as rows for files that other programs read: Parquet by topic and day, CSV, or JSON lines.
 
-A task walks its splits, leaves out what the filter does not take, masks, and gives rows; Spark writes them as text, and
-:mod:`engine.pipeline.export` writes Parquet. Columns are
-those of the ``unit`` record and ``propertiesRaw``, the property text byte for byte, without which a unit could not be
-made again; ``day`` is the UTC day of its store time. Damage, blanks and units that say they belong elsewhere are no
-rows.
+A task walks its splits, applies the filter, masks, and yields rows. Spark writes them as text; this module writes
+Parquet. The columns are those of the ``unit`` record and ``propertiesRaw``: the property text byte for byte, because
+without it the unit cannot be rebuilt. ``day`` is the UTC day of the store time. Damage, blanks and units with another
+physical offset than their position give no rows.
 
-An export as Parquet: each task writes files of its own by topic and day, the driver gives them their places.
+Parquet: each task writes its own files by topic and day, and the driver moves them into place. Rows that pass through
+the JVM to Spark's own writer cost three times as much as reading and writing them. So a task writes with pyarrow into a
+folder of its attempt and returns only that folder's name. Attempts that Spark gave up, or ran twice, are not returned
+and are deleted with the folder they are in. The result has the form of an export by Spark:
+``topic=…/day=…/part-*.parquet``, with names escaped as Hive does it, and ``_SUCCESS`` when it is complete.
 
-Rows that pass the JVM on their way to Spark's own writer cost three times what reading and writing them costs, so they
-do not: a task writes with pyarrow into a folder of its attempt and tells only that folder's name. Attempts that Spark
-gave up, or made twice, are told by nobody and go with the folder they are in. The result has the form that Spark gives
-such an export: ``topic=…/day=…/part-*.parquet`` with names escaped as Hive does it, and ``_SUCCESS`` when it is whole.
-
-Rows of an export as JSON lines or CSV, written in this process: the texts that Spark's own writers make of them.
+JSON lines and CSV can also be written in this process: the same texts as those of Spark's own writers.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
 
     from engine.pipeline.progress import Counter
     from engine.pipeline.splits import Split
-    from engine.pipeline.tasks import Here
+    from engine.pipeline.tasks import LocalRunner
 
 
 CSV: dict[str, Any] = {"escape": '"', "ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
@@ -59,14 +57,14 @@ BATCH_BYTES = 16 << 20
 """Bytes of units in one batch of rows: a task holds about three times as much."""
 _PLACES = ("store", "broker")
 _MASKED = {"propertiesRaw", *(field.name for field in FIELDS if field.masked)}
-_LATEST = 253_402_300_799_999
+_LATEST_MS = 253_402_300_799_999
 
-_ELSEWHERE = {"file", "bodySha256", "body", "physicalOffsetField"}
+_NOT_EXPORTED = {"file", "bodySha256", "body", "physicalOffsetField"}
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("store", "string"),
     ("broker", "string"),
     ("file", "string"),
-    *((field.name, field.spark) for field in OF_RECORDS if field.name not in _ELSEWHERE),
+    *((field.name, field.spark) for field in OF_RECORDS if field.name not in _NOT_EXPORTED),
     ("propertiesRaw", "binary"),
     ("body", "binary"),
     ("day", "string"),
@@ -76,8 +74,8 @@ SCHEMA = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is exported, and how it is masked; travels to the tasks."""
+class ExportOptions:
+    """The options of an export and its masking; sent to the tasks."""
 
     where: Filter | None = None
     mask: Masking | None = None
@@ -93,13 +91,13 @@ def arrow_schema() -> pa.Schema:
     return pa.schema([(name, nested.get(kind) or kinds[kind]) for name, kind in COLUMNS])
 
 
-def exported(
-    spark: SparkSession, splits: Sequence[Split], wish: Wish | None = None, counter: Counter | None = None
+def exported_rows(
+    spark: SparkSession, splits: Sequence[Split], options: ExportOptions | None = None, counter: Counter | None = None
 ) -> DataFrame:
     """The rows of ``splits``; an empty frame where there are none."""
     cores = spark.sparkContext.defaultParallelism
-    work = partial(_task, wish or Wish(), counter)
-    return tasks.over(spark, tasks.share_out(splits, cores), work, SCHEMA)
+    work = partial(_task, options or ExportOptions(), counter)
+    return tasks.run_tasks(spark, tasks.share_out(splits, cores), work, SCHEMA)
 
 
 def write_text(rows: DataFrame, folder: str, kind: str) -> None:
@@ -107,50 +105,52 @@ def write_text(rows: DataFrame, folder: str, kind: str) -> None:
     if kind == "json":
         rows.write.option("ignoreNullFields", "false").json(folder, mode="errorifexists")
     else:
-        flat(rows).write.csv(folder, mode="errorifexists", header=True, emptyValue="", **CSV)
+        csv_columns(rows).write.csv(folder, mode="errorifexists", header=True, emptyValue="", **CSV)
 
 
-def flat(rows: DataFrame) -> DataFrame:
-    """Columns that a line of CSV can hold: properties as JSON, keys with spaces between, bytes in base64."""
+def csv_columns(rows: DataFrame) -> DataFrame:
+    """Return columns that a line of CSV can hold: properties as JSON, keys with spaces between, bytes in base64."""
     from pyspark.sql import functions as F  # noqa: N812  as everywhere
 
-    made = {
+    columns = {
         "properties": F.to_json("properties"),
         "keys": F.array_join("keys", " "),
         "propertiesRaw": F.base64("propertiesRaw"),
         "body": F.base64("body"),
     }
-    return rows.select(*(made[name].alias(name) if name in made else F.col(name) for name, _ in COLUMNS))
+    return rows.select(*(columns[name].alias(name) if name in columns else F.col(name) for name, _ in COLUMNS))
 
 
-def _task(wish: Wish, counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+def _task(options: ExportOptions, counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     units = 0
-    for batch in rows_of(splits, wish, counter):
+    for batch in rows_of(splits, options, counter):
         units += batch.num_rows
         yield batch
     tasks.count_splits(counter, splits, units)
 
 
-def rows_of(splits: Iterable[Split], wish: Wish, counter: Counter | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of ``splits`` that are wished for, masked; ``counter`` learns of damage."""
+def rows_of(
+    splits: Iterable[Split], options: ExportOptions, counter: Counter | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``splits`` that the options ask for, masked; ``counter`` counts damage."""
     from engine.pipeline.splits import read_split
 
-    for split in tasks.joined(splits):
+    for split in tasks.join_splits(splits):
         topics = TopicTable()
         names = TopicTexts(topics)
         for block in read_split(split, topics=topics):
             if isinstance(block, UnitColumns):
-                rows = chosen(block, topics, wish.where, _name_of(split.path))
+                rows = select_rows(block, topics, options.where, _name_of(split.path))
                 for part in _parts(block, rows):
-                    yield masked(batch_of(block, part, names, split), wish.mask)
+                    yield mask_batch(batch_of(block, part, names, split), options.mask)
             elif isinstance(block, Damage) and counter is not None:
                 (counter.leave_out if block.unread else counter.step_over)(block.size)
 
 
-def chosen(block: UnitColumns, topics: TopicTable, where: Filter | None, file: str) -> npt.NDArray[np.intp]:
+def select_rows(block: UnitColumns, topics: TopicTable, where: Filter | None, file: str) -> npt.NDArray[np.intp]:
     """The rows of a block that are units of this place (no left-overs in a reused file) and that the filter takes."""
-    here = np.flatnonzero((block["kind"] == UNIT) & (block["physical_offset"] == block["offset"]))
-    return here if where is None else where.on_blocks(topics, lambda _: file).rows(block, here)
+    current_rows = np.flatnonzero((block["kind"] == UNIT) & (block["physical_offset"] == block["offset"]))
+    return current_rows if where is None else where.on_blocks(topics, lambda _: file).rows(block, current_rows)
 
 
 def _parts(block: UnitColumns, rows: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
@@ -166,32 +166,32 @@ def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], names: TopicTexts, 
     import pyarrow as pa
 
     raw = unit_texts.raw_properties(block, rows)
-    found, hosts = unit_texts.texts(raw), unit_texts.hosts(block, rows)
-    made: dict[str, pa.Array] = {
+    property_texts, hosts = unit_texts.texts(raw), unit_texts.hosts(block, rows)
+    columns: dict[str, pa.Array] = {
         "topic": names.of(block, rows),
         "bornHost": hosts.born,
         "storeHost": hosts.stored,
         "offsetMsgId": hosts.ids,
         "crc": unit_texts.crc_words(block, rows),
-        "properties": found.properties,
-        "tags": found.tags,
-        "keys": found.keys,
-        "uniqueKey": found.unique_key,
+        "properties": property_texts.properties,
+        "tags": property_texts.tags,
+        "keys": property_texts.keys,
+        "uniqueKey": property_texts.unique_key,
         "propertiesRaw": raw,
         "body": unit_texts.bodies(block, rows),
         "day": days_of(block.store_timestamp[rows]),
     }
-    same = {"store": split.store, "broker": split.broker, "file": _name_of(split.path)}
+    constants = {"store": split.store, "broker": split.broker, "file": _name_of(split.path)}
     shape = arrow_schema()
     arrays = []
     for kind in shape:
         column = NUMBERS.get(kind.name)
         if column is not None:
             arrays.append(pa.array(getattr(block, column)[rows], kind.type))
-        elif kind.name in same:
-            arrays.append(pa.repeat(pa.scalar(same[kind.name], kind.type), len(rows)))
+        elif kind.name in constants:
+            arrays.append(pa.repeat(pa.scalar(constants[kind.name], kind.type), len(rows)))
         else:
-            arrays.append(made[kind.name])
+            arrays.append(columns[kind.name])
     return pa.RecordBatch.from_arrays(arrays, schema=shape)
 
 
@@ -205,21 +205,21 @@ def days_of(times: npt.NDArray[np.int64]) -> pa.Array:
 
 def day_of(ms: int) -> str:
     """The UTC day of a time; ``0000-00-00`` where no calendar has it."""
-    return _day(ms // DAY_MS) if 0 <= ms <= _LATEST else "0000-00-00"
+    return _day(ms // DAY_MS) if 0 <= ms <= _LATEST_MS else "0000-00-00"
 
 
 _days: dict[int, str] = {}
 
 
 def _day(number: int) -> str:
-    found = _days.get(number)
-    if found is None:
-        found = _days[number] = datetime.fromtimestamp(number * 86_400, UTC).date().isoformat()
-    return found
+    text = _days.get(number)
+    if text is None:
+        text = _days[number] = datetime.fromtimestamp(number * 86_400, UTC).date().isoformat()
+    return text
 
 
-def masked(batch: pa.RecordBatch, mask: Masking | None) -> pa.RecordBatch:
-    """The same rows without what is masked; ``propertiesRaw`` is null then, it would tell all."""
+def mask_batch(batch: pa.RecordBatch, mask: Masking | None) -> pa.RecordBatch:
+    """Return the rows masked; ``propertiesRaw`` is null then, because it would reveal everything."""
     if mask is None or not mask.any:
         return batch
     import pyarrow as pa
@@ -246,11 +246,11 @@ def _name_of(path: str) -> str:
 
 BUFFER_BYTES: Final = 64 << 20
 """Bytes of rows that a task keeps before it writes a row group of each place it has rows for."""
-MOST_OPEN: Final = 256
+MAX_OPEN_FILES: Final = 256
 """Files that a task has open at once; a place whose file was closed gets another."""
 ATTEMPTS: Final = ".attempts"
-WHOLE: Final = "_SUCCESS"
-NOTHING: Final = "__HIVE_DEFAULT_PARTITION__"
+SUCCESS_FILE: Final = "_SUCCESS"
+NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 """How Hive calls the place of rows without a topic."""
 ONE_OF_A_KIND: Final = frozenset({"physicalOffset", "uniqueKey", "offsetMsgId", "propertiesRaw", "body", "crc"})
 """Columns in which no value comes twice: a dictionary of them would be made and thrown away."""
@@ -258,7 +258,11 @@ _UNSAFE = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 
 
 def write(
-    spark: SparkSession | Here, splits: Sequence[Split], wish: Wish, folder: Path, counter: Counter | None = None
+    spark: SparkSession | LocalRunner,
+    splits: Sequence[Split],
+    options: ExportOptions,
+    folder: Path,
+    counter: Counter | None = None,
 ) -> None:
     """Write the rows of ``splits`` below ``folder``, which is there, empty, and seen by the executors too.
 
@@ -267,19 +271,19 @@ def write(
     attempts = folder / ATTEMPTS
     attempts.mkdir()
     shares = tasks.share_out(splits, spark.sparkContext.defaultParallelism)
-    told = (
-        tasks.over(spark, shares, partial(_parquet_files_task, wish, str(attempts), counter), "attempt string")
+    written = (
+        tasks.run_tasks(spark, shares, partial(_parquet_files_task, options, str(attempts), counter), "attempt string")
         if shares
         else None
     )
-    for row in told.toArrow().to_pylist() if told is not None else ():
+    for row in written.toArrow().to_pylist() if written is not None else ():
         _put_in_place(attempts / row["attempt"], folder)
     shutil.rmtree(attempts)
-    (folder / WHOLE).touch()
+    (folder / SUCCESS_FILE).touch()
 
 
 def _put_in_place(attempt: Path, folder: Path) -> None:
-    """Move the files of an attempt below ``folder``: their names tell of the task, so none is there already."""
+    """Move the files of an attempt below ``folder``. Their names contain the task, so none exists already."""
     if not attempt.is_dir():
         raise StoreError("expected what a task wrote: executors need to see the same folder", file=str(folder))
     for file in sorted(attempt.glob("*/*/*.parquet")):
@@ -289,13 +293,13 @@ def _put_in_place(attempt: Path, folder: Path) -> None:
 
 
 def _parquet_files_task(
-    wish: Wish, attempts: str, counter: Counter | None, splits: Sequence[Split]
+    options: ExportOptions, attempts: str, counter: Counter | None, splits: Sequence[Split]
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     task, attempt = _place_of_task(Path(attempts))
     name = f"{task:05d}-{attempt}"
-    units = write_rows(rows_of(splits, wish, counter), Path(attempts) / name, f"part-{task:05d}")
+    units = write_rows(rows_of(splits, options, counter), Path(attempts) / name, f"part-{task:05d}")
     tasks.count_splits(counter, splits, units)
     yield pa.RecordBatch.from_arrays([pa.array([name], pa.string())], names=["attempt"])
 
@@ -312,7 +316,7 @@ def _place_of_task(attempts: Path) -> tuple[int, int]:
 def write_rows(batches: Iterable[pa.RecordBatch], folder: Path, name: str, buffer_bytes: int = BUFFER_BYTES) -> int:
     """Write rows as ``topic=…/day=…/NAME-….parquet`` below ``folder``, a new one; gives how many rows there were.
 
-    At most about ``buffer_bytes`` of rows are kept, and files of :data:`MOST_OPEN` places are open. Raises
+    At most about ``buffer_bytes`` of rows are kept, and files of :data:`MAX_OPEN_FILES` places are open. Raises
     :class:`StoreError` where something cannot be written.
     """
     rows = 0
@@ -320,29 +324,29 @@ def write_rows(batches: Iterable[pa.RecordBatch], folder: Path, name: str, buffe
         folder.mkdir()
         files = _Files(folder, name)
         try:
-            kept: dict[tuple[str | None, str | None], list[pa.RecordBatch]] = {}
-            held = 0
+            waiting: dict[tuple[str | None, str | None], list[pa.RecordBatch]] = {}
+            held_bytes = 0
             for batch in batches:
                 rows += batch.num_rows
-                held += batch.nbytes
+                held_bytes += batch.nbytes
                 for key, part in _by_place(batch):
-                    kept.setdefault(key, []).append(part)
-                if held >= buffer_bytes:
-                    files.write_all(kept)
-                    held = 0
-            files.write_all(kept)
+                    waiting.setdefault(key, []).append(part)
+                if held_bytes >= buffer_bytes:
+                    files.write_all(waiting)
+                    held_bytes = 0
+            files.write_all(waiting)
         finally:
             files.close()
     except CannotRead:
         raise
     except OSError as error:
-        told = error.strerror or str(error).partition("\n")[0]
-        raise StoreError(f"cannot be written: {told}", file=str(folder)) from error
+        reason = error.strerror or str(error).partition("\n")[0]
+        raise StoreError(f"cannot be written: {reason}", file=str(folder)) from error
     return rows
 
 
 def _by_place(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, str | None], pa.RecordBatch]]:
-    """The rows of each topic and day, in their order, without these two columns: their place tells them."""
+    """Yield the rows of each topic and day, in their order, without these two columns: the folder's name holds them."""
     import pyarrow as pa
 
     topics, days = (batch.column(name).dictionary_encode() for name in ("topic", "day"))
@@ -354,13 +358,13 @@ def _by_place(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, str | N
     order = np.argsort(place, kind="stable")
     sorted_place = place[order]
     begins = np.flatnonzero(np.diff(sorted_place, prepend=-1))
-    rest = batch.select([column for column in batch.schema.names if column not in ("topic", "day")])
+    other_columns = batch.select([column for column in batch.schema.names if column not in ("topic", "day")])
     if len(begins) > 1:
-        rest = rest.take(pa.array(order))
+        other_columns = other_columns.take(pa.array(order))
     words = [[None, *(word or None for word in column.dictionary.to_pylist())] for column in (topics, days)]
     for begin, end in zip(begins, [*begins[1:], len(order)], strict=True):
         topic, day = divmod(int(sorted_place[begin]), len(days.dictionary) + 1)
-        yield (words[0][topic], words[1][day]), rest.slice(begin, end - begin)
+        yield (words[0][topic], words[1][day]), other_columns.slice(begin, end - begin)
 
 
 class _Files:
@@ -371,13 +375,13 @@ class _Files:
         self._open: dict[tuple[str | None, str | None], Any] = {}
         self._made: dict[tuple[str | None, str | None], int] = {}
 
-    def write_all(self, kept: dict[tuple[str | None, str | None], list[pa.RecordBatch]]) -> None:
-        """Write a row group of each place, and let go of it."""
+    def write_all(self, waiting: dict[tuple[str | None, str | None], list[pa.RecordBatch]]) -> None:
+        """Write a row group of each topic and day, and release its rows."""
         import pyarrow as pa
 
-        while kept:
-            key = next(iter(kept))
-            self._writer(key, kept[key][0].schema).write_table(pa.Table.from_batches(kept.pop(key)))
+        while waiting:
+            key = next(iter(waiting))
+            self._writer(key, waiting[key][0].schema).write_table(pa.Table.from_batches(waiting.pop(key)))
 
     def _writer(self, key: tuple[str | None, str | None], schema: pa.Schema) -> Any:
         """The writer of a place; it is the last in the order from now on."""
@@ -385,7 +389,7 @@ class _Files:
 
         writer = self._open.pop(key, None)
         if writer is None:
-            if len(self._open) >= MOST_OPEN:
+            if len(self._open) >= MAX_OPEN_FILES:
                 self._open.pop(next(iter(self._open))).close()
             number = self._made.get(key, 0)
             self._made[key] = number + 1
@@ -406,29 +410,31 @@ class _Files:
 
 
 def hive_name(value: str | None) -> str:
-    """A value as the name of a folder, as Hive and Spark escape it."""
+    """Escape a value as the name of a folder, as Hive and Spark do."""
     if not value:
-        return NOTHING
-    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", value)
+        return NULL_FOLDER
+    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", value)
 
 
 _NAMES: Final = tuple(name for name, _ in COLUMNS)
-_LINE: Final = 76
+_BASE64_LINE_CHARS: Final = 76
 _QUOTED: Final = frozenset(',"\r\n')
 
 
-def write_texts(here: Here, splits: Sequence[Split], wish: Wish, folder: Path, kind: str, counter: Counter) -> None:
+def write_texts(
+    runner: LocalRunner, splits: Sequence[Split], options: ExportOptions, folder: Path, kind: str, counter: Counter
+) -> None:
     """Write the rows of ``splits`` below ``folder``, a file of ``json`` or ``csv`` for each share of them.
 
     Raises :class:`StoreError` where something cannot be written.
     """
-    shares = tasks.share_out(splits, here.defaultParallelism)
-    here.over(shares, partial(_text_files_task, wish, folder, kind, counter))
-    (folder / WHOLE).touch()
+    shares = tasks.share_out(splits, runner.defaultParallelism)
+    runner.over(shares, partial(_text_files_task, options, folder, kind, counter))
+    (folder / SUCCESS_FILE).touch()
 
 
 def _text_files_task(
-    wish: Wish, folder: Path, kind: str, counter: Counter, splits: Sequence[Split]
+    options: ExportOptions, folder: Path, kind: str, counter: Counter, splits: Sequence[Split]
 ) -> Iterable[pa.RecordBatch]:
     units = 0
     path = folder / f"part-{sum(1 for _ in folder.iterdir()):05d}.{kind}"
@@ -437,7 +443,7 @@ def _text_files_task(
         with path.open("x", encoding="utf-8", newline="") as file:
             if kind == "csv":
                 file.write(",".join(_NAMES) + "\n")
-            for batch in rows_of(splits, wish, counter):
+            for batch in rows_of(splits, options, counter):
                 units += batch.num_rows
                 file.writelines(map(line, batch.to_pylist()))
     except CannotRead:
@@ -449,10 +455,12 @@ def _text_files_task(
 
 
 def _json(row: dict[str, Any]) -> str:
-    made: dict[str, Any] = {name: _base64(value) if isinstance(value, bytes) else value for name, value in row.items()}
-    if made["properties"] is not None:
-        made["properties"] = dict(made["properties"])
-    return _text(made) + "\n"
+    fields: dict[str, Any] = {
+        name: _base64(value) if isinstance(value, bytes) else value for name, value in row.items()
+    }
+    if fields["properties"] is not None:
+        fields["properties"] = dict(fields["properties"])
+    return _text(fields) + "\n"
 
 
 def _csv(row: dict[str, Any]) -> str:
@@ -460,15 +468,18 @@ def _csv(row: dict[str, Any]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A cell: properties as JSON, keys with spaces between, bytes in base64 by lines as Spark has it; nothing is
-    nothing.
+    """Return a CSV cell: properties as JSON, keys with spaces between, bytes in base64 with Spark's line breaks, and an
+    empty cell for null.
     """
     match value:
         case None:
             return ""
         case bytes():
-            whole = _base64(value)
-            text = "\r\n".join(whole[at : at + _LINE] for at in range(0, len(whole), _LINE))
+            encoded = _base64(value)
+            text = "\r\n".join(
+                encoded[position : position + _BASE64_LINE_CHARS]
+                for position in range(0, len(encoded), _BASE64_LINE_CHARS)
+            )
         case list():
             is_map = bool(value) and isinstance(value[0], tuple)
             text = _text(dict(value)) if is_map else " ".join(value)

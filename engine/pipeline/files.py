@@ -20,7 +20,7 @@ from engine.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
 
 LARGEST_OFFSET = (1 << 63) - 1
-AT_ONCE = 16
+MAX_CONCURRENT_LOOKS = 16
 """Folders that are listed side by side."""
 _SPECIAL = frozenset("*?[{")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
@@ -32,10 +32,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What of a store cannot be read: the path of a ``file`` or folder, and ``why``.
+    """A part of a store that cannot be read: the path of a ``file`` or folder, and ``why``.
 
-    It is a part of a plan as a split is, of no bytes: nothing is concluded from it, and whoever reads the plan tells
-    it.
+    It stands in a plan like a split without bytes. Nothing is concluded from it, and the reader of the plan reports it.
     """
 
     store: str
@@ -47,20 +46,20 @@ class Unread:
 
     @classmethod
     def of(cls, store: StorePlace, error: CannotRead) -> Unread:
-        """What ``error`` says of ``store``."""
+        """Make the part for ``error`` at ``store``."""
         return cls(store.path, store.broker, error.file or store.path, error.what)
 
     @property
     def error(self) -> CannotRead:
-        """As an error."""
+        """Return it as an error."""
         return CannotRead(self.why, file=self.file)
 
 
 @dataclass(frozen=True, slots=True)
 class StorePlace:
-    """One store: its path, the broker that it belongs to where that is known, and the folders of its log.
+    """The place of a store: its path, its broker if that is known, and the folders of its log.
 
-    Where it cannot even be looked for, ``unread`` says why: whoever asks for its files is told that.
+    If the place itself cannot be read, ``unread`` says why, and listing its files raises that error.
     """
 
     path: str
@@ -71,7 +70,7 @@ class StorePlace:
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One file of a log: ``start`` is the absolute offset of its first byte, ``size`` its length, both in bytes."""
+    """A file of a log: ``start`` is the absolute offset of its first byte, ``size`` its length, both in bytes."""
 
     path: str
     start: int
@@ -83,26 +82,33 @@ class LogFile:
 
 
 def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[StorePlace]:
-    """The stores at ``paths``: each a store, a directory that holds ``store/``, a log folder, or a pattern of these.
+    """Find the stores at ``paths``: each a store, a directory that holds ``store/``, a log folder, or a pattern of
+    these.
 
     In a pattern ``*``, ``?``, ``[ab]`` and ``{this,that}`` stand for parts of names; a folder that is called so is
     itself. Without ``broker`` a store is named after the path parts that such signs matched (with ``/`` in between).
     What cannot be looked at may be one: it is a place that is ``unread``, named like the others. Raises
     :class:`NotAStore` for a path that names none, :class:`UsageError` for one in a storage that is not read.
     """
-    found: dict[str, StorePlace] = {}
+    stores: dict[str, StorePlace] = {}
     for path in (paths,) if isinstance(paths, str) else paths:
         refuse_other_storage(path)
         storage, local = storage_of(path)
-        lost: dict[str, CannotRead] = {}
-        named = dict(match for way in _ways(storage, local) for match in _matches(storage, way, lost))
-        named.update((folder, None) for folder in lost)
-        places = at_once(partial(_place, storage), named)
-        known = {p.path: replace(p, broker=broker or named[match]) for match, p in places if p is not None}
-        if not known:
+        errors: dict[str, CannotRead] = {}
+        broker_names = dict(
+            match for way in _expand_folder_braces(storage, local) for match in _matches(storage, way, errors)
+        )
+        broker_names.update((folder, None) for folder in errors)
+        places = look_concurrently(partial(_find_place, storage), broker_names)
+        matched_stores = {
+            place.path: replace(place, broker=broker or broker_names[match])
+            for match, place in places
+            if place is not None
+        }
+        if not matched_stores:
             raise NotAStore("expected a store (a directory that holds commitlog/), found none", file=path)
-        found.update(known)
-    return list(found.values())
+        stores.update(matched_stores)
+    return list(stores.values())
 
 
 def refuse_other_storage(path: str) -> None:
@@ -123,21 +129,23 @@ def seen_from_anywhere(stores: Iterable[StorePlace]) -> list[StorePlace]:
     ]
 
 
-def at_once(look: Callable[[T], R], things: Iterable[T]) -> Iterator[tuple[T, R]]:
-    """``things`` in their order, each with what ``look`` gives for it: several wait for their storage side by side."""
-    listed = list(things)
+def look_concurrently(look: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
+    """Yield ``items`` in their order, each with the result of ``look``: several wait for their storage at the same
+    time.
+    """
+    listed = list(items)
     if len(listed) < 2:
-        yield from ((thing, look(thing)) for thing in listed)
+        yield from ((item, look(item)) for item in listed)
         return
-    with ThreadPoolExecutor(min(len(listed), AT_ONCE), "listing") as pool:
+    with ThreadPoolExecutor(min(len(listed), MAX_CONCURRENT_LOOKS), "listing") as pool:
         yield from zip(listed, pool.map(look, listed), strict=True)
 
 
 def log_files(store: StorePlace) -> list[LogFile]:
-    """The files of the log in the order of their offsets; raises :class:`CannotRead`."""
+    """Return the files of the log in the order of their offsets; raises :class:`CannotRead`."""
     if store.unread is not None:
         raise store.unread
-    found: dict[int, LogFile] = {}
+    files: dict[int, LogFile] = {}
     listed: list[tuple[str, LogFile]] = []
     for folder in store.log_folders:
         storage, local = storage_of(folder)
@@ -146,38 +154,38 @@ def log_files(store: StorePlace) -> list[LogFile]:
             if start is not None and entry.size >= 0 and 0 <= start <= LARGEST_OFFSET - entry.size:
                 listed.append((entry.name, LogFile(entry.path, start, entry.size)))
     for _, file in sorted(listed, key=lambda item: (item[0], item[1].path)):
-        found.setdefault(file.start, file)
-    return [found[start] for start in sorted(found)]
+        files.setdefault(file.start, file)
+    return [files[start] for start in sorted(files)]
 
 
-def _matches(storage: Storage, path: str, lost: dict[str, CannotRead]) -> list[tuple[str, str | None]]:
-    """Paths that ``path`` stands for, each with the parts that its wild cards matched; folders that cannot be listed
-    are put into ``lost``.
+def _matches(storage: Storage, path: str, errors: dict[str, CannotRead]) -> list[tuple[str, str | None]]:
+    """Return the paths that match ``path``, each with the parts that its wild cards matched; folders that cannot be
+    listed are put into ``errors``.
     """
     if not _SPECIAL & set(path) or (not {"*", "?"} & set(path) and _is_folder(storage, path)):
         return [(path.rstrip("/") or "/", None)]
-    head, mark, rest = path.partition("://")
-    root, parts = (f"{head}://", rest) if mark else ("/" if path.startswith("/") else "", path)
-    found: list[tuple[str, tuple[str, ...]]] = [(root, ())]
+    scheme, mark, path_parts = path.partition("://")
+    root, parts = (f"{scheme}://", path_parts) if mark else ("/" if path.startswith("/") else "", path)
+    paths: list[tuple[str, tuple[str, ...]]] = [(root, ())]
     for part in (part for part in parts.split("/") if part):
         if not _SPECIAL & set(part):
-            found = [(_below(folder, part), named) for folder, named in found]
+            paths = [(_join_path(folder, part), named) for folder, named in paths]
         else:
-            found = [
-                (_below(folder, name), (*named, name) if name != part else named)
-                for folder, named in found
-                for name in _named(_inside(storage, folder or ".", lost), part)
+            paths = [
+                (_join_path(folder, name), (*named, name) if name != part else named)
+                for folder, named in paths
+                for name in _named(_list_folder(storage, folder or ".", errors), part)
             ]
-    return [(folder, "/".join(named) or None) for folder, named in found]
+    return [(folder, "/".join(named) or None) for folder, named in paths]
 
 
-def _ways(storage: Storage, path: str) -> list[str]:
-    """The paths that braces around several folders leave: ``{a/x,b}/store`` is ``a/x/store`` and ``b/store``."""
-    found = next((one for one in _BRACES.finditer(path) if "/" in one[1]), None)
-    if found is None or _is_folder(storage, path):
+def _expand_folder_braces(storage: Storage, path: str) -> list[str]:
+    """Expand braces around several folders: ``{a/x,b}/store`` is ``a/x/store`` and ``b/store``."""
+    braces = next((match for match in _BRACES.finditer(path) if "/" in match[1]), None)
+    if braces is None or _is_folder(storage, path):
         return [path]
-    ways = (f"{path[: found.start()]}{way}{path[found.end() :]}" for way in found[1].split(","))
-    return [each for way in ways for each in _ways(storage, way)]
+    ways = (f"{path[: braces.start()]}{way}{path[braces.end() :]}" for way in braces[1].split(","))
+    return [each for way in ways for each in _expand_folder_braces(storage, way)]
 
 
 def _is_folder(storage: Storage, path: str) -> bool:
@@ -192,20 +200,20 @@ def _named(inside: Iterable[Listed], part: str) -> list[str]:
     names = [entry.name for entry in inside if entry.may_be_folder]
     if part in names and not {"*", "?"} & set(part):
         return [part]
-    patterns = _alternatives(part)
+    patterns = _expand_braces(part)
     return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
 
 
-def _alternatives(part: str) -> list[str]:
-    """What the braces of a pattern leave: ``a{1,2}`` is ``a1`` and ``a2``."""
-    found = _BRACES.search(part)
-    if found is None:
+def _expand_braces(part: str) -> list[str]:
+    """Expand the braces of a pattern: ``a{1,2}`` is ``a1`` and ``a2``."""
+    braces = _BRACES.search(part)
+    if braces is None:
         return [part.replace("[^", "[!")]
-    ways = found[1].split(",")
-    return [each for way in ways for each in _alternatives(f"{part[: found.start()]}{way}{part[found.end() :]}")]
+    ways = braces[1].split(",")
+    return [each for way in ways for each in _expand_braces(f"{part[: braces.start()]}{way}{part[braces.end() :]}")]
 
 
-def _inside(storage: Storage, folder: str, lost: dict[str, CannotRead]) -> list[Listed]:
+def _list_folder(storage: Storage, folder: str, lost: dict[str, CannotRead]) -> list[Listed]:
     try:
         return storage.listing(folder)
     except CannotRead as error:
@@ -219,11 +227,11 @@ def _whole_path(path: str) -> str:
     return os.path.join(os.getcwd(), local) if isinstance(storage, LocalStorage) else path  # noqa: PTH109, PTH118
 
 
-def _below(folder: str, name: str) -> str:
+def _join_path(folder: str, name: str) -> str:
     return f"{folder}{name}" if not folder or folder.endswith("/") else f"{folder}/{name}"
 
 
-def _place(storage: Storage, path: str) -> StorePlace | None:
+def _find_place(storage: Storage, path: str) -> StorePlace | None:
     try:
         return _store_at(storage, path)
     except CannotRead as error:

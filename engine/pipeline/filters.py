@@ -1,7 +1,4 @@
-"""Spark's pushed filters as conditions on columns of a block, and as what a plan can use.
-
-What a query asks for, as ranges and sets: so much of its filters as can spare reading.
-"""
+"""Spark's pushed filters as conditions on columns of a block, and as limits that a plan can use."""
 
 from __future__ import annotations
 
@@ -56,108 +53,118 @@ class Condition:
 
 
 class Pushed:
-    """A reader that is handed Spark's conditions: right only where each place of a query has a plan of its own."""
+    """Base of readers that get Spark's conditions. This is correct only if each place of a query has its own plan."""
 
     conditions: list[Condition]
 
     def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take note of the conditions that spare work; Spark tests all of them again on the rows that come."""
+        """Note the conditions that save work; Spark tests all of them again on the rows that are returned."""
         self.conditions = conditions(filters_)
         return filters_
 
 
 def conditions(pushed: Iterable[Filter]) -> list[Condition]:
-    """The filters that are understood here; others are left to Spark alone."""
-    found = []
-    for one in pushed:
-        operator = _OPERATORS.get(type(one).__name__)
-        path: tuple[str, ...] = getattr(one, "attribute", ())
+    """Return the filters that are understood here; Spark alone applies the others."""
+    understood = []
+    for pushed_filter in pushed:
+        operator = _OPERATORS.get(type(pushed_filter).__name__)
+        path: tuple[str, ...] = getattr(pushed_filter, "attribute", ())
         if operator is None or len(path) != 1:
             continue
-        value: Any = getattr(one, "value", None)
-        values = tuple(value) if type(one).__name__ == "In" else () if operator == "there" else (value,)
+        value: Any = getattr(pushed_filter, "value", None)
+        values = tuple(value) if type(pushed_filter).__name__ == "In" else () if operator == "there" else (value,)
         if not any(each is None for each in values):
-            made = Condition(path[0], operator, values)
-            found.append(of_ms(made) if made.column in schema.TIMES else made)
-    return found
+            condition = Condition(path[0], operator, values)
+            understood.append(in_milliseconds(condition) if condition.column in schema.TIMES else condition)
+    return understood
 
 
-def of_ms(one: Condition) -> Condition:
-    """The condition on ms that a condition on a timestamp is: of microseconds, whichever zone they were told in."""
-    column = schema.TIMES[one.column]
-    micros = [(value - _EPOCH) // _MICROSECOND for value in one.values]
-    if one.operator == "among":
+def in_milliseconds(condition: Condition) -> Condition:
+    """Convert a condition on a timestamp (microseconds, in any zone) into one on milliseconds."""
+    column = schema.TIMES[condition.column]
+    micros = [(value - _EPOCH) // _MICROSECOND for value in condition.values]
+    if condition.operator == "among":
         return Condition(column, "among", tuple(each // 1000 for each in micros if each % 1000 == 0))
-    up = one.operator in (">=", "<")  # the first ms that is not before it, else the last that is not behind it
-    return Condition(column, one.operator, tuple(-(-each // 1000) if up else each // 1000 for each in micros))
+    up = condition.operator in (">=", "<")  # the first ms that is not before it, else the last that is not behind it
+    return Condition(column, condition.operator, tuple(-(-each // 1000) if up else each // 1000 for each in micros))
 
 
-def want(of: Sequence[Condition]) -> Want:
-    """What a plan can leave out by."""
-    asked = Want()
-    for one in of:
-        name = _FIELDS.get(one.column)
-        if name is None or one.operator == "there":
+def plan_limits(query_conditions: Sequence[Condition]) -> QueryLimits:
+    """Return the limits by which a plan can leave parts out."""
+    limits = QueryLimits()
+    for condition in query_conditions:
+        name = _FIELDS.get(condition.column)
+        if name is None or condition.operator == "there":
             continue
-        if one.operator == "among":
-            asked = asked.and_among(name, one.values)
+        if condition.operator == "among":
+            limits = limits.and_among(name, condition.values)
         elif name not in ("topics", "queue_ids"):
-            (value,) = one.values
-            low, high = {">": (value + 1, None), ">=": (value, None), "<": (None, value - 1), "<=": (None, value)}[
-                one.operator
+            (value,) = condition.values
+            lower, upper = {">": (value + 1, None), ">=": (value, None), "<": (None, value - 1), "<=": (None, value)}[
+                condition.operator
             ]
-            asked = asked.and_between(name, low, high)
-    return asked
+            limits = limits.and_between(name, lower, upper)
+    return limits
 
 
-def of_stores(of: Sequence[Condition], stores: Sequence[StorePlace]) -> list[StorePlace]:
-    """The stores of a fleet that conditions on ``store`` and ``broker`` do not refuse."""
-    asked = [one for one in of if one.column in ("store", "broker") and one.operator == "among"]
+def select_stores(query_conditions: Sequence[Condition], stores: Sequence[StorePlace]) -> list[StorePlace]:
+    """Return the stores of a fleet that conditions on ``store`` and ``broker`` do not exclude."""
+    store_conditions = [
+        condition
+        for condition in query_conditions
+        if condition.column in ("store", "broker") and condition.operator == "among"
+    ]
     return [
         store
         for store in stores
-        if all((store.path if one.column == "store" else store.broker) in one.values for one in asked)
+        if all(
+            (store.path if condition.column == "store" else store.broker) in condition.values
+            for condition in store_conditions
+        )
     ]
 
 
-def units_only(of: Sequence[Condition]) -> bool:
-    """Whether no row but a unit can meet the conditions: they name a column that is null in all others."""
-    return any(one.column not in _OF_ALL_ROWS for one in of)
+def units_only(query_conditions: Sequence[Condition]) -> bool:
+    """Return whether only units can meet the conditions: they name a column that is null in all other rows."""
+    return any(condition.column not in _OF_ALL_ROWS for condition in query_conditions)
 
 
-def kept(of: Sequence[Condition], block: UnitColumns, topics: TopicTable) -> npt.NDArray[np.bool_]:
-    """Which rows of a block the conditions do not refuse, by its columns alone."""
+def matching_rows(
+    query_conditions: Sequence[Condition], block: UnitColumns, topics: TopicTable
+) -> npt.NDArray[np.bool_]:
+    """Return which rows of a block the conditions do not exclude, by its columns alone."""
     keep = np.ones(block.count, np.bool_)
-    for one in of:
-        if one.column == "topic" and one.operator == "among":
-            keep &= _of_topics(one.values, topics)[block["topic_id"]]
-        elif one.column == "crc" and one.operator == "among":
-            keep &= np.isin(block["crc"], [_CRC[value] for value in one.values if value in _CRC])
-        elif one.column in NUMBERS and one.operator != "there":
-            keep &= _compared(block[NUMBERS[one.column]], one)
+    for condition in query_conditions:
+        if condition.column == "topic" and condition.operator == "among":
+            keep &= _match_topics(condition.values, topics)[block["topic_id"]]
+        elif condition.column == "crc" and condition.operator == "among":
+            keep &= np.isin(block["crc"], [_CRC[value] for value in condition.values if value in _CRC])
+        elif condition.column in NUMBERS and condition.operator != "there":
+            keep &= _compare_column(block[NUMBERS[condition.column]], condition)
     return keep
 
 
-def _of_topics(values: Sequence[Any], topics: TopicTable) -> npt.NDArray[np.bool_]:
-    """Whether each topic is shown as one of ``values``; the last is that of −1, a unit whose topic has no number.
+def _match_topics(values: Sequence[Any], topics: TopicTable) -> npt.NDArray[np.bool_]:
+    """Return for each topic whether it is shown as one of ``values``; the last is that of −1, a unit whose topic has
+    no number.
 
     Several names can be shown alike: what is no UTF-8 is the same sign everywhere.
     """
-    asked = frozenset(values)
+    wanted_names = frozenset(values)
     names: Iterable[str] = topics.names
-    if any("?" in str(value) for value in asked):
+    if any("?" in str(value) for value in wanted_names):
         names = map(schema.clean, names)
-    return np.array([*(name in asked for name in names), True], np.bool_)
+    return np.array([*(name in wanted_names for name in names), True], np.bool_)
 
 
-def _compared(column: npt.NDArray[Any], one: Condition) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_]
-    if one.operator == "among":
-        found = np.isin(column, one.values)
+def _compare_column(column: npt.NDArray[Any], condition: Condition) -> npt.NDArray[np.bool_]:
+    matches: npt.NDArray[np.bool_]
+    if condition.operator == "among":
+        matches = np.isin(column, condition.values)
     else:
-        compare = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}[one.operator]
-        found = compare(column, one.values[0])
-    return found
+        compare = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}[condition.operator]
+        matches = compare(column, condition.values[0])
+    return matches
 
 
 EVERYWHERE = (-(1 << 63), (1 << 63) - 1)
@@ -166,8 +173,8 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
-    """What is asked for: ranges with both ends in them, sets; None is everything."""
+class QueryLimits:
+    """Limits of a query: ranges that include both ends, and sets; None is everything."""
 
     topics: frozenset[str] | None = None
     queue_ids: frozenset[int] | None = None
@@ -175,19 +182,22 @@ class Want:
     physical_offsets: Span = EVERYWHERE
     store_timestamps: Span = EVERYWHERE
 
-    def and_among(self, name: str, values: Iterable[object]) -> Want:
-        """This, and the field ``name`` is one of ``values``."""
-        known: frozenset[Any] = frozenset(values)
+    def and_among(self, name: str, values: Iterable[object]) -> QueryLimits:
+        """Return these limits with the field ``name`` limited to ``values``."""
+        allowed: frozenset[Any] = frozenset(values)
         if name == "topics":
-            return replace(self, topics=known if self.topics is None else self.topics & known)
+            return replace(self, topics=allowed if self.topics is None else self.topics & allowed)
         if name == "queue_ids":
-            return replace(self, queue_ids=known if self.queue_ids is None else self.queue_ids & known)
-        numbers = [value for value in known if isinstance(value, int)]
+            return replace(self, queue_ids=allowed if self.queue_ids is None else self.queue_ids & allowed)
+        numbers = [value for value in allowed if isinstance(value, int)]
         return self.and_between(name, min(numbers, default=1), max(numbers, default=0))
 
-    def and_between(self, name: str, low: int | None, high: int | None) -> Want:
-        """This, and the field ``name`` lies in [low, high]; None is no bound."""
-        before: Span = getattr(self, name)
-        span = (before[0] if low is None else max(before[0], low), before[1] if high is None else min(before[1], high))
+    def and_between(self, name: str, lower: int | None, upper: int | None) -> QueryLimits:
+        """Return these limits with the field ``name`` limited to [lower, upper]; None is no bound."""
+        old_span: Span = getattr(self, name)
+        span = (
+            old_span[0] if lower is None else max(old_span[0], lower),
+            old_span[1] if upper is None else min(old_span[1], upper),
+        )
         changes: dict[str, Any] = {name: span}
         return replace(self, **changes)

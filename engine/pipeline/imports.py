@@ -1,7 +1,7 @@
 """An export read back: its rows in the order of their physical offsets, each as the bytes of a unit again.
 
-The way back from :mod:`engine.pipeline.export`. What appends them to a store lives above: this floor writes no store. A
-small export is read in this process (:func:`units_here`), in the order in which Spark reads and sorts it.
+The inverse of :mod:`engine.pipeline.export`. The command line appends the units to a store; this folder writes no
+store. A small export is read in this process (:func:`iter_units`), in the order in which Spark reads and sorts it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from engine.codec.encode import HEAD_FORMATS, HOST_BITS, host_bits, host_raw
 from engine.codec.unit_fields import INSTEAD, NUMBERS, OF_BYTES, OF_RECORDS
 from engine.codec.unit_flavours import BY_VERSION
 from engine.errors import CannotRead, StoreError
-from engine.pipeline.export import COLUMNS, CSV, NOTHING, SCHEMA, arrow_schema
-from engine.pipeline.insides.worker_process import settling
+from engine.pipeline.export import COLUMNS, CSV, NULL_FOLDER, SCHEMA, arrow_schema
+from engine.pipeline.spark_internals.worker_process import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,25 +64,27 @@ def read(spark: SparkSession, folder: str, kind: str) -> DataFrame:
     return rows.select(*(back[name].alias(name) if name in back else F.col(name) for name, _ in COLUMNS))
 
 
-def must_be_rows(folder: str, kind: str) -> None:
+def check_columns(folder: str, kind: str) -> None:
     """Raise :class:`StoreError` where Parquet of an export lacks a column, or has one of another type."""
     if kind != "parquet":
         return
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
-    wanted = arrow_schema()
+    expected_schema = arrow_schema()
     for path in sorted(Path(folder).glob("topic=*/day=*/*.parquet")):
         try:
-            found = read_schema(path)
+            schema = read_schema(path)
         except (OSError, ArrowException) as error:
-            told = str(error).partition("\n")[0]
-            raise StoreError(f"expected Parquet that 'pipeline export' wrote: {told}", file=str(path)) from None
+            reason = str(error).partition("\n")[0]
+            raise StoreError(f"expected Parquet that 'pipeline export' wrote: {reason}", file=str(path)) from None
         for name in NEEDED:
-            kinds = found.field(name).type if name in found.names else None
-            if name not in _IN_FOLDERS and kinds != wanted.field(name).type:
-                is_now = "found none" if kinds is None else f"found {kinds}"
-                raise StoreError(f"column {name}: expected {wanted.field(name).type}, {is_now}", file=str(path))
+            column_type = schema.field(name).type if name in schema.names else None
+            if name not in _IN_FOLDERS and column_type != expected_schema.field(name).type:
+                actual = "found none" if column_type is None else f"found {column_type}"
+                raise StoreError(
+                    f"column {name}: expected {expected_schema.field(name).type}, {actual}", file=str(path)
+                )
 
 
 def units_of(rows: DataFrame) -> DataFrame:
@@ -140,39 +142,45 @@ Unit = tuple[int, str, bytes]
 """Physical offset, what is known of the CRC, and the unit's bytes."""
 _NUMBERS: Final = tuple(name for name in NEEDED if name in NUMBERS)
 _BYTES: Final = ("body", "propertiesRaw")
-_LONGEST_CELL: Final = 1 << 30
+_LONGEST_CELL_CHARS: Final = 1 << 30
 _BATCH_ROWS: Final = 4096
 
 
-def size_of(folder: str, kind: str) -> int:
-    """Bytes of an export's rows, of Parquet without its compression. Raises ``OSError``, Arrow's own exceptions."""
+def export_size(folder: str, kind: str) -> int:
+    """Return the bytes of an export's rows, of Parquet without its compression. Raises ``OSError``, Arrow's own
+    exceptions.
+    """
     files = _files(Path(folder), kind)
     if kind != "parquet":
         return sum(path.stat().st_size for path in files)
     from pyarrow.parquet import read_metadata
 
-    found = (read_metadata(path) for path in files)
-    return sum(one.row_group(number).total_byte_size for one in found for number in range(one.num_row_groups))
+    metadata = (read_metadata(path) for path in files)
+    return sum(
+        file_metadata.row_group(number).total_byte_size
+        for file_metadata in metadata
+        for number in range(file_metadata.num_row_groups)
+    )
 
 
-def units_here(folder: str, kind: str, store: str | None, check: Callable[[], None]) -> Iterator[Unit]:
-    """All units of the export, or those of one store, sorted; ``check`` is called now and then, and may raise.
+def iter_units(folder: str, kind: str, store: str | None, check: Callable[[], None]) -> Iterator[Unit]:
+    """Yield all units of the export, or those of one store, sorted; ``check`` is called now and then, and may raise.
 
     Raises :class:`StoreError` for what is no row of a unit, :class:`CannotRead`.
     """
-    found: list[Unit] = []
+    units: list[Unit] = []
     for path in _files(Path(folder), kind):
         check()
         try:
             for row in _ROWS[kind](path):
                 if store is None or row.get("store") == store:
-                    found.append((row["physicalOffset"], row["crc"], unit_bytes(row)))
+                    units.append((row["physicalOffset"], row["crc"], unit_bytes(row)))
         except OSError as error:
             raise CannotRead(f"cannot be read: {error.strerror or error}", file=str(path)) from error
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"expected rows of 'pipeline export': {error}", file=str(path)) from error
-    found.sort(key=lambda unit: unit[0])
-    yield from found
+    units.sort(key=lambda unit: unit[0])
+    yield from units
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
@@ -184,7 +192,7 @@ def _parquet(path: Path) -> Iterator[dict[str, Any]]:
     from pyarrow.parquet import ParquetFile
 
     word = path.parent.parent.name.partition("=")[2]
-    topic = None if word == NOTHING else unquote(word)
+    topic = None if word == NULL_FOLDER else unquote(word)
     with ParquetFile(path) as file:
         for batch in file.iter_batches(_BATCH_ROWS, columns=[*NEEDED, "store"]):
             for row in batch.to_pylist():
@@ -199,14 +207,14 @@ def _json(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _csv(path: Path) -> Iterator[dict[str, Any]]:
-    before = csv.field_size_limit(_LONGEST_CELL)
+    old_limit = csv.field_size_limit(_LONGEST_CELL_CHARS)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 numbers = {name: int(row[name]) for name in _NUMBERS}
                 yield row | numbers | {name: _raw(row[name]) for name in _BYTES}
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(old_limit)
 
 
 def _raw(text: str | None) -> bytes | None:

@@ -1,12 +1,11 @@
 """``rocketmq-index``: one row for each entry of the index files of one store, or of many
 (docs/formats/index-file.md#layout).
 
-Rows are those that ``storescope index --entries`` tells; a file that cannot be read as an index file is one row of the
-type ``damage``. Options: ``path``, ``broker``, ``columns``, ``headers``,
-``unreadable`` (``fail``: instead of that row the read fails). Conditions on store and broker leave whole
-stores unread. What a wrong header, or a clock that was set back, would hide is behind an option that says so: with
-``headers`` as ``trust`` conditions on storeTimestamp and phyOffset pass over files by what their headers say. Spark's
-log tells how much is left unread.
+The rows are those of ``storescope index --entries``. A file that cannot be read as an index file is one row of the type
+``damage``. Options: ``path``, ``broker``, ``columns``, ``headers``, ``unreadable`` (with ``fail`` the read fails
+instead of giving that row). Conditions on store and broker leave whole stores unread. With ``headers`` = ``trust``,
+conditions on storeTimestamp and phyOffset skip files by their headers; this is an option because a wrong header, or a
+clock that was set back, would hide rows. Spark's log reports how much is left unread.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from engine.layout import parse_file_name
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
-from engine.pipeline.filters import Want
-from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, damage, whole
+from engine.pipeline.filters import QueryLimits
+from engine.pipeline.part_source import BATCH_ROWS, PartReader, PartSource, batch_of, damage_batch, whole
 from engine.pipeline.pruning import SLACK_MS
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """Bytes [``start``, ``stop``) of an index file, whole entries from number ``first`` on; or why there are none, and
-    whether that is because nobody can read them.
+    """Bytes [``start``, ``stop``) of an index file, whole entries from number ``first`` on; or the reason why there are
+    none, and whether the file could not be read.
     """
 
     store: str
@@ -60,17 +59,17 @@ class PlainIndexReader(PartReader):
     NAME = "rocketmq-index"
     COLUMNS = schema.INDEX
 
-    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[IndexPart]:
+    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterator[IndexPart]:
         """See :func:`index_parts`."""
-        return index_parts(store, want if self.asked.headers else Want(), skipped)
+        return index_parts(store, limits if self.read_options.headers else QueryLimits(), skipped)
 
     def rows_of(self, part: IndexPart) -> Iterator[pa.RecordBatch]:
         """See :func:`rows_of`."""
-        return rows_of(part, self.columns, self.asked.fails)
+        return rows_of(part, self.columns, self.read_options.fails)
 
 
 class IndexReader(filters.Pushed, PlainIndexReader):
-    """Is handed conditions too."""
+    """A reader that also gets the query's conditions."""
 
 
 class IndexSource(PartSource):
@@ -80,7 +79,7 @@ class IndexSource(PartSource):
 
 
 class PlainIndexSource(IndexSource):
-    """The format where Spark has no place for :mod:`engine.pipeline.insides.one_read_each`."""
+    """The format for a Spark that does not support :mod:`engine.pipeline.spark_internals.one_read_each`."""
 
     READER = PlainIndexReader
 
@@ -96,9 +95,9 @@ class _Lent:
         return self.file.read(position, size)
 
 
-def index_parts(store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[IndexPart]:
-    """Parts of at most :data:`PART_BYTES` of the index files of a store, in the order of their names; files that hold
-    nothing that is wanted are put into ``skipped``.
+def index_parts(store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterator[IndexPart]:
+    """Yield parts of at most :data:`PART_BYTES` of a store's index files, in the order of their names; files that
+    hold nothing the query asks for are put into ``skipped``.
     """
     if store.unread is not None:
         raise store.unread
@@ -107,40 +106,42 @@ def index_parts(store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterat
         raise undecoded
     storage, local = storage_of(join(store.path, "index"))
     files = [e for e in storage.listing(local) if parse_file_name(e.name) is not None and e.size >= 0]
-    known = {file.path: _looked_at(file) for file in files}
+    file_facts = {file.path: _inspect_file(file) for file in files}
     # Files of a store have one geometry: what one gives away holds for all of its length.
-    common = Counter(geometry for geometry, _, entries in known.values() if geometry is not None and entries)
-    usual = common.most_common(1)[0][0] if common else None
+    geometries = Counter(geometry for geometry, _, entries in file_facts.values() if geometry is not None and entries)
+    common_geometry = geometries.most_common(1)[0][0] if geometries else None
     for file in files:
-        geometry, why, entries = known[file.path]
-        if usual is not None and usual.file_size == file.size and entries >= 0:
-            geometry = usual
+        geometry, why, entries = file_facts[file.path]
+        if common_geometry is not None and common_geometry.file_size == file.size and entries >= 0:
+            geometry = common_geometry
         if geometry is None:
             if entries:
                 yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, why, entries < 0)
             continue
         try:
-            with opened(file.path) as lent:
-                header = decode_header(lent.read(0, HEADER_SIZE))
+            with opened(file.path) as opened_file:
+                header = decode_header(opened_file.read(0, HEADER_SIZE))
         except CannotRead as error:
             yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, str(error), unread=True)
             continue
-        if not _may_hold(header, want, file is not files[-1]):
+        if not _may_hold(header, limits, file is not files[-1]):
             why = "nothing of the store time or offset asked for lies there"
             skipped.append(Skipped(file.path, file.size, why))
             continue
         end = min(entries, geometry.entries - 1) + 1
         step = PART_BYTES // ENTRY_SIZE
-        for first in range(1, end, step):
-            start, stop = (geometry.entry_position(number) for number in (first, min(first + step, end)))
+        for first_entry in range(1, end, step):
+            start, stop = (geometry.entry_position(number) for number in (first_entry, min(first_entry + step, end)))
             yield IndexPart(
-                store.path, store.broker, file.path, start, stop, first, geometry.slots, header.begin_timestamp
+                store.path, store.broker, file.path, start, stop, first_entry, geometry.slots, header.begin_timestamp
             )
 
 
-def _may_hold(header: IndexHeader, want: Want, finished: bool) -> bool:
-    """Whether a file can hold what is wanted, by its header: the ends in it count where a later file follows."""
-    times, places = want.store_timestamps, want.physical_offsets
+def _may_hold(header: IndexHeader, limits: QueryLimits, finished: bool) -> bool:
+    """Return whether a file can hold entries of the query, by its header: the ends in it count where a later file
+    follows.
+    """
+    times, places = limits.store_timestamps, limits.physical_offsets
     if 0 < header.begin_timestamp > times[1] + SLACK_MS or 0 < header.begin_phy_offset > places[1]:
         return False
     if not finished:
@@ -149,16 +150,16 @@ def _may_hold(header: IndexHeader, want: Want, finished: bool) -> bool:
     return not too_early and not 0 < header.end_phy_offset < places[0]
 
 
-def _looked_at(file: Listed) -> tuple[Geometry | None, str, int]:
+def _inspect_file(file: Listed) -> tuple[Geometry | None, str, int]:
     """The geometry that a file gives away, how, and how many entries it says that it has; −1 where it cannot
     be read.
     """
     try:
-        with opened(file.path) as lent:
-            head = lent.read(0, HEADER_SIZE)
+        with opened(file.path) as opened_file:
+            head = opened_file.read(0, HEADER_SIZE)
             if len(head) < HEADER_SIZE:
                 return None, f"expected a header of {HEADER_SIZE} bytes, found {len(head)}", 1
-            return (*derive_geometry(_Lent(file.size, lent)), decode_header(head).entries)
+            return (*derive_geometry(_Lent(file.size, opened_file)), decode_header(head).entries)
     except CannotRead as error:
         return None, str(error), -1
 
@@ -171,7 +172,7 @@ def rows_of(part: IndexPart, columns: schema.Columns, fail: bool = False) -> Ite
     if part.reason is not None:
         if fail and part.unread:
             raise CannotRead(part.reason)
-        yield damage(columns, part.reason, same)
+        yield damage_batch(columns, part.reason, same)
     else:
         yield from whole(part, _entries(part, columns, same), columns, ENTRY_SIZE, same, fail)
 
@@ -179,25 +180,25 @@ def rows_of(part: IndexPart, columns: schema.Columns, fail: bool = False) -> Ite
 def _entries(part: IndexPart, columns: schema.Columns, same: dict[str, str | None]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    with opened(part.path) as lent:
-        for at in range(part.start, part.stop, ROWS * ENTRY_SIZE):
-            data = lent.read(at, min(ROWS * ENTRY_SIZE, part.stop - at))
+    with opened(part.path) as opened_file:
+        for position in range(part.start, part.stop, BATCH_ROWS * ENTRY_SIZE):
+            data = opened_file.read(position, min(BATCH_ROWS * ENTRY_SIZE, part.stop - position))
             entries = np.frombuffer(data[: len(data) // ENTRY_SIZE * ENTRY_SIZE], INDEX_ENTRY)
             if not len(entries):
                 return
-            key_hash, diff = entries["key_hash"].astype("i4"), entries["time_diff"].astype("i4")
-            first = part.first + (at - part.start) // ENTRY_SIZE
-            stored = part.begin_timestamp + diff.astype("i8") * 1000
-            made: dict[str, Any] = {
+            key_hash, time_diff = entries["key_hash"].astype("i4"), entries["time_diff"].astype("i4")
+            first_entry = part.first + (position - part.start) // ENTRY_SIZE
+            stored = part.begin_timestamp + time_diff.astype("i8") * 1000
+            values: dict[str, Any] = {
                 "type": "indexEntry",
                 **same,
-                "entry": np.arange(first, first + len(entries), dtype="i4"),
+                "entry": np.arange(first_entry, first_entry + len(entries), dtype="i4"),
                 "slot": pa.array((key_hash % part.slots).astype("i4"), mask=key_hash < 0),
                 "keyHash": key_hash,
                 "phyOffset": entries["phy_offset"].astype("i8"),
-                "timeDiff": diff,
+                "timeDiff": time_diff,
                 "storeTimestamp": stored,
                 "storeTime": schema.time_array(stored),
                 "prev": entries["prev"].astype("i4"),
             }
-            yield batch_of(columns, made, len(entries))
+            yield batch_of(columns, values, len(entries))

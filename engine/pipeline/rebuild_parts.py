@@ -1,5 +1,5 @@
-"""What one split of a log gives to the queues and the index: a part, written beside the others of its store
-(docs/formats/writing.md#dispatch).
+"""The entries that one split of a log gives to the queues and the index: a part, written beside the others of its
+store (docs/formats/writing.md#dispatch).
 
 A part has three files: ``entries`` (what goes into queues, a chunk of rows at a time, each chunk's groups in the order
 of topic and queue), ``keys`` (what goes into the index) and, written last, a directory in JSON. A part whose directory
@@ -59,9 +59,9 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class StoreFacts:
-    """What a store's files and tables tell before its log is read: where the log begins and ends (bytes; None: as far
-    as it goes), how the queues are made, which topics are known. ``label`` is the store's folder below the output,
-    empty where it is the only one.
+    """Facts of a store's files and tables before its log is read: where the log begins and ends (bytes; None: as far
+    as it goes), how the queues are made, which topics are known. ``label`` is the store's folder below the
+    output, empty where it is the only one.
     """
 
     path: str
@@ -114,7 +114,7 @@ class Part:
 
 
 def path_of(folder: Path, number: int, kind: str) -> Path:
-    """Where the file ``kind`` (``entries``, ``keys``, ``json``) of part ``number`` lies."""
+    """Return the path of the file ``kind`` (``entries``, ``keys``, ``json``) of part ``number``."""
     return folder / f"{number:08d}.{kind}"
 
 
@@ -153,18 +153,22 @@ class PartWriter:
         self._entries.close()
         self._keys.close()
 
-    def damage(self, found: Damage) -> None:
-        """A place of the log that holds no unit."""
-        if self._facts.stop is None or found.offset < self._facts.stop:
+    def damage(self, damage: Damage) -> None:
+        """Count a place of the log that holds no unit."""
+        if self._facts.stop is None or damage.offset < self._facts.stop:
             self.part.damaged += 1
-            self.part.damaged_bytes += found.size
+            self.part.damaged_bytes += damage.size
 
-    def end(self, found: SplitEnd) -> None:
-        """The split was read."""
-        self.part.first, self.part.behind, self.part.ends = found.first, found.behind, bool(found.why)
+    def end(self, split_end: SplitEnd) -> None:
+        """Note the end of the split, which was read."""
+        self.part.first, self.part.behind, self.part.ends = (
+            split_end.first_offset,
+            split_end.next_offset,
+            bool(split_end.why),
+        )
 
     def take(self, columns: UnitColumns) -> None:
-        """The units of one block; its arrays may be used again afterwards."""
+        """Add the units of one block; its arrays may be reused afterwards."""
         rows = self._true_rows(columns)
         if not len(rows):
             return
@@ -177,8 +181,8 @@ class PartWriter:
         for row in rows.tolist() if light else () if special is None else rows[special].tolist():
             self._take_one(columns, row, light=light)
         if len(plain):
-            first, stop = int(plain[0]), int(plain[-1]) + 1
-            for begin, end in [(first, stop)] if stop - first == len(plain) else _spans(plain):
+            first_row, stop = int(plain[0]), int(plain[-1]) + 1
+            for begin, end in [(first_row, stop)] if stop - first_row == len(plain) else _spans(plain):
                 self._take_rows(columns, begin, end)
         if self._waiting >= ROWS:
             self._flush()
@@ -194,52 +198,54 @@ class PartWriter:
         return part
 
     def _true_rows(self, columns: UnitColumns) -> Int64:
-        """Units of the store's range that stand where they say they stand."""
+        """Return the rows of units in the store's range whose physical offset is their position."""
         facts = self._facts
         units = len(units_of(columns))
         offset = columns.offset[:units]
-        low = int(np.searchsorted(offset, facts.first))
-        high = units if facts.stop is None else int(np.searchsorted(offset, facts.stop))
-        true = columns.physical_offset[low:high] == offset[low:high]
-        rows = np.arange(low, high)
-        if not true.all():
-            self.part.stale += int(np.count_nonzero(~true))
-            rows = rows[true]
+        lower = int(np.searchsorted(offset, facts.first))
+        upper = units if facts.stop is None else int(np.searchsorted(offset, facts.stop))
+        is_true = columns.physical_offset[lower:upper] == offset[lower:upper]
+        rows = np.arange(lower, upper)
+        if not is_true.all():
+            self.part.stale += int(np.count_nonzero(~is_true))
+            rows = rows[is_true]
         return rows
 
     def _take_keys(self, columns: UnitColumns, rows: Int64) -> None:
-        found = build_keys(columns, self._topics.prefixes(), rows, tags=self._facts.tag_entries)
-        count = len(found.key_hash)
+        key_hashes = build_keys(columns, self._topics.prefixes(), rows, tags=self._facts.tag_entries)
+        count = len(key_hashes.key_hash)
         if not count:
             self.part.later_units = True
             return
         packed = np.empty(count, KEY)
-        packed["key_hash"], packed["phy_offset"] = found.key_hash, found.phy_offset
-        packed["store_timestamp"] = found.store_timestamp
+        packed["key_hash"], packed["phy_offset"] = key_hashes.key_hash, key_hashes.phy_offset
+        packed["store_timestamp"] = key_hashes.store_timestamp
         self._keys.write(packed.view(np.uint8).data)
         self.part.keys += count
-        self.part.later_units = found.later_units
+        self.part.later_units = key_hashes.later_units
 
     def _special(self, columns: UnitColumns, rows: Int64) -> npt.NDArray[np.bool_] | None:
-        """Which of the rows make more than 20 bytes in a queue; None where none does."""
+        """Return which of the rows make more than 20 bytes in a queue; None where none does."""
         if self._ext:
             return np.ones(len(rows), np.bool_)
-        known, numbers = self._batch_ids
+        known_count, batch_numbers = self._batch_ids
         names = self._topics.names
-        if known < len(names):
-            more = [number for number in range(known, len(names)) if names[number] in self._facts.batch_topics]
-            numbers = np.concatenate([numbers, np.array(more, np.int64)])
-            self._batch_ids = len(names), numbers
+        if known_count < len(names):
+            new_numbers = [
+                number for number in range(known_count, len(names)) if names[number] in self._facts.batch_topics
+            ]
+            batch_numbers = np.concatenate([batch_numbers, np.array(new_numbers, np.int64)])
+            self._batch_ids = len(names), batch_numbers
         topic = columns.topic_id[rows]
-        found: npt.NDArray[np.bool_] = topic < 0
-        if len(numbers):
-            found |= np.isin(topic, numbers)
-        return found if found.any() else None
+        is_special: npt.NDArray[np.bool_] = topic < 0
+        if len(batch_numbers):
+            is_special |= np.isin(topic, batch_numbers)
+        return is_special if is_special.any() else None
 
     def _take_one(self, columns: UnitColumns, row: int, *, light: bool) -> None:
-        """A unit that is looked at by itself: its own entry where the rows do not give it, and its light ones."""
-        at, size = int(columns.offset[row]) - columns.base, int(columns.size[row])
-        request = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
+        """Add a unit that is decoded by itself: its own entry where the rows do not give it, and its light ones."""
+        position, size = int(columns.offset[row]) - columns.base, int(columns.size[row])
+        request = unit_check.check(columns.buffer.data[position : position + size], 0, size, self._rules, body=False)
         if not isinstance(request, Request) or request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
             return
         batch = request.topic in self._facts.batch_topics
@@ -269,28 +275,28 @@ class PartWriter:
         )
         self._waiting += 1
 
-    def _take_rows(self, columns: UnitColumns, first: int, stop: int) -> None:
-        while first < stop:
+    def _take_rows(self, columns: UnitColumns, next_row: int, stop: int) -> None:
+        while next_row < stop:
             room = self._rows.capacity - self._rows.count
-            end = min(stop, first + room)
-            self._rows.add(columns, first, end)
-            self._waiting += end - first
-            first = end
+            end = min(stop, next_row + room)
+            self._rows.add(columns, next_row, end)
+            self._waiting += end - next_row
+            next_row = end
             if self._rows.count == self._rows.capacity:
                 self._flush()
 
     def _flush(self) -> None:
-        """Write a chunk: what waits, queue by queue."""
+        """Write a chunk of the waiting entries, queue by queue."""
         rows = self._rows
         runs = build_runs(rows, 0, rows.count)
         names, starts = self._topics.names, runs.start.tolist()
-        found: dict[Key, list[tuple[int, int]]] = defaultdict(list)
+        groups_of_queue: dict[Key, list[tuple[int, int]]] = defaultdict(list)
         for group, (topic, queue_id) in enumerate(zip(runs.topic_id.tolist(), runs.queue_id.tolist(), strict=True)):
             if is_folder_name(names[topic]):
-                found[names[topic], queue_id].append((group, starts[group]))
+                groups_of_queue[names[topic], queue_id].append((group, starts[group]))
         chunk: list[Group] = []
-        for key in sorted({*found, *self._items}):
-            groups = [group for group, _ in found.get(key, ())]
+        for key in sorted({*groups_of_queue, *self._items}):
+            groups = [group for group, _ in groups_of_queue.get(key, ())]
             if len(groups) == 1 and key not in self._items:
                 group = groups[0]
                 span = slice(starts[group], starts[group + 1])
@@ -311,22 +317,22 @@ class PartWriter:
 
     def _write_group(self, key: Key, entries: npt.NDArray[np.void], queue_offset: Int64, follows: bool) -> Group:
         data = entries.view(np.uint8).data
-        physical, first, position = int(entries["physical_offset"][0]), int(queue_offset[0]), self.part.bytes
+        physical, first_offset, position = int(entries["physical_offset"][0]), int(queue_offset[0]), self.part.bytes
         self._entries.write(data)
         size = data.nbytes
         if not follows:
             size += self._entries.write(np.ascontiguousarray(queue_offset).view(np.uint8).data)
         self.part.bytes += size
-        return Group(*key, RUN if follows else ROWS_OF, len(entries), first, position, size, physical)
+        return Group(*key, RUN if follows else ROWS_OF, len(entries), first_offset, position, size, physical)
 
     def _write_items(self, key: Key, items: npt.NDArray[np.void]) -> Group:
-        """Entries of all kinds in the order of the log; a unit's own entry comes before its light ones."""
+        """Write entries of all kinds in the order of the log; a unit's own entry comes before its light ones."""
         ordered = items[np.argsort(items["physical_offset"], kind="stable")]
         data, position = ordered.view(np.uint8).data, self.part.bytes
         self._entries.write(data)
         self.part.bytes += data.nbytes
-        first = int(ordered["queue_offset"][0])
-        return Group(*key, ITEMS, len(ordered), first, position, data.nbytes, int(ordered["physical_offset"][0]))
+        first_offset = int(ordered["queue_offset"][0])
+        return Group(*key, ITEMS, len(ordered), first_offset, position, data.nbytes, int(ordered["physical_offset"][0]))
 
 
 def _as_items(entries: npt.NDArray[np.void], queue_offset: Int64) -> npt.NDArray[np.void]:
@@ -342,9 +348,13 @@ def _spans(rows: Int64) -> Iterable[tuple[int, int]]:
     return [(int(piece[0]), int(piece[-1]) + 1) for piece in np.split(rows, edges)]
 
 
-def groups_between(part: Part, low: Key, high: Key | None) -> list[list[Group]]:
-    """The groups of each chunk whose queues are at or behind ``low`` and before ``high`` (None: to the end)."""
-    return [[g for g in chunk if g.key >= low and (high is None or g.key < high)] for chunk in part.chunks]
+def groups_between(part: Part, start_key: Key, stop_key: Key | None) -> list[list[Group]]:
+    """Return the groups of each chunk whose queues are at or behind ``start_key`` and before ``stop_key`` (None: to the
+    end).
+    """
+    return [
+        [g for g in chunk if g.key >= start_key and (stop_key is None or g.key < stop_key)] for chunk in part.chunks
+    ]
 
 
 def read_entries(descriptor: int, groups: list[Group]) -> memoryview:

@@ -1,11 +1,11 @@
 """Columns of the data sources: the fields of the engine's records, in Spark's types.
 
-Every row has ``store`` (path) and ``broker`` (null where nothing tells it). In ``rocketmq-commitlog`` the column
-``type`` says what a row is: ``unit``, ``damage`` (``physicalOffset``, ``size``, ``reason`` and ``file`` only) or, where
-they are asked for, ``blank``. A queue or index file that cannot be read as one is a row of the type ``damage`` with
-``file`` and ``reason``. ``physicalOffsetField`` is set where a unit says that it lies elsewhere. A body is binary here.
-Offsets and sizes are bytes. Times are ms since the epoch; ``bornTime`` and ``storeTime`` are the same as timestamps,
-null before 1678 and behind 2261, which pandas and others cannot hold. Text that no UTF-8 can hold has question marks.
+Every row has ``store`` (path) and ``broker`` (null if it is unknown). In ``rocketmq-commitlog`` the column ``type``
+names the kind of row: ``unit``, ``damage`` (``physicalOffset``, ``size``, ``reason`` and ``file`` only) or, on request,
+``blank``. A queue or index file that cannot be read is a row of the type ``damage`` with ``file`` and ``reason``.
+``physicalOffsetField`` is set if the offset in a unit is not its position. A body is binary here. Offsets and sizes are
+bytes. Times are ms since the epoch; ``bornTime`` and ``storeTime`` are the same as timestamps, null before 1678 and
+after 2261, which pandas and others cannot hold. Text that UTF-8 cannot hold has question marks.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ TIMES = {field.name.removesuffix("stamp"): field.name for field in OF_RECORDS if
 
 
 def _of_units() -> Columns:
-    found = {"type": "string NOT NULL"}
+    columns = {"type": "string NOT NULL"}
     time_of = {ms: time for time, ms in TIMES.items()}
     for field in OF_RECORDS:
-        found[field.name] = field.spark
+        columns[field.name] = field.spark
         if field.name in time_of:
-            found[time_of[field.name]] = "timestamp"
+            columns[time_of[field.name]] = "timestamp"
     # a span of damage may be longer than any unit
-    return found | {"size": "bigint", "reason": "string", "store": "string NOT NULL", "broker": "string"}
+    return columns | {"size": "bigint", "reason": "string", "store": "string NOT NULL", "broker": "string"}
 
 
 UNIT: Columns = _of_units()
@@ -97,37 +97,37 @@ COMMENTS = {
 }
 
 
-def chosen(columns: Columns, names: Iterable[str]) -> Columns:
-    """The columns ``names``, in that order; raises :class:`UsageError` for one that is none.
+def select_columns(columns: Columns, names: Iterable[str]) -> Columns:
+    """Return the columns ``names``, in that order; raises :class:`UsageError` for an unknown one.
 
-    ``names`` may be columns with types of their own (:func:`given`).
+    ``names`` may be columns with types of their own (:func:`user_columns`).
     """
-    found = {}
+    selected = {}
     types = names if isinstance(names, dict) else columns
     for name in names:
         if name not in columns:
             raise UsageError(f"{name} is no column; there are {', '.join(columns)}")
-        found[name] = types[name]
-    return found
+        selected[name] = types[name]
+    return selected
 
 
-def given(columns: Columns, asked: StructType) -> Columns:
-    """The columns that Spark asks for, of a user's schema too; raises :class:`UsageError` where a type is another."""
-    found = chosen(columns, asked.names)
-    for field in asked.fields:
-        kind, told = columns[field.name], field.dataType.simpleString()
-        if told != kind.removesuffix(_NEVER):
-            raise UsageError(f"{field.name} is {kind.removesuffix(_NEVER)}, the schema that was given says {told}")
+def user_columns(columns: Columns, user_schema: StructType) -> Columns:
+    """Return the columns of a user's schema; raises :class:`UsageError` where a type differs."""
+    selected = select_columns(columns, user_schema.names)
+    for field in user_schema.fields:
+        kind, user_type = columns[field.name], field.dataType.simpleString()
+        if user_type != kind.removesuffix(_NEVER):
+            raise UsageError(f"{field.name} is {kind.removesuffix(_NEVER)}, the schema that was given says {user_type}")
         if not field.nullable and not kind.endswith(_NEVER):
             raise UsageError(f"{field.name} is null in some rows, the schema that was given says NOT NULL")
-        found[field.name] = told if field.nullable else kind
-    return found
+        selected[field.name] = user_type if field.nullable else kind
+    return selected
 
 
 def ddl(columns: Columns) -> str:
-    """The columns as Spark reads a schema."""
-    told = {name: COMMENTS[name].replace("'", r"\'") for name in columns}
-    return ", ".join(f"`{name}` {kind} COMMENT '{told[name]}'" for name, kind in columns.items())
+    """Return the columns as the text of a Spark schema."""
+    comments = {name: COMMENTS[name].replace("'", r"\'") for name in columns}
+    return ", ".join(f"`{name}` {kind} COMMENT '{comments[name]}'" for name, kind in columns.items())
 
 
 def arrow_type(kind: str) -> pa.DataType:
@@ -158,11 +158,11 @@ def arrow_schema(columns: Columns) -> pa.Schema:
 
 
 def time_array(ms: npt.NDArray[np.int64]) -> pa.Array:
-    """Timestamps of ms since the epoch, null where there is none."""
+    """Convert ms since the epoch to timestamps, null where there is none."""
     import pyarrow as pa
 
-    held = (ms >= _FIRST_MS) & (ms <= _LAST_MS)
-    return pa.array(np.where(held, ms, 0) * 1000, pa.int64(), mask=~held).cast(arrow_type("timestamp"))
+    in_range = (ms >= _FIRST_MS) & (ms <= _LAST_MS)
+    return pa.array(np.where(in_range, ms, 0) * 1000, pa.int64(), mask=~in_range).cast(arrow_type("timestamp"))
 
 
 def one_row(columns: Columns, values: Mapping[str, Any]) -> pa.RecordBatch:
@@ -185,9 +185,9 @@ def text_array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def clean(value: Any) -> Any:
-    """``value`` with question marks for halves of surrogate pairs."""
+    """Replace halves of surrogate pairs in ``value`` by question marks."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, tuple):
-        return tuple(clean(one) for one in value)
-    return [clean(one) for one in value] if isinstance(value, list) else value
+        return tuple(clean(item) for item in value)
+    return [clean(item) for item in value] if isinstance(value, list) else value

@@ -1,17 +1,18 @@
-"""One Spark session in this process, quiet, with its chatter in a file.
+"""The Spark session of this process, quiet, with its output in a file.
 
-Spark is a Java program beside this one: it starts once, in some seconds, and ends with this process or by :func:`stop`.
+Spark is a Java program beside this one. It starts once, in some seconds, and ends with this process or by :func:`stop`.
 
-What can be known of a master is asked before Java starts: how it is written, what it needs here, whether anybody
-listens. Spark and Hadoop try for a long time to reach who is not there, fifteen minutes on YARN: so whoever should
-listen is asked for a connection first. What a configuration says in ways of its own (variables, inclusions) is left to
-them. So is asked what Python the processes are that Spark starts beside this one: they must be able to do the work.
+What can be known of a master is checked before Java starts: its spelling, what it needs on this machine, and whether
+something listens. Spark and Hadoop try for a long time to reach a server that is not there, fifteen minutes on YARN; so
+the server is asked for a connection first. Parts of a configuration that need interpretation (variables, inclusions)
+are left to them. The Python of the processes that Spark starts beside this one is checked too: it must be able to run
+tasks.
 
-Java beside this process with a session of Spark in it: started whole, or ended with all that it put aside.
+Java runs beside this process with a session of Spark in it. It is either started completely, or ended with all its
+temporary files.
 
-The engine for executors that do not have it: one zip, which Spark hands to them.
-
-Its code runs out of that zip and from nowhere else (:mod:`engine.shipped`), whatever lies in the caches of a machine.
+Executors that do not have the engine get it as one zip from Spark. Its code runs from that zip only
+(:mod:`engine.shipped`), whatever is in the caches of a machine.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 from engine.pipeline.defaults import NEEDED
-from engine.pipeline.insides.java_process import (
+from engine.pipeline.java import CannotStart, find_java
+from engine.pipeline.spark_internals.java_process import (
     SETTINGS,
     by_unix_socket,
     forget_java,
@@ -49,7 +51,6 @@ from engine.pipeline.insides.java_process import (
     own_interrupts,
     without_last_words,
 )
-from engine.pipeline.java import CannotStart, find_java
 from engine.scratch import Scratch, hold_new
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0
 
 @dataclass(slots=True)
 class Running:
-    """A session, the way to its Java, and the folder of this machine where both put things aside."""
+    """A session, the way to its Java, and the folder of this machine with the temporary files of both."""
 
     spark: SparkSession
     gateway: Any
@@ -82,7 +83,7 @@ class Running:
 def launch(
     master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str], patience: float | None = None
 ) -> Running:
-    """A new session, begun within ``patience`` seconds (None: however long it takes) behind the start of Java.
+    """Start a session within ``patience`` seconds after the start of Java (None: however long it takes).
 
     Raises :class:`CannotStart` in one sentence. Nothing is left of one that was interrupted.
     """
@@ -93,37 +94,37 @@ def launch(
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    held = hold_new(Path(tempfile.gettempdir()), "storescope-java-")
-    scratch = held.path
+    scratch_holder = hold_new(Path(tempfile.gettempdir()), "storescope-java-")
+    scratch = scratch_holder.path
     java: list[subprocess.Popen[bytes]] = []
-    whole, late = False, threading.Event()
+    is_running, timed_out = False, threading.Event()
     try:
-        with _surroundings(master.startswith("local"), java_home), own_interrupts():
+        with _launcher_environment(master.startswith("local"), java_home), own_interrupts():
             with noted(java):
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
                     _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
                 )
-            with _ended_late(java, patience, late):
+            with _ended_late(java, patience, timed_out):
                 session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
-        whole = True
-        return Running(session, gateway, master, log, held)
+        is_running = True
+        return Running(session, gateway, master, log, scratch_holder)
     except Exception as error:
-        if late.is_set():
-            told = f"the master {master} does not answer within {patience:g} s"
-            raise CannotStart(f"{told}; what Spark said stands in {log.name}") from error
+        if timed_out.is_set():
+            reason = f"the master {master} does not answer within {patience:g} s"
+            raise CannotStart(f"{reason}; what Spark said stands in {log.name}") from error
         kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
         raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
     finally:
-        if not whole:
+        if not is_running:
             forget_java()
             for process in java:
                 end(process)
-            held.give_up()
+            scratch_holder.give_up()
             hear_py4j()
 
 
 def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
-    """Spark's settings; what it and Java put aside on this machine goes to ``scratch``."""
+    """Return Spark's settings; its and Java's temporary files on this machine go to ``scratch``."""
     from pyspark import SparkConf
 
     local = master.startswith("local")
@@ -136,18 +137,18 @@ def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
 
 
 @contextlib.contextmanager
-def _surroundings(local: bool, java_home: str) -> Iterator[None]:
-    """The environment that Spark's launcher reads, put back at the end."""
-    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH")}
+def _launcher_environment(local: bool, java_home: str) -> Iterator[None]:
+    """Set the environment that Spark's launcher reads, and restore it at the end."""
+    old_values = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH")}
     os.environ["JAVA_HOME"] = java_home
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         root = str(Path(__file__).parent.parent.parent)
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, before["PYTHONPATH"])))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, old_values["PYTHONPATH"])))
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in old_values.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
@@ -158,7 +159,7 @@ def _surroundings(local: bool, java_home: str) -> Iterator[None]:
 def _ended_late(
     java: Sequence[subprocess.Popen[bytes]], patience: float | None, late: threading.Event
 ) -> Iterator[None]:
-    """Java is killed, and the block raises, where its end is not reached within ``patience`` seconds."""
+    """Kill Java, and raise, if the block does not end within ``patience`` seconds."""
     if patience is None:
         yield
         return
@@ -181,7 +182,7 @@ def _ended_late(
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a Java, with all that its launcher began: it has a process group of its own."""
+    """Kill a Java, with all processes of its launcher: it has its own process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -193,19 +194,19 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    """What a Java error says, without its stack."""
+    """Return a Java error's message without its stack."""
     java = getattr(error, "java_exception", None)
-    said = str(java.getMessage()) if java is not None else str(error)
-    return said.strip().partition("\n")[0][:300] or error.__class__.__name__
+    message = str(java.getMessage()) if java is not None else str(error)
+    return message.strip().partition("\n")[0][:300] or error.__class__.__name__
 
 
-BEGINNING = 15.0
+START_TIMEOUT_S = 15.0
 """Seconds of Spark's own beginning, beside what a master is given to answer."""
-LAST_WORDS = 3.0
+STOP_TIMEOUT_S = 3.0
 """Seconds that a cluster is given to hear that a job was stopped."""
 
 
-class _Here:
+class _Current:
     """The session of this process, while there is one."""
 
     running: Running | None = None
@@ -218,32 +219,33 @@ def start(
     settings: Mapping[str, str] | None = None,
     patience: float | None = None,
 ) -> SparkSession:
-    """The session of this process, started where there is none yet; what Spark and Java say goes to ``log_file``.
+    """Return the session of this process, started where there is none yet; the output of Spark and Java goes to
+    ``log_file``.
 
     ``memory`` is the driver's heap (None: as ``spark-defaults.conf`` says, else 1 GiB), ``settings`` are Spark's own.
     Raises :class:`CannotStart` in one sentence: a package or Java is missing, the master does not answer or gives
     nothing within ``patience`` seconds (None: what is usual for it), or a session with another master runs.
     """
-    if (here := _Here.running) is not None:
-        if here.master != master:
-            raise CannotStart(f"a session on {here.master} runs in this process, another on {master} cannot")
-        return here.spark
+    if (running_session := _Current.running) is not None:
+        if running_session.master != master:
+            raise CannotStart(f"a session on {running_session.master} runs in this process, another on {master} cannot")
+        return running_session.spark
     lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if lacking:
         raise CannotStart(f"the pipeline needs {', '.join(lacking)}: pip install 'storescope[spark]'")
     java = find_java()
     if patience is None:
         patience = patience_with(master)
-    knock(master, patience)
+    check_reachable(master, patience)
     log = _open_log(log_file)
     try:
         heap = {"spark.driver.memory": memory} if memory is not None else {}
-        watched = None if names_this_process(master) else patience + BEGINNING
+        watched = None if names_this_process(master) else patience + START_TIMEOUT_S
         running = launch(master, java.home, log, {**heap, **(settings or {})}, watched)
     except BaseException:
         log.close()
         raise
-    _Here.running = running
+    _Current.running = running
     atexit.register(stop)
     if not names_this_process(master):
         _await_executor(running, patience)
@@ -251,8 +253,8 @@ def start(
 
 
 def stop() -> None:
-    """End the session and its Java; nothing where none runs."""
-    running, _Here.running = _Here.running, None
+    """End the session and its Java; do nothing if none runs."""
+    running, _Current.running = _Current.running, None
     if running is None:
         return
     atexit.unregister(stop)
@@ -270,16 +272,16 @@ def stop() -> None:
 
 
 def abandon() -> None:
-    """End the session now, whatever it does: a cluster is told, Java is killed, what both put aside is removed."""
-    running, _Here.running = _Here.running, None
+    """End the session now, whatever it does: a cluster is told, Java is killed, their temporary files are removed."""
+    running, _Current.running = _Current.running, None
     if running is None:
         return
     atexit.unregister(stop)
     without_last_words(running.spark)
     if not running.master.startswith("local"):
-        told = threading.Thread(target=running.spark.stop, daemon=True)
-        told.start()
-        told.join(LAST_WORDS)
+        stopping = threading.Thread(target=running.spark.stop, daemon=True)
+        stopping.start()
+        stopping.join(STOP_TIMEOUT_S)
     forget_java(session=True)
     end(running.gateway.proc)
     running.log.close()
@@ -303,10 +305,10 @@ def _await_executor(running: Running, patience: float) -> None:
         return
     until = time.monotonic() + patience
     while time.monotonic() < until:
-        given = gives_an_executor(running.spark)
-        if given:
+        has_executor = gives_an_executor(running.spark)
+        if has_executor:
             return
-        if given is None:
+        if has_executor is None:
             break
         time.sleep(0.2)
     stop()
@@ -316,9 +318,9 @@ def _await_executor(running: Running, patience: float) -> None:
     )
 
 
-ANSWERS = 30.0
+CONNECT_TIMEOUT_S = 30.0
 """Seconds that a connection, and a standalone master, may take."""
-CONTAINERS = 300.0
+CLUSTER_TIMEOUT_S = 300.0
 """Seconds that a YARN or a Kubernetes may take: what they give is queued for, and may have to be fetched."""
 MANAGER_PORT = 8032
 """Where a ResourceManager listens unless its address says otherwise."""
@@ -328,36 +330,38 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who should listen at ``host`` and ``port``, in words."""
+    """A host and port at which something must listen, with a description."""
 
-    who: str
+    description: str
     host: str
     port: int
 
 
 def patience_with(master: str) -> float:
     """Seconds that ``master`` is usually given until there is something to work with."""
-    return CONTAINERS if master == "yarn" or master.startswith("k8s://") else ANSWERS
+    return CLUSTER_TIMEOUT_S if master == "yarn" or master.startswith("k8s://") else CONNECT_TIMEOUT_S
 
 
-def knock(master: str, patience: float) -> None:
-    """Raise :class:`CannotStart` in one sentence where nobody listens, or something is missing that the master needs.
+def check_reachable(master: str, patience: float) -> None:
+    """Raise :class:`CannotStart` in one sentence if nothing listens, or something is missing that the master needs.
 
-    Of several that share the work one suffices.
+    If several servers share the work, one that listens is enough.
     """
     refused: CannotStart | None = None
-    for one in listeners(master):
+    for listener in listeners(master):
         try:
-            with socket.create_connection((one.host, one.port), min(patience, ANSWERS)):
+            with socket.create_connection((listener.host, listener.port), min(patience, CONNECT_TIMEOUT_S)):
                 return
         except OSError as error:
-            refused = refused or CannotStart(f"{one.who} does not answer: {error.strerror or error}")
+            refused = refused or CannotStart(f"{listener.description} does not answer: {error.strerror or error}")
     if refused is not None:
         raise refused
 
 
 def listeners(master: str) -> list[Listener]:
-    """Those of whom one has to listen; [] where none is needed, or none is known. Raises :class:`CannotStart`."""
+    """Return the places of which one must listen; [] where none is needed, or none is known. Raises
+    :class:`CannotStart`.
+    """
     if master.startswith("spark://"):
         return list(_standalone(master))
     if master == "yarn":
@@ -369,10 +373,10 @@ def listeners(master: str) -> list[Listener]:
 
 def _standalone(master: str) -> Iterator[Listener]:
     for each in master.removeprefix("spark://").split(","):
-        found = _HOST_PORT.fullmatch(each)
-        if found is None:
+        match = _HOST_PORT.fullmatch(each)
+        if match is None:
             raise CannotStart(f"expected spark://HOST:PORT, found {master}")
-        yield Listener(f"the master {master}", found["host"].strip("[]"), int(found["port"]))
+        yield Listener(f"the master {master}", match["host"].strip("[]"), int(match["port"]))
 
 
 def _kubernetes(master: str) -> list[Listener]:
@@ -390,37 +394,37 @@ def _kubernetes(master: str) -> list[Listener]:
 
 
 def _yarn() -> list[Listener]:
-    """The ResourceManagers that the configuration names."""
+    """Return the ResourceManagers that the configuration names."""
     folders = [folder for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if (folder := os.environ.get(name))]
     if not folders:
         raise CannotStart("the master yarn needs HADOOP_CONF_DIR (or YARN_CONF_DIR): the folder with yarn-site.xml")
     files = [file for folder in folders if (file := Path(folder, "yarn-site.xml")).is_file()]
     if not files:
         raise CannotStart(f"the master yarn needs yarn-site.xml, there is none in {' or '.join(folders)}")
-    said = _properties(files[-1])
-    if said is None:
+    settings = _properties(files[-1])
+    if settings is None:
         return []
-    numbers = said.get("yarn.resourcemanager.ha.rm-ids", "").split(",")
-    high = said.get("yarn.resourcemanager.ha.enabled") == "true"
-    found = []
-    for tail in [f".{number.strip()}" for number in numbers] if high else [""]:
-        host = said.get(f"yarn.resourcemanager.hostname{tail}", "")
-        address = said.get(f"yarn.resourcemanager.address{tail}") or (host and f"{host}:{MANAGER_PORT}")
+    numbers = settings.get("yarn.resourcemanager.ha.rm-ids", "").split(",")
+    is_highly_available = settings.get("yarn.resourcemanager.ha.enabled") == "true"
+    managers = []
+    for tail in [f".{number.strip()}" for number in numbers] if is_highly_available else [""]:
+        host = settings.get(f"yarn.resourcemanager.hostname{tail}", "")
+        address = settings.get(f"yarn.resourcemanager.address{tail}") or (host and f"{host}:{MANAGER_PORT}")
         place = _HOST_PORT.fullmatch(address)
         if place is None:
             return []
-        who = f"the ResourceManager {address} (of {files[-1]})"
-        found.append(Listener(who, place["host"].strip("[]"), int(place["port"])))
-    return found
+        description = f"the ResourceManager {address} (of {files[-1]})"
+        managers.append(Listener(description, place["host"].strip("[]"), int(place["port"])))
+    return managers
 
 
 def _properties(file: Path) -> dict[str, str] | None:
-    """Names and values of a configuration of Hadoop's; None where it cannot be read as that."""
+    """Read names and values of a Hadoop configuration; None where it cannot be read as one."""
     try:
         root = ET.parse(file).getroot()  # noqa: S314  the operator's own file, which Hadoop reads as well
     except (OSError, ET.ParseError):
         return None
-    pairs = ((one.findtext("name", ""), one.findtext("value", "")) for one in root.iter("property"))
+    pairs = ((element.findtext("name", ""), element.findtext("value", "")) for element in root.iter("property"))
     return {name.strip(): value.strip() for name, value in pairs}
 
 
@@ -437,40 +441,40 @@ def lacking(name):
 print(*sys.version_info[:2], sep=".")
 print(*filter(lacking, sys.argv[1:]), sep=", ")
 """
-_PATIENCE = 30
+_PYTHON_TIMEOUT_S = 30
 
 
-def must_serve(spark: SparkSession) -> None:
-    """Raise :class:`CannotStart` where workers beside this process would be a Python that cannot do their work.
+def check_workers_python(spark: SparkSession) -> None:
+    """Raise :class:`CannotStart` if the workers beside this process would use a Python that cannot run their tasks.
 
-    Of a cluster's workers nothing is known here: they lie elsewhere.
+    Workers of a cluster are not checked: they run on other machines.
     """
     context = spark.sparkContext
     named = str(context.pythonExec)
-    found = shutil.which(named)
-    what = f"Spark's workers would be {named}"
+    executable = shutil.which(named)
+    problem = f"Spark's workers would be {named}"
     remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
-    if found is None:
-        raise CannotStart(f"{what}, and there is none that runs: {remedy}")
-    if _same(found, sys.executable):
+    if executable is None:
+        raise CannotStart(f"{problem}, and there is none that runs: {remedy}")
+    if _is_same_python(executable, sys.executable):
         return
     try:
-        asked = subprocess.run(  # noqa: S603  the program that Spark would start
-            [found, "-c", _ASK, *_Needed], capture_output=True, text=True, check=True, timeout=_PATIENCE
+        answer = subprocess.run(  # noqa: S603  the program that Spark would start
+            [executable, "-c", _ASK, *_Needed], capture_output=True, text=True, check=True, timeout=_PYTHON_TIMEOUT_S
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise CannotStart(f"{what} ({found}), which does not run: {remedy}") from error
-    version, lacking = asked.stdout.split("\n")[:2]
+        raise CannotStart(f"{problem} ({executable}), which does not run: {remedy}") from error
+    version, lacking = answer.stdout.split("\n")[:2]
     if version != str(context.pythonVer):
-        raise CannotStart(f"{what} ({found}), a Python {version}, and this is {context.pythonVer}: {remedy}")
+        raise CannotStart(f"{problem} ({executable}), a Python {version}, and this is {context.pythonVer}: {remedy}")
     if lacking:
-        raise CannotStart(f"{what} ({found}), which does not have {lacking}: {remedy}")
+        raise CannotStart(f"{problem} ({executable}), which does not have {lacking}: {remedy}")
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two paths are one Python with one set of packages."""
-    first, second = Path(one), Path(other)
-    return first == second or (first.parent == second.parent and first.resolve() == second.resolve())
+def _is_same_python(executable: str, other_executable: str) -> bool:
+    """Return whether two paths are one Python with one set of packages."""
+    path, other_path = Path(executable), Path(other_executable)
+    return path == other_path or (path.parent == other_path.parent and path.resolve() == other_path.resolve())
 
 
 NOT_SHIPPED = ("lab",)
@@ -487,7 +491,7 @@ _shipped: set[str] = set()
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Whether the executors are in this process's own Java, and so import what this process imports."""
+    """Return whether the executors run in this process's own Java, and so import what this process imports."""
     return names_this_process(str(spark.sparkContext.master))
 
 
@@ -503,7 +507,7 @@ def with_retries(master: str) -> str:
 
 
 def names_this_process(master: str) -> bool:
-    """Whether ``master`` stands for threads beside this process, and not for workers elsewhere."""
+    """Return whether ``master`` names threads beside this process, and not workers elsewhere."""
     return master == "local" or master.startswith("local[")
 
 
@@ -512,9 +516,9 @@ def ship_engine(spark: SparkSession) -> None:
     if is_local(spark) or spark.sparkContext.applicationId in _shipped:
         return
     # Executors fetch the file when they start, and one that takes the place of a lost one starts late.
-    held = hold_new(Path(tempfile.gettempdir()), "storescope-engine-")
-    atexit.register(held.give_up)
-    archive = held.path / "storescope-engine.zip"
+    scratch_holder = hold_new(Path(tempfile.gettempdir()), "storescope-engine-")
+    atexit.register(scratch_holder.give_up)
+    archive = scratch_holder.path / "storescope-engine.zip"
     pack_engine(archive)
     spark.sparkContext.addPyFile(str(archive))
     _shipped.add(spark.sparkContext.applicationId)

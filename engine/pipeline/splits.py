@@ -1,16 +1,17 @@
 """Splits of commit logs: small values that say which part of a file a task reads, and the reading
 (docs/formats/commit-log.md).
 
-A split has the things that *start* in [``start``, ``stop``): units, a blank, spans of damage. Over all splits of a file
-these are what one walk of the whole file yields, wherever the cuts are. For that a cut has to find the first thing that
-starts at or behind it, as that walk would, without walking all that lies before. It takes an *anchor*: a unit near by
-that is whole, lies where it says that it lies, and that no other unit and no blank before it hides, for a body may hold
-units too, and behind a blank a file may hold what was written there before. From there the walk goes on to the cut.
+A split has the items that *start* in [``start``, ``stop``): units, a blank, spans of damage. All splits of a file
+together give the same items as one walk of the whole file, wherever the cuts are. So a cut has to find the first item
+that starts at or behind it, as that walk would, without walking everything before it. It looks for an *anchor*: a
+nearby unit that is whole, lies at its own physical offset, and is not hidden by an earlier unit or blank (a body may
+contain bytes of units, and old bytes may stand behind a blank). From there the walk goes on to the cut.
 
-How far back an anchor is looked at is ``LOOK_BACK``, more than RocketMQ's largest message; where all that lies so near
-is hidden, the search goes on further back, to the beginning of the file if it has to be. What would deceive it: a unit
-larger than that whose body consists of units made for just this place; a blank's magic in the middle of a file, further
-back. :class:`SplitEnd` tells of both, for jobs that read all splits: one ends there and the next begins elsewhere.
+An anchor is searched up to ``LOOK_BACK_BYTES`` back, more than RocketMQ's largest message. If everything there is
+hidden, the search goes further back, to the beginning of the file if necessary. Two things would deceive it: a larger
+unit whose body consists of units made for exactly this place, and a blank's magic in the middle of a file, further
+back. :class:`SplitEnd` reveals both to jobs that read all splits: one split ends at another place than the next one
+begins.
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Stop, walk_file
 from engine.errors import CannotRead
-from engine.pipeline.anchors import Heard, SplitBytes, anchor
+from engine.pipeline.anchors import ErrorNotingFile, SplitBytes, find_anchor
 from engine.pipeline.defaults import SPLIT_BYTES
-from engine.pipeline.files import LogFile, StorePlace, Unread, at_once, log_files
+from engine.pipeline.files import LogFile, StorePlace, Unread, log_files, look_concurrently
 from engine.pipeline.storage import opened
 
-MOST_SPLITS = 1 << 20
-LOOK_BACK = 5 << 20
-NEAR = 1 << 16
+MAX_SPLITS = 1 << 20
+LOOK_BACK_BYTES = 5 << 20
+NEAR_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What starts at positions [``start``, ``stop``) of the log file at ``path``; positions are bytes in the file.
+    """The items that start at positions [``start``, ``stop``) of the log file at ``path``; positions are bytes in
+    the file.
 
     ``file_start`` is the absolute offset of the file's first byte, ``file_size`` its length when it was listed.
     ``followed`` says that a later file of the log holds data; ``gap_to`` is where the next file begins if that is not
@@ -66,13 +68,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class SplitEnd:
-    """How a split was read: absolute offsets of its first thing and of the next split's, −1 where the file ended.
+    """The end of a split that was read: absolute offsets of its first item and of the next split's, −1 where the
+    file ended.
 
     ``why`` says why the log ends in this split, "" where it does not.
     """
 
-    first: int
-    behind: int
+    first_offset: int
+    next_offset: int
     why: str = ""
 
 
@@ -98,8 +101,8 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class SplitPlan:
-    """What is to be read, and what is not; ``unread`` are stores that cannot be, where the plan is made without
-    them.
+    """The splits to read, and the parts that are skipped; ``unread`` are stores that cannot be read, where the plan
+    is made without them.
     """
 
     splits: tuple[Split, ...]
@@ -118,11 +121,11 @@ def plan(
     want: Mapping[str, Ranges] | None = None,
     without_unread: bool = False,
 ) -> SplitPlan:
-    """Splits of at most ``split_bytes`` bytes over the logs of ``stores``, in the order of the logs.
+    """Return splits of at most ``split_bytes`` bytes over the logs of ``stores``, in the order of the logs.
 
     ``want`` names the parts that are needed, by the path of the store; a store that it does not name is read whole.
     Only folders are listed and the newest file of each log is looked at, of several stores at once. Zero bytes behind
-    its last unit are one split, however many there are. Where there would be more than ``MOST_SPLITS``, they are twice
+    its last unit are one split, however many there are. Where there would be more than ``MAX_SPLITS``, they are twice
     as long, or four times, at most whole files: the driver holds them all. Raises :class:`CannotRead` where a folder
     cannot be listed, unless the plan is made ``without_unread`` stores; of a file that cannot be read there is one
     split then, however it would be cut or asked for: its task tells it, once.
@@ -131,26 +134,26 @@ def plan(
     skipped: list[Skipped] = []
     unread: list[Unread] = []
     parts: list[tuple[Split, int]] = []
-    for store, wholes in at_once(_files_or_error, stores):
-        if isinstance(wholes, CannotRead):
+    for store, file_splits in look_concurrently(_files_or_error, stores):
+        if isinstance(file_splits, CannotRead):
             if not without_unread:
-                raise wholes
-            unread.append(Unread.of(store, wholes))
+                raise file_splits
+            unread.append(Unread.of(store, file_splits))
             continue
         ranges = (want or {}).get(store.path)
-        for whole in wholes:
-            wanted, left_out = _wanted(whole, ranges)
-            cut = left_out > 0 or whole.file_size > split_bytes
-            if without_unread and wanted and cut and not _can_be_opened(whole):
-                parts.append((whole, -1))
+        for file_split in file_splits:
+            wanted_parts, left_out = _wanted(file_split, ranges)
+            cut = left_out > 0 or file_split.file_size > split_bytes
+            if without_unread and wanted_parts and cut and not _can_be_opened(file_split):
+                parts.append((file_split, -1))
                 continue
-            edge = whole.file_size
-            if not whole.followed and whole.file_size > split_bytes:
-                edge = edge_of_zeros(whole)
-            parts += [(part, edge) for part in wanted]
+            edge = file_split.file_size
+            if not file_split.followed and file_split.file_size > split_bytes:
+                edge = edge_of_zeros(file_split)
+            parts += [(part, edge) for part in wanted_parts]
             if left_out and ranges is not None:
-                skipped.append(Skipped(whole.path, left_out, ranges.why))
-    while sum(-(-(part.stop - part.start) // split_bytes) for part, _ in parts) > max(MOST_SPLITS, len(parts)):
+                skipped.append(Skipped(file_split.path, left_out, ranges.why))
+    while sum(-(-(part.stop - part.start) // split_bytes) for part, _ in parts) > max(MAX_SPLITS, len(parts)):
         split_bytes *= 2
     for part, edge in parts:
         if edge < 0:
@@ -160,7 +163,7 @@ def plan(
         elif part.start // split_bytes == (part.stop - 1) // split_bytes and edge >= part.stop:
             splits.append(part)
         else:
-            splits += cut_up(part, split_bytes, edge)
+            splits += cut_split(part, split_bytes, edge)
     return SplitPlan(tuple(splits), tuple(skipped), tuple(unread))
 
 
@@ -171,8 +174,8 @@ def _files_or_error(store: StorePlace) -> list[Split] | CannotRead:
         return error
 
 
-def _can_be_opened(whole: Split) -> bool:
-    return _opening(whole) is None
+def _can_be_opened(file_split: Split) -> bool:
+    return _opening(file_split) is None
 
 
 def _opening(split: Split) -> CannotRead | None:
@@ -185,30 +188,30 @@ def _opening(split: Split) -> CannotRead | None:
 
 def unread_files(splits: Iterable[Split]) -> Iterator[Unread]:
     """The files of ``splits`` that cannot be opened."""
-    for split, error in at_once(_opening, {split.path: split for split in splits}.values()):
+    for split, error in look_concurrently(_opening, {split.path: split for split in splits}.values()):
         if error is not None:
             yield Unread(split.store, split.broker, error.file or split.path, error.what)
 
 
 def whole_files(store: StorePlace) -> list[Split]:
-    """One split for each file of the log that holds something."""
+    """Return one split for each file of the log that holds something."""
     files = log_files(store)
-    last = _last_with_data(files)
-    if last < 0:
-        return [_whole(store, files, 0, False)] if files else []
-    wholes = [_whole(store, files, number, number < last) for number in range(last + 1)]
+    last_number = _last_with_data(files)
+    if last_number < 0:
+        return [_file_split(store, files, 0, False)] if files else []
+    file_splits = [_file_split(store, files, number, number < last_number) for number in range(last_number + 1)]
     # Files behind it begin with zero bytes: the walk comes to them where the log does not end before.
-    for number in range(last + 1, len(files)):
-        if not _goes_on(wholes[-1]):
+    for number in range(last_number + 1, len(files)):
+        if not _reaches_file_end(file_splits[-1]):
             break
-        wholes.append(_whole(store, files, number, False))
+        file_splits.append(_file_split(store, files, number, False))
     else:
-        return wholes
-    wholes[-1] = dataclasses.replace(wholes[-1], gap_to=0)
-    return wholes
+        return file_splits
+    file_splits[-1] = dataclasses.replace(file_splits[-1], gap_to=0)
+    return file_splits
 
 
-def cut_up(split: Split, split_bytes: int, edge: int | None = None) -> Iterator[Split]:
+def cut_split(split: Split, split_bytes: int, edge: int | None = None) -> Iterator[Split]:
     """``split`` in pieces of at most ``split_bytes`` bytes, cut at multiples of it; from position ``edge`` on in
     one.
     """
@@ -234,19 +237,19 @@ def read_split(
     topics: TopicTable | None = None,
     levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
     rows: int = BLOCK_ROWS,
-    look_back: int = LOOK_BACK,
+    look_back: int = LOOK_BACK_BYTES,
     fail: bool = False,
 ) -> Iterator[Block]:
-    """The units and the blank of ``split`` in blocks, its damage in between, last a :class:`SplitEnd`.
+    """Yield the units and the blank of ``split`` in blocks, its damage in between, and last a :class:`SplitEnd`.
 
-    A block and its buffer are good until the next one is asked for; memory is one of each, and one unit where it is
-    larger. A file that is gone or cannot be read is one span of damage over the split; with ``fail`` raises
-    :class:`CannotRead` for it, and for a part of it.
+    A block and its buffer are valid until the next one is requested. Memory is one block, and one unit if that is
+    larger. A file that is gone or cannot be read is one span of damage over the split; with ``fail`` this raises
+    :class:`CannotRead` instead, also for a part of the file.
     """
     walk = BulkWalk(crc, want_tags, topics, levels, rows)
     try:
-        with opened(split.path) as lent:
-            file = Heard(lent)
+        with opened(split.path) as opened_file:
+            file = ErrorNotingFile(opened_file)
             yield from _Reading(split, file, walk).blocks(look_back)
         if fail and file.error is not None:
             raise file.error
@@ -258,25 +261,25 @@ def read_split(
         yield SplitEnd(offset, split.file_start + split.stop, str(error))
 
 
-def first_in(split: Split, look_back: int = LOOK_BACK) -> int:
+def first_in(split: Split, look_back: int = LOOK_BACK_BYTES) -> int:
     """Absolute offset of the first thing that starts at or behind ``split.start``, −1 where the file ends before."""
     with opened(split.path) as file:
-        return _Reading(split, Heard(file), BulkWalk(False, False)).first(look_back)
+        return _Reading(split, ErrorNotingFile(file), BulkWalk(False, False)).first(look_back)
 
 
 def broken_seams(ends: Sequence[tuple[Split, SplitEnd]]) -> list[str]:
-    """Paths of files whose splits, given in order, do not join: to be read again as one split each."""
+    """Return the paths of files whose splits, given in order, do not join: each must be read again as one split."""
     broken: dict[str, None] = {}
     for (split, end), (following, begin) in itertools.pairwise(ends):
-        if split.path == following.path and split.stop == following.start and end.behind != begin.first:
+        if split.path == following.path and split.stop == following.start and end.next_offset != begin.first_offset:
             broken[split.path] = None
     return list(broken)
 
 
 class _Reading:
-    """One split being read."""
+    """The reader of one split."""
 
-    def __init__(self, split: Split, file: Heard, walk: BulkWalk) -> None:
+    def __init__(self, split: Split, file: ErrorNotingFile, walk: BulkWalk) -> None:
         self._split = split
         self._file = file
         self._walk = walk
@@ -284,33 +287,35 @@ class _Reading:
         self._why = ""
 
     def blocks(self, look_back: int) -> Iterator[Block]:
-        """All of the split."""
+        """Yield all of the split."""
         split = self._split
-        first = self.first(look_back) if split.start < split.stop else -1
-        behind = first
-        if 0 <= first < split.file_start + split.stop:
-            behind = -1
-            for block in self._items(self._walk, first, split.file_start + split.stop):
+        first_offset = self.first(look_back) if split.start < split.stop else -1
+        next_offset = first_offset
+        if 0 <= first_offset < split.file_start + split.stop:
+            next_offset = -1
+            for block in self._items(self._walk, first_offset, split.file_start + split.stop):
                 if isinstance(block, int):
-                    behind = block
+                    next_offset = block
                 else:
                     yield block
         if split.gap_to and not self._why:
             end = split.file_start + split.file_size
             yield Damage(end, split.gap_to - end, "no file holds these bytes")
-        yield SplitEnd(first, behind, self._why)
+        yield SplitEnd(first_offset, next_offset, self._why)
 
     def first(self, look_back: int) -> int:
-        """Absolute offset of the first thing at or behind the split's start, −1 where the file ends before."""
+        """Return the absolute offset of the first item at or behind the split's start, −1 where the file ends
+        before.
+        """
         split = self._split
         cut = split.file_start + split.start
         if split.exact or not split.start:
             return cut
-        at = split.file_start + anchor(split, self._file, split.start, look_back, NEAR)
-        if at == cut:
+        anchor_offset = split.file_start + find_anchor(split, self._file, split.start, look_back, NEAR_BYTES)
+        if anchor_offset == cut:
             return cut
         plain = BulkWalk(False, False, self._walk.topics, rows=min(len(self._walk.out.offset), 1024))
-        for block in self._items(plain, at, None):
+        for block in self._items(plain, anchor_offset, None):
             if isinstance(block, int):
                 return self._no_more()
             if isinstance(block, Damage):
@@ -330,8 +335,8 @@ class _Reading:
         return -1
 
     def _items(self, walk: BulkWalk, offset: int, stop: int | None) -> Iterator[UnitColumns | Damage | int]:
-        """What the walk from ``offset`` on sees up to ``stop``; last, where it comes so far, the next thing's place,
-        or −1.
+        """Yield what the walk from ``offset`` on reads up to ``stop``; last, where it comes so far, the next item's
+        offset, or −1.
         """
         start = self._split.file_start
         end = start + self._split.file_size
@@ -339,11 +344,11 @@ class _Reading:
             out = walk.out
             with contextlib.suppress(CannotRead):  # the file's own walk meets it again and puts it in words
                 for block in walk.iter_blocks(self._file, start, offset - start, stop):
-                    last = out.count - 1
-                    over = out.kind[last] == BLANK
-                    offset = end if over else int(out.offset[last]) + int(out.size[last])
+                    last_row = out.count - 1
+                    is_blank = out.kind[last_row] == BLANK
+                    offset = end if is_blank else int(out.offset[last_row]) + int(out.size[last_row])
                     yield block
-                    if over:
+                    if is_blank:
                         yield -1
                         return
             if offset >= end or (stop is not None and offset >= stop):
@@ -364,28 +369,30 @@ class _Reading:
         yield offset if offset < end else -1
 
     def _next(self, offset: int, walk: BulkWalk) -> Iterator[UnitColumns | Damage | Stop]:
-        """What the file's own walk sees at ``offset``: one thing, and the stop where the log ends right behind it."""
+        """Yield what the file's own walk reads at ``offset``: one item, and the stop where the log ends right behind
+        it.
+        """
         story = walk_file(self._bytes, offset, None, walk.options[0])
-        seen = next(story, None)
-        if seen is None:
+        item = next(story, None)
+        if item is None:
             raise CannotRead("the file ends here", file=self._split.path, offset=offset)
-        if isinstance(seen, Unit | Blank):
+        if isinstance(item, Unit | Blank):
             position = offset - self._split.file_start
-            data = self._file.read(position, seen.size if isinstance(seen, Unit) else 8)
+            data = self._file.read(position, item.size if isinstance(item, Unit) else 8)
             crc, want_tags, levels = walk.options
             scan_block(data, len(data), offset, 0, walk.out, walk.topics, crc, want_tags, levels)
             yield walk.out
             return
-        following = next(story, None) if isinstance(seen, Damage) else None
-        if isinstance(seen, Stop) and seen.kind != "zero":  # the file was cut short, or cannot be read
-            size = self._split.file_start + self._split.file_size - seen.offset
-            yield Damage(seen.offset, size, seen.reason, unread=self._file.error is not None)
-        yield seen
+        following = next(story, None) if isinstance(item, Damage) else None
+        if isinstance(item, Stop) and item.kind != "zero":  # the file was cut short, or cannot be read
+            size = self._split.file_start + self._split.file_size - item.offset
+            yield Damage(item.offset, size, item.reason, unread=self._file.error is not None)
+        yield item
         if isinstance(following, Stop):
             yield following
 
 
-def _whole(store: StorePlace, files: Sequence[LogFile], number: int, followed: bool) -> Split:
+def _file_split(store: StorePlace, files: Sequence[LogFile], number: int, followed: bool) -> Split:
     file = files[number]
     gap_to = files[number + 1].start if number + 1 < len(files) and files[number + 1].start > file.end else 0
     return Split(store.path, store.broker, file.path, file.start, 0, file.size, file.size, followed, gap_to, True)
@@ -402,44 +409,49 @@ def _last_with_data(files: Sequence[LogFile]) -> int:
     return -1
 
 
-def _goes_on(whole: Split) -> bool:
-    """Whether the walk of the last file with data comes to its end, so that the log may go on in the next file."""
-    if not whole.file_size:
+def _reaches_file_end(file_split: Split) -> bool:
+    """Return whether the walk of the last file with data reaches its end, so that the log may continue in the next
+    file.
+    """
+    if not file_split.file_size:
         return True
-    tail = dataclasses.replace(whole, start=max(whole.file_size - 1, 0), exact=False, gap_to=0)
+    tail = dataclasses.replace(file_split, start=max(file_split.file_size - 1, 0), exact=False, gap_to=0)
     end = [block for block in read_split(tail, crc=False, want_tags=False) if isinstance(block, SplitEnd)][-1]
     return not end.why
 
 
-def edge_of_zeros(whole: Split) -> int:
-    """A position near the end of what was written: found by halving, so a guess where zeros lie in between."""
-    low, high = 0, whole.file_size // NEAR
+def edge_of_zeros(file_split: Split) -> int:
+    """Return a position near the end of the written bytes, by bisection: a guess where zeros lie in between."""
+    lower, upper = 0, file_split.file_size // NEAR_BYTES
     try:
-        with opened(whole.path) as file:
-            while low < high:
-                middle = (low + high) // 2
-                if any(file.read(middle * NEAR, NEAR)):
-                    low = middle + 1
+        with opened(file_split.path) as file:
+            while lower < upper:
+                middle = (lower + upper) // 2
+                if any(file.read(middle * NEAR_BYTES, NEAR_BYTES)):
+                    lower = middle + 1
                 else:
-                    high = middle
+                    upper = middle
     except CannotRead:
-        return whole.file_size
-    return min((low + 1) * NEAR, whole.file_size)
+        return file_split.file_size
+    return min((lower + 1) * NEAR_BYTES, file_split.file_size)
 
 
-def _wanted(whole: Split, want: Ranges | None) -> tuple[list[Split], int]:
-    """The parts of a file that ``want`` asks for, and how many bytes are left out.
+def _wanted(file_split: Split, want: Ranges | None) -> tuple[list[Split], int]:
+    """Return the parts of a file that ``want`` asks for, and how many bytes are left out.
 
     What no file holds begins at the file's end: it is wanted where that is, though nothing else of the file may be.
     """
     if want is None:
-        return [whole], 0
+        return [file_split], 0
     parts = []
-    end = whole.file_start + whole.file_size
-    for low, high in want.spans:
-        start, stop = max(low - whole.file_start, 0), min(high - whole.file_start, whole.file_size)
-        gap_to = whole.gap_to if low <= end < high else 0
+    end = file_split.file_start + file_split.file_size
+    for span_start, span_end in want.spans:
+        start, stop = (
+            max(span_start - file_split.file_start, 0),
+            min(span_end - file_split.file_start, file_split.file_size),
+        )
+        gap_to = file_split.gap_to if span_start <= end < span_end else 0
         if start < stop or gap_to:
-            start = min(start, whole.file_size)
-            parts.append(dataclasses.replace(whole, start=start, stop=stop, exact=start == 0, gap_to=gap_to))
-    return parts, whole.file_size - sum(part.stop - part.start for part in parts)
+            start = min(start, file_split.file_size)
+            parts.append(dataclasses.replace(file_split, start=start, stop=stop, exact=start == 0, gap_to=gap_to))
+    return parts, file_split.file_size - sum(part.stop - part.start for part in parts)

@@ -1,8 +1,9 @@
-"""Statistics of logs: messages and bytes by topic, queue, tag, producer and hour, sizes, keys, what is no message.
+"""Statistics of logs: messages and bytes by topic, queue, tag, producer and hour, sizes, keys, and bytes that are no
+message.
 
-Each task walks its splits and adds up in machine code (:mod:`engine.codec.tally`); what leaves it is one row a group,
-so that a petabyte becomes a few thousand rows before anything is sent. :func:`merge` adds such rows up, in the tasks of
-a second stage or in the driver. Sums are exact: the bytes of units, blanks, damage and zeros make up every file.
+Each task walks its splits and adds up in machine code (:mod:`engine.codec.tally`). It returns one row a group, so a
+petabyte becomes a few thousand rows before anything is sent. :func:`merge` adds such rows up, in the tasks of a second
+stage or in the driver. Sums are exact: the bytes of units, blanks, damage and zeros make up every file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from engine.codec.tally import REGISTERS, Groups, UnitTexts
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks
-from engine.pipeline.insides.worker_process import settling
+from engine.pipeline.spark_internals.worker_process import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,17 +32,17 @@ if TYPE_CHECKING:
     from engine.pipeline.progress import Counter
     from engine.pipeline.splits import Split
 
-HOUR = 3_600_000
+HOUR_MS = 3_600_000
 GROUPS = ("queue", "tag", "producer", "hour", "time", "size", "key")
 """What can be asked for beside the topics; ``queue`` gives the topics too, ``time`` spans shorter than an hour."""
 SPANS_MS = (1_000, 10_000, 60_000, 600_000)
 """Lengths of spans; each divides the next, and all divide an hour."""
-MOST_SPANS = 240
+MAX_SPANS = 240
 """Spans that a job, and each task, tells apart: with more the next length is taken, and behind the last only hours."""
 OTHERS = "\x00others"
-"""Stands for the names beyond :data:`MOST_TOPICS`."""
-MOST_TOPICS = 60_000
-MOST_TAGS = 1 << 18
+"""Stands for the names beyond :data:`MAX_TOPICS`."""
+MAX_TOPICS = 60_000
+MAX_TAGS = 1 << 18
 MEET = 256
 """Tasks whose rows the driver takes as they are; those of more meet in a second stage, and count hours only."""
 _BIAS = 1 << 42
@@ -50,7 +51,7 @@ _QUEUES = 1 << 31
 
 @dataclass(slots=True)
 class Sum:
-    """What was added up: messages, bytes, the smallest and the largest unit (bytes)."""
+    """Totals of a group: messages, bytes, the smallest and the largest unit (bytes)."""
 
     messages: int = 0
     bytes: int = 0
@@ -83,48 +84,48 @@ class Sums:
     sketches: dict[Key, npt.NDArray[np.uint8]] = field(default_factory=dict)
 
     def add(self, key: Key, messages: int, size: int, smallest: int = 0, largest: int = 0) -> None:
-        """Rows of one group more."""
-        found = self.groups.get(key)
-        if found is None:
-            found = self.groups[key] = Sum()
-        found.add(messages, size, smallest, largest)
+        """Add rows of one group."""
+        total = self.groups.get(key)
+        if total is None:
+            total = self.groups[key] = Sum()
+        total.add(messages, size, smallest, largest)
 
     def note(self, key: Key, registers: npt.NDArray[np.uint8]) -> None:
-        """A sketch's registers; the sketch of both is the larger rank of each."""
-        found = self.sketches.get(key)
-        self.sketches[key] = registers.copy() if found is None else np.maximum(found, registers)
+        """Add a sketch's registers; the sketch of both is the larger rank of each."""
+        sketch = self.sketches.get(key)
+        self.sketches[key] = registers.copy() if sketch is None else np.maximum(sketch, registers)
 
-    def take(self, other: Sums) -> None:
-        """All of ``other`` more."""
-        for key, one in other.groups.items():
-            self.add(key, one.messages, one.bytes, one.smallest, one.largest)
-        for key, registers in other.sketches.items():
+    def take(self, other_sums: Sums) -> None:
+        """Add all of ``other_sums``."""
+        for key, total in other_sums.groups.items():
+            self.add(key, total.messages, total.bytes, total.smallest, total.largest)
+        for key, registers in other_sums.sketches.items():
             self.note(key, registers)
 
 
-def add_up(splits: Iterable[Split], groups: Sequence[str] = GROUPS, crc: bool = True) -> Sums:
-    """Walk ``splits`` and add up what is there; without ``crc`` no body is read.
+def sum_splits(splits: Iterable[Split], groups: Sequence[str] = GROUPS, crc: bool = True) -> Sums:
+    """Walk ``splits`` and add up their units; without ``crc`` no body is read.
 
     A file that is gone or may not be read is damage.
     """
     from engine.pipeline.splits import read_split
 
-    found = Sums()
+    sums = Sums()
     stores: dict[tuple[str, str | None], _Store] = {}
-    for split in tasks.joined(splits):
+    for split in tasks.join_splits(splits):
         name = (split.store, split.broker)
         store = stores.get(name)
         if store is None:
             store = stores[name] = _Store(*name, frozenset(groups))
         for block in read_split(split, topics=store.topics, crc=crc):
             if isinstance(block, UnitColumns):
-                store.block(block, split, found)
+                store.block(block, split, sums)
             elif isinstance(block, Damage):
                 lost = block.offset >= split.file_start + split.file_size
-                found.add(store.key("missing" if lost else "damage", None, None, split.path), 1, block.size)
+                sums.add(store.key("missing" if lost else "damage", None, None, split.path), 1, block.size)
     for store in stores.values():
-        store.close(found)
-    return found
+        store.close(sums)
+    return sums
 
 
 class _Store:
@@ -132,8 +133,8 @@ class _Store:
 
     def __init__(self, store: str, broker: str | None, want: frozenset[str]) -> None:
         self._store, self._broker, self._want = store, broker, want
-        self.topics = TopicTable(MOST_TOPICS)
-        self._texts = UnitTexts(MOST_TAGS) if want & {"tag", "producer", "key"} else None
+        self.topics = TopicTable(MAX_TOPICS)
+        self._texts = UnitTexts(MAX_TAGS) if want & {"tag", "producer", "key"} else None
         self._kinds = {kind: Groups() for kind in ("topic", "queue", "tag", "producer", "hour", "size", "crc")}
         self._spans = _Spans() if "time" in want else None
         self._wide: dict[tuple[bytes, int], Sum] = {}
@@ -142,13 +143,13 @@ class _Store:
         """The key of a group of this store."""
         return (self._store, self._broker, kind, topic, number, text)
 
-    def block(self, block: UnitColumns, split: Split, found: Sums) -> None:
-        """The rows of one block, which is used again by the next. A blank reaches to the end of its file."""
+    def block(self, block: UnitColumns, split: Split, sums: Sums) -> None:
+        """Add the rows of one block, whose arrays the next block reuses. A blank reaches to the end of its file."""
         rows, path = block.count, split.path
         if rows and block.kind[rows - 1] == BLANK:
             rows -= 1
             size = split.file_start + split.file_size - int(block.offset[rows])
-            found.add(self.key("blank", None, None, path), 1, size)
+            sums.add(self.key("blank", None, None, path), 1, size)
         if not rows:
             return
         if self._texts is not None:
@@ -158,11 +159,11 @@ class _Store:
         keep: npt.NDArray[np.bool_] | None = None
         if stale.any():
             keep = ~stale
-            found.add(self.key("stale", None, None, path), int(stale.sum()), int(sizes[stale].sum(dtype=np.int64)))
+            sums.add(self.key("stale", None, None, path), int(stale.sum()), int(sizes[stale].sum(dtype=np.int64)))
             sizes = sizes[keep]
         if len(sizes):
-            whole = int(sizes.sum(dtype=np.int64))
-            found.add(self.key("units", None, None, path), len(sizes), whole, int(sizes.min()), int(sizes.max()))
+            total_size = int(sizes.sum(dtype=np.int64))
+            sums.add(self.key("units", None, None, path), len(sizes), total_size, int(sizes.min()), int(sizes.max()))
             self._rows(block, rows, keep, sizes)
 
     def _rows(
@@ -205,44 +206,44 @@ class _Store:
                 key = (tally.ipv6_host(block, row), int(block.topic_id[row]) + 1)
                 self._wide.setdefault(key, Sum()).add(1, size, size, size)
 
-    def close(self, found: Sums) -> None:
-        """Numbers become names."""
+    def close(self, sums: Sums) -> None:
+        """Add the totals under the names of topics instead of their numbers."""
         names = [OTHERS, *self.topics.names]
-        for one in self._kinds["topic"]:
-            found.add(self.key("topic", names[one.key], None, None), *one[1:])
-        for one in self._kinds["queue"]:
-            topic, queue = names[one.key >> 32], (one.key & 0xFFFFFFFF) - _QUEUES
-            found.add(self.key("queue", topic, queue, None), *one[1:])
-            found.add(self.key("topic", topic, None, None), *one[1:])
-        for one in self._kinds["hour"]:
-            hour = (one.key & ((1 << 43) - 1)) - _BIAS
-            found.add(self.key("hour", names[one.key >> 43], hour * HOUR, None), *one[1:])
+        for total in self._kinds["topic"]:
+            sums.add(self.key("topic", names[total.key], None, None), *total[1:])
+        for total in self._kinds["queue"]:
+            topic, queue = names[total.key >> 32], (total.key & 0xFFFFFFFF) - _QUEUES
+            sums.add(self.key("queue", topic, queue, None), *total[1:])
+            sums.add(self.key("topic", topic, None, None), *total[1:])
+        for total in self._kinds["hour"]:
+            hour = (total.key & ((1 << 43) - 1)) - _BIAS
+            sums.add(self.key("hour", names[total.key >> 43], hour * HOUR_MS, None), *total[1:])
         if self._spans is not None:
             for number, begin, group in self._spans:
-                found.add(self.key("time", names[number], begin, str(self._spans.length_ms)), *group[1:])
-        for one in self._kinds["size"]:
-            found.add(self.key("size", names[one.key >> 16], one.key & 0xFFFF, None), *one[1:])
-        for one in self._kinds["crc"]:
-            found.add(self.key("crc", names[one.key], None, None), *one[1:])
+                sums.add(self.key("time", names[number], begin, str(self._spans.length_ms)), *group[1:])
+        for total in self._kinds["size"]:
+            sums.add(self.key("size", names[total.key >> 16], total.key & 0xFFFF, None), *total[1:])
+        for total in self._kinds["crc"]:
+            sums.add(self.key("crc", names[total.key], None, None), *total[1:])
         if self._texts is not None:
-            self._close_texts(found, names)
+            self._close_texts(sums, names)
 
-    def _close_texts(self, found: Sums, names: list[str]) -> None:
+    def _close_texts(self, sums: Sums, names: list[str]) -> None:
         assert self._texts is not None
         tags: list[str | None] = [OTHERS, None, *self._texts.tags.names]
-        for one in self._kinds["tag"]:
-            found.add(self.key("tag", names[one.key >> 32], None, tags[one.key & 0xFFFFFFFF]), *one[1:])
-        for one in self._kinds["producer"]:
-            host = str(IPv4Address(one.key >> 17))
-            found.add(self.key("producer", names[one.key & 0x1FFFF], None, host), *one[1:])
+        for total in self._kinds["tag"]:
+            sums.add(self.key("tag", names[total.key >> 32], None, tags[total.key & 0xFFFFFFFF]), *total[1:])
+        for total in self._kinds["producer"]:
+            host = str(IPv4Address(total.key >> 17))
+            sums.add(self.key("producer", names[total.key & 0x1FFFF], None, host), *total[1:])
         for (raw, topic), wide in self._wide.items():
             key = self.key("producer", names[topic], None, str(IPv6Address(raw)))
-            found.add(key, wide.messages, wide.bytes, wide.smallest, wide.largest)
+            sums.add(key, wide.messages, wide.bytes, wide.smallest, wide.largest)
         if "key" in self._want:
             for number, registers in enumerate(self._texts.registers):
                 for kind, name in enumerate(("uniqueKey", "key")):
                     if number < len(names) and registers[kind].any():
-                        found.note(self.key(name, names[number], None, None), registers[kind])
+                        sums.note(self.key(name, names[number], None, None), registers[kind])
 
 
 class _Spans:
@@ -262,11 +263,13 @@ class _Spans:
         """Rows of one block: number of the topic, time in ms, size."""
         if not self._groups:
             return
-        low, high = int(times.min()), int(times.max())
-        self._first, self._last = (low, high) if self._is_empty else (min(self._first, low), max(self._last, high))
+        earliest, latest = int(times.min()), int(times.max())
+        self._first, self._last = (
+            (earliest, latest) if self._is_empty else (min(self._first, earliest), max(self._last, latest))
+        )
         self._is_empty = False
         length = span_ms(self._first, self._last, self.length_ms)
-        if length is None or not -_BIAS <= low // length <= high // length < _BIAS:  # damaged times
+        if length is None or not -_BIAS <= earliest // length <= latest // length < _BIAS:  # damaged times
             self._groups.clear()
         else:
             groups = self._groups.setdefault(length, Groups())
@@ -280,21 +283,22 @@ class _Spans:
                 yield group.key >> 43, begin // self.length_ms * self.length_ms, group
 
 
-def span_ms(first: int, last: int, least: int = 0) -> int | None:
-    """The shortest span, at least ``least`` ms, of which :data:`MOST_SPANS` reach from ``first`` to ``last`` (ms); None
-    where none is long enough.
+def span_ms(earliest: int, latest: int, shortest_ms: int = 0) -> int | None:
+    """Return the shortest span, at least ``shortest_ms`` long, of which :data:`MAX_SPANS` reach from ``earliest``
+    to ``latest`` (ms); None where none is long enough.
     """
     return next(
-        (length for length in SPANS_MS if length >= least and last // length - first // length < MOST_SPANS), None
+        (length for length in SPANS_MS if length >= shortest_ms and latest // length - earliest // length < MAX_SPANS),
+        None,
     )
 
 
 def _hours(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The hour (since the epoch) of each time in ms; one division for a block within an hour."""
-    low, high = int(times.min()), int(times.max())
-    if low // HOUR == high // HOUR:
-        return np.full(len(times), low // HOUR, np.int64)
-    hours: npt.NDArray[np.int64] = times // HOUR
+    """Return the hour (since the epoch) of each time in ms; one division for a block within an hour."""
+    earliest, latest = int(times.min()), int(times.max())
+    if earliest // HOUR_MS == latest // HOUR_MS:
+        return np.full(len(times), earliest // HOUR_MS, np.int64)
+    hours: npt.NDArray[np.int64] = times // HOUR_MS
     return hours
 
 
@@ -324,40 +328,40 @@ SPARK_SCHEMA = (
 
 
 def to_batches(sums: Sums, rows: int = 8192) -> Iterator[pa.RecordBatch]:
-    """``sums`` as rows; :func:`from_batches` is the way back."""
+    """Convert ``sums`` to rows; :func:`from_batches` is the inverse."""
     import pyarrow as pa
 
     groups = [(*_text(key), s.messages, s.bytes, s.smallest, s.largest, None) for key, s in sums.groups.items()]
     sketches = [(*_text(key), 0, 0, 0, 0, registers.tobytes()) for key, registers in sums.sketches.items()]
     listed: list[tuple[Any, ...]] = [*groups, *sketches]
     names = schema()
-    for at in range(0, len(listed), rows):
-        columns = list(zip(*listed[at : at + rows], strict=True))
+    for start in range(0, len(listed), rows):
+        columns = list(zip(*listed[start : start + rows], strict=True))
         arrays = [pa.array(column, kind.type) for column, kind in zip(columns, names, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=names)
 
 
 def from_batches(batches: Iterable[pa.RecordBatch]) -> Sums:
-    """Rows of any number of tasks, added up."""
-    found = Sums()
+    """Add up the rows of any number of tasks."""
+    sums = Sums()
     for batch in batches:
         rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
         for store, broker, kind, topic, number, text, messages, size, smallest, largest, sketch in rows:
             key = (store, broker, kind, topic, number, text)
             if sketch is None:
-                found.add(key, messages, size, smallest, largest)
+                sums.add(key, messages, size, smallest, largest)
             else:
-                found.note(key, np.frombuffer(sketch, np.uint8, REGISTERS))
-    return found
+                sums.note(key, np.frombuffer(sketch, np.uint8, REGISTERS))
+    return sums
 
 
 def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows to fewer rows: what a stage between tasks and driver does."""
+    """Add rows up to fewer rows: the work of a stage between tasks and driver."""
     yield from to_batches(from_batches(settling(batches)))
 
 
 def _text(key: Key) -> Key:
-    """Names of malformed bytes hold halves of surrogate pairs, which are no UTF-8: written as U+FFFD."""
+    """Write halves of surrogate pairs in names of malformed bytes as U+FFFD, because UTF-8 cannot hold them."""
     store, broker, kind, topic, number, text = key
     return (store, broker, kind, _utf8(topic), number, _utf8(text))
 
@@ -385,7 +389,7 @@ def stats(
         return Sums()
     if len(shares) > MEET:
         groups = [group for group in groups if group != "time"]
-    frame = tasks.over(spark, shares, partial(_task, tuple(groups), counter), SPARK_SCHEMA)
+    frame = tasks.run_tasks(spark, shares, partial(_task, tuple(groups), counter), SPARK_SCHEMA)
     if len(shares) > MEET:
         meeting = frame.repartition(max(len(shares) // MEET, 1), "store", "kind", "topic", "number", "text")
         frame = meeting.mapInArrow(merge, SPARK_SCHEMA)
@@ -393,6 +397,6 @@ def stats(
 
 
 def _task(groups: tuple[str, ...], counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    found = add_up(splits, groups)
-    tasks.count_splits(counter, splits, sum(s.messages for key, s in found.groups.items() if key[2] == "units"))
-    yield from to_batches(found)
+    sums = sum_splits(splits, groups)
+    tasks.count_splits(counter, splits, sum(s.messages for key, s in sums.groups.items() if key[2] == "units"))
+    yield from to_batches(sums)

@@ -1,4 +1,4 @@
-"""What the sums of :mod:`engine.pipeline.stats` say: one record for the whole, and rows for each kind of group. Pure.
+"""The report on the sums of :mod:`engine.pipeline.stats`: one record for all, and rows for each kind of group. Pure.
 
 Fields are named as in the other records of the command line; times are ms since the epoch, sizes bytes.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec.tally import estimate_distinct, quantile
-from engine.pipeline.stats import HOUR, OTHERS, Sum, Sums, span_ms
+from engine.pipeline.stats import HOUR_MS, OTHERS, Sum, Sums, span_ms
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
@@ -47,26 +47,26 @@ class FileSize:
 
 
 def files_of(places: Sequence[StorePlace], splits: Sequence[Split] = ()) -> list[FileSize]:
-    """The log files of ``places``, those that hold nothing yet too, as long as ``splits`` say that they are."""
+    """Return the log files of ``places``, empty ones too, as long as ``splits`` say that they are."""
     from engine.pipeline.files import log_files
 
-    found: dict[tuple[str, str], FileSize] = {}
-    for one in splits:
-        key = (one.store, one.path)
-        if key not in found:
-            found[key] = FileSize(one.store, one.broker, one.path, one.file_start, one.file_size)
+    files: dict[tuple[str, str], FileSize] = {}
+    for split in splits:
+        key = (split.store, split.path)
+        if key not in files:
+            files[key] = FileSize(split.store, split.broker, split.path, split.file_start, split.file_size)
     for place in places:
         for file in log_files(place):
-            found.setdefault(
+            files.setdefault(
                 (place.path, file.path), FileSize(place.path, place.broker, file.path, file.start, file.size)
             )
-    return list(found.values())
+    return list(files.values())
 
 
 def report(sums: Sums, listed: Sequence[FileSize], by_store: bool = False) -> Report:
     """Records of ``sums``; ``listed`` are the files that were walked."""
-    groups = _gathered(sums, by_store)
-    sketches = _sketched(sums, by_store)
+    groups = _merge_sums(sums, by_store)
+    sketches = _merge_sketches(sums, by_store)
     files = _files(sums, listed)
     rows = {
         "statsTopic": _topics(groups, sketches),
@@ -84,21 +84,21 @@ Groups = dict[str, dict[tuple[Place, str | None, int | None, str | None], Sum]]
 Sketches = dict[tuple[str, Place, str | None], npt.NDArray[np.uint8]]
 
 
-def _gathered(sums: Sums, by_store: bool) -> Groups:
-    found: Groups = defaultdict(dict)
-    for (store, broker, kind, topic, number, text), one in sums.groups.items():
+def _merge_sums(sums: Sums, by_store: bool) -> Groups:
+    groups: Groups = defaultdict(dict)
+    for (store, broker, kind, topic, number, text), total in sums.groups.items():
         place: Place = (store, broker) if by_store else (None, None)
         key = (place, topic, number, text)
-        found[kind].setdefault(key, Sum()).add(one.messages, one.bytes, one.smallest, one.largest)
-    return found
+        groups[kind].setdefault(key, Sum()).add(total.messages, total.bytes, total.smallest, total.largest)
+    return groups
 
 
-def _sketched(sums: Sums, by_store: bool) -> Sketches:
-    found: Sketches = {}
+def _merge_sketches(sums: Sums, by_store: bool) -> Sketches:
+    merged: Sketches = {}
     for (store, broker, kind, topic, _, _), registers in sums.sketches.items():
         key = (kind, (store, broker) if by_store else (None, None), topic)
-        found[key] = np.maximum(found[key], registers) if key in found else registers
-    return found
+        merged[key] = np.maximum(merged[key], registers) if key in merged else registers
+    return merged
 
 
 def _head(kind: str, place: Place) -> Row:
@@ -112,16 +112,16 @@ def _name(name: str | None) -> str | None:
 
 def _topics(groups: Groups, sketches: Sketches) -> list[Row]:
     buckets: dict[tuple[Place, str | None], dict[int, int]] = defaultdict(dict)
-    for (place, topic, bucket, _), one in groups["size"].items():
+    for (place, topic, bucket, _), total in groups["size"].items():
         assert bucket is not None
-        mine = buckets[place, topic]
-        mine[bucket] = mine.get(bucket, 0) + one.messages
+        size_buckets = buckets[place, topic]
+        size_buckets[bucket] = size_buckets.get(bucket, 0) + total.messages
     rows = []
-    for (place, topic, _, _), one in groups["topic"].items():
-        mine = buckets.get((place, topic), {})
+    for (place, topic, _, _), total in groups["topic"].items():
+        size_buckets = buckets.get((place, topic), {})
         bad = groups["crc"].get((place, topic, None, None))
-        row = _head("statsTopic", place) | {"topic": _name(topic), "messages": one.messages, "bytes": one.bytes}
-        row |= _sizes(one, mine) | {"badCrc": bad.messages if bad else 0}
+        row = _head("statsTopic", place) | {"topic": _name(topic), "messages": total.messages, "bytes": total.bytes}
+        row |= _sizes(total, size_buckets) | {"badCrc": bad.messages if bad else 0}
         for name, kind in (("keys", "key"), ("uniqueKeys", "uniqueKey")):
             registers = sketches.get((kind, place, topic))
             row[name] = estimate_distinct(registers) if registers is not None else None
@@ -129,59 +129,64 @@ def _topics(groups: Groups, sketches: Sketches) -> list[Row]:
     return sorted(rows, key=lambda row: (-row["bytes"], row["topic"] or "", row.get("store", "")))
 
 
-def _sizes(one: Sum, buckets: dict[int, int]) -> Row:
+def _sizes(total: Sum, buckets: dict[int, int]) -> Row:
     def at(share: float) -> int | None:
-        return quantile(buckets, share, one.smallest, one.largest) if buckets else None
+        return quantile(buckets, share, total.smallest, total.largest) if buckets else None
 
-    mean = round(one.bytes / one.messages, 1) if one.messages else None
-    return {"smallest": one.smallest, "mean": mean, "p50": at(0.5), "p99": at(0.99), "largest": one.largest}
+    mean = round(total.bytes / total.messages, 1) if total.messages else None
+    return {"smallest": total.smallest, "mean": mean, "p50": at(0.5), "p99": at(0.99), "largest": total.largest}
 
 
 def _named(
-    found: dict[tuple[Place, str | None, int | None, str | None], Sum], kind: str, field: str, part: str
+    totals: dict[tuple[Place, str | None, int | None, str | None], Sum], kind: str, field: str, part: str
 ) -> list[Row]:
     rows = []
-    for (place, topic, number, text), one in found.items():
+    for (place, topic, number, text), total in totals.items():
         named = number if part == "number" else _name(text)
-        row = _head(kind, place) | {"topic": _name(topic), field: named, "messages": one.messages, "bytes": one.bytes}
+        row = _head(kind, place) | {
+            "topic": _name(topic),
+            field: named,
+            "messages": total.messages,
+            "bytes": total.bytes,
+        }
         rows.append(row)
     return sorted(rows, key=lambda row: (-row["bytes"], row["topic"] or "", str(row[field]), row.get("store", "")))
 
 
-def _hours(found: dict[tuple[Place, str | None, int | None, str | None], Sum]) -> list[Row]:
+def _hours(totals: dict[tuple[Place, str | None, int | None, str | None], Sum]) -> list[Row]:
     rows = []
-    for (place, topic, hour, _), one in found.items():
-        row = _head("statsHour", place) | {"hour": hour, "topic": _name(topic), "messages": one.messages}
-        row |= {"bytes": one.bytes, "perSecond": round(one.messages / (HOUR / 1000), 3)}
-        rows.append(row | {"bytesPerSecond": round(one.bytes / (HOUR / 1000))})
+    for (place, topic, hour, _), total in totals.items():
+        row = _head("statsHour", place) | {"hour": hour, "topic": _name(topic), "messages": total.messages}
+        row |= {"bytes": total.bytes, "perSecond": round(total.messages / (HOUR_MS / 1000), 3)}
+        rows.append(row | {"bytesPerSecond": round(total.bytes / (HOUR_MS / 1000))})
     return sorted(rows, key=lambda row: (row["hour"], row["topic"] or "", row.get("store", "")))
 
 
 def _times(groups: Groups) -> list[Row]:
     """Spans of one length that is shorter than an hour; nothing where the units lie too far apart for that."""
     spans, hours = groups["time"], groups["hour"]
-    if sum(one.messages for one in spans.values()) != sum(one.messages for one in hours.values()) or not spans:
+    if sum(total.messages for total in spans.values()) != sum(total.messages for total in hours.values()) or not spans:
         return []  # some task saw too long a time: its units are in no span
     begins = [begin for _, _, begin, _ in spans if begin is not None]
     length = span_ms(min(begins), max(begins), max(int(text or 0) for *_, text in spans))
     if length is None:
         return []
     sums: dict[tuple[Place, str | None, int], Sum] = defaultdict(Sum)
-    for (place, topic, begin, _), one in spans.items():
+    for (place, topic, begin, _), total in spans.items():
         assert begin is not None
-        sums[place, topic, begin // length * length].add(one.messages, one.bytes, one.smallest, one.largest)
+        sums[place, topic, begin // length * length].add(total.messages, total.bytes, total.smallest, total.largest)
     seconds, rows = length / 1000, []
-    for (place, topic, begin), one in sums.items():
+    for (place, topic, begin), total in sums.items():
         row = _head("statsTime", place) | {"time": begin, "spanMs": length, "topic": _name(topic)}
-        row |= {"messages": one.messages, "bytes": one.bytes, "perSecond": round(one.messages / seconds, 3)}
-        rows.append(row | {"bytesPerSecond": round(one.bytes / seconds)})
+        row |= {"messages": total.messages, "bytes": total.bytes, "perSecond": round(total.messages / seconds, 3)}
+        rows.append(row | {"bytesPerSecond": round(total.bytes / seconds)})
     return sorted(rows, key=lambda row: (row["time"], row["topic"] or "", row.get("store", "")))
 
 
 def _files(sums: Sums, listed: Sequence[FileSize]) -> list[Row]:
-    """One row a file; its parts in bytes add up to its size."""
+    """Return one row a file; its parts in bytes add up to its size."""
     rows = []
-    for file in sorted(listed, key=lambda one: (one.store, one.start)):
+    for file in sorted(listed, key=lambda listed_file: (listed_file.store, listed_file.start)):
 
         def part(kind: str, file: FileSize = file) -> Sum:
             return sums.groups.get((file.store, file.broker, kind, None, None, file.path), Sum())
@@ -195,23 +200,23 @@ def _files(sums: Sums, listed: Sequence[FileSize]) -> list[Row]:
 
 
 def _total(sums: Sums, groups: Groups, files: list[Row]) -> Row:
-    whole = Sum()
-    for one in groups["units"].values():
-        whole.add(one.messages, one.bytes, one.smallest, one.largest)
+    overall = Sum()
+    for group_total in groups["units"].values():
+        overall.add(group_total.messages, group_total.bytes, group_total.smallest, group_total.largest)
     buckets: dict[int, int] = {}
-    for (_, _, bucket, _), one in groups["size"].items():
+    for (_, _, bucket, _), group_total in groups["size"].items():
         assert bucket is not None
-        buckets[bucket] = buckets.get(bucket, 0) + one.messages
+        buckets[bucket] = buckets.get(bucket, 0) + group_total.messages
     hours = [number for _, _, number, _ in groups["hour"] if number is not None]
     total: Row = {"type": "stats", "stores": len({row["store"] for row in files}), "files": len(files)}
-    total |= {"bytes": sum(row["size"] for row in files), "messages": whole.messages, "unitBytes": whole.bytes}
-    total |= _sizes(whole, buckets)
+    total |= {"bytes": sum(row["size"] for row in files), "messages": overall.messages, "unitBytes": overall.bytes}
+    total |= _sizes(overall, buckets)
     for name in ("stale", "blank", "damage", "damaged", "zeros", "missingBehind"):
         total[name] = sum(row[name] for row in files)
-    total["badCrc"] = sum(one.messages for one in groups["crc"].values())
+    total["badCrc"] = sum(group_total.messages for group_total in groups["crc"].values())
     for name, kind in (("keys", "key"), ("uniqueKeys", "uniqueKey")):
-        mine = [registers for (_, _, k, *_), registers in sums.sketches.items() if k == kind]
-        total[name] = estimate_distinct(np.maximum.reduce(mine)) if mine else None
+        register_sets = [registers for (_, _, k, *_), registers in sums.sketches.items() if k == kind]
+        total[name] = estimate_distinct(np.maximum.reduce(register_sets)) if register_sets else None
     total["firstHour"] = min(hours, default=None)
     total["lastHour"] = max(hours, default=None)
     return total

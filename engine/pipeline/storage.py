@@ -1,4 +1,4 @@
-"""Where a store's files lie: on a disk that this machine sees, or in an object storage (``s3://`` and its like).
+"""Access to a store's files: on a disk that this machine sees, or in an object storage (``s3://`` and its like).
 
 Everything is opened with read rights, read by position and closed again; nothing is mapped, cached or written. Object
 storage goes through pyarrow's file systems, in every process that reads: driver and executors each take what they need
@@ -30,9 +30,9 @@ _NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Something in a folder: its name, its whole path, and what it is: a file's length in bytes, −1 for a folder.
+    """Something in a folder: its name, its whole path, and its length in bytes, −1 for a folder.
 
-    Of what cannot be looked at ``why`` says why: who asks for its :attr:`size` is told that.
+    If it could not be examined, ``why`` says why, and :attr:`size` raises that.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Listed:
 
     @property
     def may_be_folder(self) -> bool:
-        """Whether it is a folder, or nobody knows what it is."""
+        """Return whether it is a folder, or of unknown kind."""
         return bool(self.why) or self.what < 0
 
 
@@ -75,10 +75,12 @@ class Storage(Protocol):
     """Folders and files by path, links followed."""
 
     def listing(self, folder: str) -> list[Listed]:
-        """What is in ``folder``, by name; [] without it; raises :class:`CannotRead` where it cannot be listed."""
+        """Return the entries of ``folder``, by name; [] without it; raises :class:`CannotRead` where it cannot be
+        listed.
+        """
 
     def is_folder(self, path: str) -> bool:
-        """Whether ``path`` is a folder; raises :class:`CannotRead` where that cannot be known."""
+        """Return whether ``path`` is a folder; raises :class:`CannotRead` where that cannot be known."""
 
     def open(self, path: str) -> OpenFile:
         """Raises :class:`CannotRead`."""
@@ -113,18 +115,18 @@ class LocalStorage:
     """Disks of this machine."""
 
     def listing(self, folder: str) -> list[Listed]:
-        """What is in ``folder``, by name; files and folders only."""
+        """Return the entries of ``folder``, by name; files and folders only."""
         try:
             with os.scandir(folder) as entries:
-                found = [listed for entry in entries if (listed := _listed(entry)) is not None]
+                files = [listed for entry in entries if (listed := _listed(entry)) is not None]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise CannotRead(f"cannot be listed: {error.strerror}", file=folder) from error
-        return sorted(found, key=lambda listed: listed.name)
+        return sorted(files, key=lambda listed: listed.name)
 
     def is_folder(self, path: str) -> bool:
-        """Whether ``path`` is a folder."""
+        """Return whether ``path`` is a folder."""
         try:
             return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116  paths are text here, as in the other storage
         except OSError as error:
@@ -190,7 +192,7 @@ class LocalFile:
             raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
 
     def next_data(self, position: int) -> int:
-        """As the file system knows it: holes read as zero bytes."""
+        """Find the next data as the file system knows it: holes read as zero bytes."""
         try:
             return os.lseek(self.descriptor, position, os.SEEK_DATA)
         except OSError as error:
@@ -202,13 +204,13 @@ class LocalFile:
 
 
 class ObjectStorage:
-    """What pyarrow reaches by a URI; settings come from the environment (see above)."""
+    """A storage that pyarrow reaches by a URI; settings come from the environment (see above)."""
 
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
 
     def listing(self, folder: str) -> list[Listed]:
-        """Objects and prefixes right below ``folder``, by name."""
+        """Return the objects and prefixes right below ``folder``, by name."""
         from pyarrow import fs
 
         system, path = _arrow_system(folder)
@@ -216,32 +218,32 @@ class ObjectStorage:
             infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
         except OSError as error:
             raise CannotRead(f"cannot be listed: {_first_line(error)}", file=folder) from error
-        found = [Listed(i.base_name, join(folder, i.base_name), -1 if i.size is None else i.size) for i in infos]
-        return sorted(found, key=lambda listed: listed.name)
+        entries = [Listed(i.base_name, join(folder, i.base_name), -1 if i.size is None else i.size) for i in infos]
+        return sorted(entries, key=lambda listed: listed.name)
 
     def is_folder(self, path: str) -> bool:
-        """Whether anything lies below ``path``."""
+        """Return whether anything lies below ``path``."""
         from pyarrow import fs
 
-        system, there = _arrow_system(path)
+        system, object_path = _arrow_system(path)
         try:
-            return bool(system.get_file_info(there).type == fs.FileType.Directory)
+            return bool(system.get_file_info(object_path).type == fs.FileType.Directory)
         except OSError as error:
             raise CannotRead(f"cannot be listed: {_first_line(error)}", file=path) from error
 
     def open(self, path: str) -> ObjectFile:
         """Open the object for ranged reads; raises :class:`CannotRead`."""
-        system, there = _arrow_system(path)
+        system, object_path = _arrow_system(path)
         try:
-            return ObjectFile(path, system.open_input_file(there))
+            return ObjectFile(path, system.open_input_file(object_path))
         except OSError as error:
             raise CannotRead(f"cannot be read: {_first_line(error)}", file=path) from error
 
 
 def _arrow_system(uri: str) -> tuple[Any, str]:
-    head, _, rest = uri.partition("://")
-    bucket = rest.partition("/")[0]
-    return _arrow_root(f"{head}://{bucket}"), rest
+    head, _, object_path = uri.partition("://")
+    bucket = object_path.partition("/")[0]
+    return _arrow_root(f"{head}://{bucket}"), object_path
 
 
 def _first_line(error: Exception) -> str:
@@ -256,12 +258,12 @@ def _arrow_root(root: str) -> Any:
     try:
         if scheme not in ("s3", "s3a"):
             raise CannotRead(f"{scheme}: is not read here", file=root)
-        given = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        if not given:
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        if not endpoint:
             return fs.FileSystem.from_uri(f"s3://{bucket}")[0]
-        how, _, server = given.rpartition("://")
+        endpoint_scheme, _, server = endpoint.rpartition("://")
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        return fs.S3FileSystem(endpoint_override=server.rstrip("/"), scheme=how or "https", region=region)
+        return fs.S3FileSystem(endpoint_override=server.rstrip("/"), scheme=endpoint_scheme or "https", region=region)
     except (OSError, ValueError, ArrowException) as error:
         raise CannotRead(f"cannot be reached: {_first_line(error)}", file=root) from error
 

@@ -1,12 +1,12 @@
-"""Splits as Spark tasks: which splits one task reads, the data frame of what tasks give, and whether tasks
-see the stores that the driver listed: a log that they do not see would be damage all over.
+"""Splits as Spark tasks: which splits one task reads, the data frame of what tasks give, and whether tasks see the
+stores that the driver listed: a log that they do not see would be damage all over.
 
 A task gets its splits as one small pickled value and gives Arrow batches; nothing but these passes the JVM.
 
 Tasks carried out in this process, one after the other, for jobs so small that Spark would take longer to start.
 
-The functions are those that Spark's workers run. A :class:`Here` stands where a session of Spark's stands, with as much
-of it as jobs ask for: sums, values for all tasks, and what is under way.
+The functions are those that Spark's workers run. A :class:`LocalRunner` stands where a session of Spark's stands, with
+as much of it as jobs ask for: sums, values for all tasks, and what is under way.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import CannotRead
 from engine.pipeline.files import StorePlace
-from engine.pipeline.insides.worker_process import settling
 from engine.pipeline.progress import Cancelled
+from engine.pipeline.spark_internals.worker_process import settling
 from engine.pipeline.storage import storage_of
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 TASK_BYTES = 512 << 20
 """Most bytes of splits in one task, where a task has several."""
-MOST_TASKS = 20_000
+MAX_TASKS = 20_000
 """Most tasks of a stage, unless there are more cores to be fed: the driver keeps an account of each."""
-PER_CORE = 2
+TASKS_PER_CORE = 2
 """Tasks for each core at least, so that one slow task does not leave the others idle."""
 Work = Callable[[Sequence[Any]], Iterable["pa.RecordBatch"]]
 
@@ -48,19 +48,23 @@ def size_of(split: Split) -> int:
 
 
 def share_out(splits: Sequence[Split], cores: int, task_bytes: int = TASK_BYTES) -> list[list[Split]]:
-    """The splits of each task, in the order of the files: about equal bytes, never more tasks than splits.
+    """Return the splits of each task, in the order of the files: about equal bytes, never more tasks than splits.
 
-    The larger of two tasks a core and ``task_bytes`` a task, up to :data:`MOST_TASKS`, decides how many there are.
+    The larger of two tasks a core and ``task_bytes`` a task, up to :data:`MAX_TASKS`, decides how many there are.
     """
     total = sum(map(size_of, splits))
-    tasks = max(1, min(len(splits), max(cores * PER_CORE, min(-(-total // task_bytes), MOST_TASKS))))
+    tasks = max(1, min(len(splits), max(cores * TASKS_PER_CORE, min(-(-total // task_bytes), MAX_TASKS))))
     shares: list[list[Split]] = [[]]
-    filled, behind = 0, 0
+    filled, assigned = 0, 0
     for number, split in enumerate(splits):
-        goal = (total - behind) / (tasks - len(shares) + 1)
-        left = len(splits) - number
-        if shares[-1] and len(shares) < tasks and (filled + size_of(split) / 2 > goal or left <= tasks - len(shares)):
-            behind += filled
+        goal = (total - assigned) / (tasks - len(shares) + 1)
+        remaining = len(splits) - number
+        if (
+            shares[-1]
+            and len(shares) < tasks
+            and (filled + size_of(split) / 2 > goal or remaining <= tasks - len(shares))
+        ):
+            assigned += filled
             filled = 0
             shares.append([])
         shares[-1].append(split)
@@ -68,39 +72,41 @@ def share_out(splits: Sequence[Split], cores: int, task_bytes: int = TASK_BYTES)
     return [share for share in shares if share]
 
 
-def joined(splits: Iterable[Split]) -> Iterator[Split]:
-    """Splits that follow one another in a file as one: what starts in them is the same, and no cut is looked for.
+def join_splits(splits: Iterable[Split]) -> Iterator[Split]:
+    """Join splits that follow one another in a file: the items in them are the same, and no cut has to be found.
 
     For tasks that give no row a split. Most of the time of a cut goes into its anchor, 16 ms each.
     """
-    last: Split | None = None
+    previous: Split | None = None
     for split in splits:
-        if last is not None and (last.path, last.stop) == (split.path, split.start):
-            last = dataclasses.replace(last, stop=split.stop, gap_to=split.gap_to)
+        if previous is not None and (previous.path, previous.stop) == (split.path, split.start):
+            previous = dataclasses.replace(previous, stop=split.stop, gap_to=split.gap_to)
             continue
-        if last is not None:
-            yield last
-        last = split
-    if last is not None:
-        yield last
+        if previous is not None:
+            yield previous
+        previous = split
+    if previous is not None:
+        yield previous
 
 
-def by_store(splits: Sequence[Split], paths: Sequence[str]) -> list[list[Split]]:
-    """The splits of each store, by its path, in their order."""
-    found: dict[str, list[Split]] = {path: [] for path in paths}
+def splits_by_store(splits: Sequence[Split], paths: Sequence[str]) -> list[list[Split]]:
+    """Return the splits of each store, by its path, in their order."""
+    by_path: dict[str, list[Split]] = {path: [] for path in paths}
     for split in splits:
-        if split.store in found:
-            found[split.store].append(split)
-    return [found[path] for path in paths]
+        if split.store in by_path:
+            by_path[split.store].append(split)
+    return [by_path[path] for path in paths]
 
 
-def over(spark: SparkSession | Here, shares: Sequence[Sequence[Any]], work: Work, schema: str) -> DataFrame | Any:
-    """One task a share: the rows of the batches that ``work`` gives for its splits, under ``schema``.
+def run_tasks(
+    spark: SparkSession | LocalRunner, shares: Sequence[Sequence[Any]], work: Work, schema: str
+) -> DataFrame | Any:
+    """Run one task a share: return the rows of the batches that ``work`` gives for its splits, under ``schema``.
 
     ``work`` travels to the tasks: a function of a module, or a :func:`functools.partial` of one. The shares travel as
     the chunks of an Arrow table, of which Java makes a partition each: a task then needs one Python process, not two.
     """
-    if isinstance(spark, Here):
+    if isinstance(spark, LocalRunner):
         return spark.over(shares, work)
     import pyarrow as pa
 
@@ -110,7 +116,7 @@ def over(spark: SparkSession | Here, shares: Sequence[Sequence[Any]], work: Work
 
 
 class _Task:
-    """What runs in a worker."""
+    """The function that runs in a worker."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -127,24 +133,24 @@ def count_splits(counter: Counter | None, splits: Sequence[Split], units: int) -
         counter.add(units, sum(map(size_of, splits)))
 
 
-LOOKED_AT = 16
+MAX_CHECKED_FOLDERS = 16
 """Folders that each task looks for: those of a fleet lie on one disk, as a rule."""
-MOST_LOOKING = 64
+MAX_CHECK_TASKS = 64
 _seen: set[tuple[str, str]] = set()
 """Applications, each with a folder that its executors see."""
 
 
-def must_be_seen(spark: SparkSession, stores: Iterable[StorePlace]) -> None:
+def check_visible(spark: SparkSession, stores: Iterable[StorePlace]) -> None:
     """Raise :class:`CannotRead` with the first log that a task on some executor does not see; asked once a session."""
     context = spark.sparkContext
     application = str(context.applicationId)
-    folders = [folder for store in stores for folder in store.log_folders][:LOOKED_AT]
+    folders = [folder for store in stores for folder in store.log_folders][:MAX_CHECKED_FOLDERS]
     folders = [folder for folder in folders if (application, folder) not in _seen]
     if not folders:
         return
-    tasks = max(1, min(context.defaultParallelism, MOST_LOOKING))
-    found = context.parallelize(range(tasks), tasks).mapPartitions(partial(_unseen, folders)).collect()
-    missing = set(found)
+    tasks = max(1, min(context.defaultParallelism, MAX_CHECK_TASKS))
+    unseen = context.parallelize(range(tasks), tasks).mapPartitions(partial(_unseen, folders)).collect()
+    missing = set(unseen)
     for folder in folders:
         if folder in missing:
             raise CannotRead("executors do not see it: stores lie where all machines see them", file=folder)
@@ -162,18 +168,18 @@ def _unseen(folders: Sequence[str], _: Iterable[int]) -> Iterator[str]:
 
 
 @dataclass(slots=True)
-class Sum:
-    """What tasks add up."""
+class LocalAccumulator:
+    """A sum that tasks add to."""
 
     value: int
 
-    def add(self, more: int) -> None:
-        """Add ``more``."""
-        self.value += more
+    def add(self, amount: int) -> None:
+        """Add an amount."""
+        self.value += amount
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class LocalBroadcast:
     """A value that all tasks have."""
 
     value: Any
@@ -193,7 +199,7 @@ class Rows:
         return self
 
     def to_batches(self) -> list[pa.RecordBatch]:
-        """As the tasks gave them."""
+        """Return the batches as the tasks gave them."""
         return self.batches
 
     def to_pylist(self) -> list[dict[str, Any]]:
@@ -201,7 +207,7 @@ class Rows:
         return [row for batch in self.batches for row in batch.to_pylist()]
 
 
-class Here:
+class LocalRunner:
     """This process in the place of a session, its context and its status tracker."""
 
     defaultParallelism = 1  # noqa: N815  Spark's name
@@ -211,12 +217,12 @@ class Here:
         self._cancelled = False
 
     @property
-    def sparkContext(self) -> Here:  # noqa: N802  Spark's name
+    def sparkContext(self) -> LocalRunner:  # noqa: N802  Spark's name
         """Itself."""
         return self
 
     def over(self, shares: Sequence[Sequence[Any]], work: Callable[[Sequence[Any]], Iterable[pa.RecordBatch]]) -> Rows:
-        """What ``work`` gives for each share. Raises :class:`Cancelled` where it was stopped between two."""
+        """Return the results of ``work`` for each share. Raises :class:`Cancelled` where it was stopped between two."""
         stage = SimpleNamespace(
             name="tasks", numTasks=len(shares), numCompletedTasks=0, numActiveTasks=1, numFailedTasks=0
         )
@@ -230,19 +236,19 @@ class Here:
         stage.numActiveTasks = 0
         return Rows(batches)
 
-    def accumulator(self, value: int) -> Sum:
+    def accumulator(self, value: int) -> LocalAccumulator:
         """A sum that begins with ``value``."""
-        return Sum(value)
+        return LocalAccumulator(value)
 
-    def broadcast(self, value: Any) -> Lent:
+    def broadcast(self, value: Any) -> LocalBroadcast:
         """``value`` for all tasks."""
-        return Lent(value)
+        return LocalBroadcast(value)
 
     def cancelAllJobs(self) -> None:  # noqa: N802  Spark's name
         """Begin no further task."""
         self._cancelled = True
 
-    def statusTracker(self) -> Here:  # noqa: N802  Spark's name
+    def statusTracker(self) -> LocalRunner:  # noqa: N802  Spark's name
         """Itself."""
         return self
 
@@ -255,5 +261,5 @@ class Here:
         return SimpleNamespace(stageIds=[number])
 
     def getStageInfo(self, number: int) -> SimpleNamespace:  # noqa: N802  Spark's name
-        """How far it is."""
+        """Return the progress."""
         return self._stages[number]

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 SCHEMA = "store string, broker string, `key` string, place bigint, start bigint, uniqueKey string"
 """``start`` is null for a unit at ``place``; else the key stands at ``place`` in damage that begins at ``start``."""
 _WORDS = re.compile(rb"[^\x00-\x20\x7f]+")
-_PIECE = 1 << 20
-_LONGEST_KEY = 1 << 10
+_PIECE_BYTES = 1 << 20
+_LONGEST_KEY_BYTES = 1 << 10
 Store = tuple[str, str | None]
 
 
 @dataclass(slots=True)
-class Found:
-    """Where keys stand in one store: ``units`` key → offsets of units, ``damaged`` key → (place, begin of the damage),
+class KeyPlaces:
+    """Places of keys in one store: ``units`` key → offsets of units, ``damaged`` key → (place, begin of the damage),
     ``relatives`` unique key → offsets of all units that have it.
     """
 
@@ -51,43 +51,45 @@ class Found:
     _owners: dict[int, list[str]] = field(default_factory=dict)
 
     def relatives_of(self, keys: Iterable[str]) -> dict[str, list[int]]:
-        """Those of the units that ``keys`` name; asked for when all are found."""
+        """Return the relatives of the units that ``keys`` name; call it when all are found."""
         if not self._owners:
             for key, offsets in self.relatives.items():
                 for offset in offsets:
                     self._owners.setdefault(offset, []).append(key)
-        asked = (offset for key in keys for offset in self.units.get(key, ()))
-        return {key: self.relatives[key] for offset in asked for key in self._owners.get(offset, ())}
+        unit_offsets = (offset for key in keys for offset in self.units.get(key, ()))
+        return {key: self.relatives[key] for offset in unit_offsets for key in self._owners.get(offset, ())}
 
 
-def find(
+def find_keys(
     spark: SparkSession, splits: Sequence[Split], keys: Iterable[str], counter: Counter | None = None
-) -> dict[Store, Found]:
-    """Where ``keys`` stand, store by store; every store of ``splits`` is there."""
-    wanted = set(keys)
-    found: dict[Store, Found] = {(split.store, split.broker): Found() for split in splits}
-    unique: dict[Store, set[str]] = {store: set() for store in found}
-    for store, key, place, start, own in _walk(spark, splits, wanted, counter, damage=True):
-        if key in wanted and start is not None:
-            mine = found[store].damaged
-            mine[key] = min(mine.get(key, (place, start)), (place, start))
+) -> dict[Store, KeyPlaces]:
+    """Return the places of ``keys``, store by store, for every store of ``splits``."""
+    key_set = set(keys)
+    by_store: dict[Store, KeyPlaces] = {(split.store, split.broker): KeyPlaces() for split in splits}
+    unique: dict[Store, set[str]] = {store: set() for store in by_store}
+    for store, key, place, start, unique_key in _walk(spark, splits, key_set, counter, damage=True):
+        if key in key_set and start is not None:
+            damaged = by_store[store].damaged
+            damaged[key] = min(damaged.get(key, (place, start)), (place, start))
         elif start is None:
-            if key in wanted:
-                found[store].units.setdefault(key, []).append(place)
-            if own is not None:
-                unique[store].add(own)
-    more = {key for store in unique for key in unique[store]} - wanted
-    if more:
-        for store, key, place, start, _ in _walk(spark, splits, more, None, damage=False):
+            if key in key_set:
+                by_store[store].units.setdefault(key, []).append(place)
+            if unique_key is not None:
+                unique[store].add(unique_key)
+    unique_keys = {key for store in unique for key in unique[store]} - key_set
+    if unique_keys:
+        for store, key, place, start, _ in _walk(spark, splits, unique_keys, None, damage=False):
             if start is None and key in unique[store]:
-                found[store].relatives.setdefault(key, []).append(place)
-    for store, one in found.items():
-        one.relatives.update((key, one.units[key]) for key in unique[store] & wanted if key in one.units)
-    for one in found.values():
-        for listed in (one.units, one.relatives):
+                by_store[store].relatives.setdefault(key, []).append(place)
+    for store, places_of_store in by_store.items():
+        places_of_store.relatives.update(
+            (key, places_of_store.units[key]) for key in unique[store] & key_set if key in places_of_store.units
+        )
+    for places_of_store in by_store.values():
+        for listed in (places_of_store.units, places_of_store.relatives):
             for key, places in listed.items():
                 listed[key] = sorted(set(places))
-    return found
+    return by_store
 
 
 def _walk(
@@ -98,10 +100,12 @@ def _walk(
         return
     hashes = spark.sparkContext.broadcast(KeySet(keys).slots)
     try:
-        frame = tasks.over(spark, shares, partial(_task, hashes, counter, damage), SCHEMA)
+        frame = tasks.run_tasks(spark, shares, partial(_task, hashes, counter, damage), SCHEMA)
         for batch in frame.toArrow().to_batches():
-            for store, broker, key, place, start, own in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                yield (store, broker), key, place, start, own
+            for store, broker, key, place, start, unique_key in zip(
+                *(c.to_pylist() for c in batch.columns), strict=True
+            ):
+                yield (store, broker), key, place, start, unique_key
     finally:
         hashes.unpersist()
 
@@ -110,7 +114,7 @@ def _task(hashes: Any, counter: Counter | None, damage: bool, splits: Sequence[S
     keys = KeySet(())
     keys.slots = hashes.value
     units = 0
-    for split in tasks.joined(splits):
+    for split in tasks.join_splits(splits):
         rows = []
         walked = [0]
         for row in matches(split, keys, damage, walked):
@@ -128,7 +132,8 @@ Row = tuple[str, str | None, str, int, int | None, str | None]
 
 
 def matches(split: Split, keys: KeySet, damage: bool = True, walked: list[int] | None = None) -> Iterator[Row]:
-    """Rows of :data:`SCHEMA` for one split: each unit under each of its keys that is wanted, and keys in damage.
+    """Yield rows of :data:`SCHEMA` for one split: each unit under each of its keys that is in ``keys``, and keys in
+    damage.
 
     ``walked`` gets the number of units that were looked at added to its only element.
     """
@@ -141,40 +146,40 @@ def matches(split: Split, keys: KeySet, damage: bool = True, walked: list[int] |
                 walked[0] += units
             for row in keys.rows(block, units).tolist():
                 raw = block.raw_properties(row)
-                own = properties.decode(raw).get(properties.UNIQUE_KEY)
+                unique_key = properties.decode(raw).get(properties.UNIQUE_KEY)
                 for key in dict.fromkeys(keys_in(raw)):
                     if key in keys:
-                        yield (split.store, split.broker, utf8(key), int(block.offset[row]), None, own)
+                        yield (split.store, split.broker, utf8(key), int(block.offset[row]), None, unique_key)
             yield from _in_batches(split, block, units, keys)
         elif isinstance(block, Damage) and damage:
             yield from _in_damage(split, block, keys)
 
 
 def _in_batches(split: Split, block: UnitColumns, units: int, keys: KeySet) -> Iterator[Row]:
-    """Wanted keys of messages inside batch units: the place is that of the unit."""
+    """Yield keys of messages inside batch units: the place is that of the unit."""
     for row in np.flatnonzero(block.sys_flag[:units] & INNER_BATCH).tolist():
-        own = properties.decode(block.raw_properties(row)).get(properties.UNIQUE_KEY)
-        seen: set[bytes] = set(keys_in(block.raw_properties(row)))
+        unique_key = properties.decode(block.raw_properties(row)).get(properties.UNIQUE_KEY)
+        unit_keys: set[bytes] = set(keys_in(block.raw_properties(row)))
         for member in batch.walk(unpack(block.body(row), int(block.sys_flag[row])).data):
             for key in keys_in(member.properties_raw) if isinstance(member, batch.Member) else ():
-                if key not in seen and key in keys:
-                    yield (split.store, split.broker, utf8(key), int(block.offset[row]), None, own)
-                seen.add(key)
+                if key not in unit_keys and key in keys:
+                    yield (split.store, split.broker, utf8(key), int(block.offset[row]), None, unique_key)
+                unit_keys.add(key)
 
 
 def _in_damage(split: Split, block: Damage, keys: KeySet) -> Iterator[Row]:
-    """Wanted keys that stand as words in bytes that are no unit."""
+    """Yield keys that stand as words in bytes that are no unit."""
     from engine.errors import CannotRead
     from engine.pipeline.storage import opened
 
     end = min(block.offset + block.size, split.file_start + split.file_size)
     try:
         with opened(split.path) as file:
-            for at in range(block.offset, end, _PIECE):
-                data = file.read(at - split.file_start, min(_PIECE + _LONGEST_KEY, end - at))
+            for offset in range(block.offset, end, _PIECE_BYTES):
+                data = file.read(offset - split.file_start, min(_PIECE_BYTES + _LONGEST_KEY_BYTES, end - offset))
                 for word in _WORDS.finditer(data):
-                    if word.start() < _PIECE and word[0] in keys:
-                        yield (split.store, split.broker, utf8(word[0]), at + word.start(), block.offset, None)
+                    if word.start() < _PIECE_BYTES and word[0] in keys:
+                        yield (split.store, split.broker, utf8(word[0]), offset + word.start(), block.offset, None)
     except (CannotRead, OSError):
         return
 

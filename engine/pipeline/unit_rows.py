@@ -19,7 +19,7 @@ from engine.codec.unit_scan import Damage
 from engine.pipeline import filters, schema, unit_texts
 from engine.pipeline.options import LogOptions
 from engine.pipeline.splits import Split, read_split
-from engine.pipeline.tasks import joined
+from engine.pipeline.tasks import join_splits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,9 +37,9 @@ Rows = unit_texts.Rows
 class RowMaker:
     """Makes batches with the columns ``wanted`` from the blocks of one split."""
 
-    def __init__(self, wanted: schema.Columns, split: Split, topics: TopicTable) -> None:
-        self._columns = wanted
-        self._shape = schema.arrow_schema(wanted)
+    def __init__(self, columns: schema.Columns, split: Split, topics: TopicTable) -> None:
+        self._columns = columns
+        self._shape = schema.arrow_schema(columns)
         self._split = split
         self._topic_texts = unit_texts.TopicTexts(topics)
         self._constants = {"store": split.store, "broker": split.broker, "file": split.name}
@@ -65,12 +65,12 @@ class RowMaker:
             yield self._batch(block, part, "unit")
 
     def blanks(self, block: UnitColumns) -> Iterator[pa.RecordBatch]:
-        """The blank of a block, where it ends with one."""
+        """Yield the blank of a block, where it ends with one."""
         rows = np.flatnonzero(block["kind"] == BLANK)
         if len(rows):
-            found: dict[str, Any] = {"type": "blank", **self._constants}
-            found.update({name: int(getattr(block, NUMBERS[name])[rows[0]]) for name in _OF_BLANKS})
-            yield self._one(found)
+            values: dict[str, Any] = {"type": "blank", **self._constants}
+            values.update({name: int(getattr(block, NUMBERS[name])[rows[0]]) for name in _OF_BLANKS})
+            yield self._one(values)
 
     def damage(self, damage: Damage) -> pa.RecordBatch:
         """A row for a span of damage; between two files it has no file."""
@@ -120,18 +120,18 @@ class RowMaker:
     def _stale(self, block: UnitColumns, rows: Rows) -> None:
         import pyarrow as pa
 
-        said = block.physical_offset[rows]
-        self._made["physicalOffsetField"] = pa.array(said, mask=said == block.offset[rows])
+        offset_fields = block.physical_offset[rows]
+        self._made["physicalOffsetField"] = pa.array(offset_fields, mask=offset_fields == block.offset[rows])
 
     def _hosts(self, block: UnitColumns, rows: Rows) -> None:
         if "bornHost" not in self._made:
-            found = unit_texts.hosts(block, rows)
-            self._made.update(bornHost=found.born, storeHost=found.stored, offsetMsgId=found.ids)
+            hosts = unit_texts.hosts(block, rows)
+            self._made.update(bornHost=hosts.born, storeHost=hosts.stored, offsetMsgId=hosts.ids)
 
     def _texts(self, block: UnitColumns, rows: Rows) -> None:
         if "properties" not in self._made:
-            found = unit_texts.texts(unit_texts.raw_properties(block, rows))
-            self._made.update(properties=found.properties, tags=found.tags, keys=found.keys, uniqueKey=found.unique_key)
+            texts = unit_texts.texts(unit_texts.raw_properties(block, rows))
+            self._made.update(properties=texts.properties, tags=texts.tags, keys=texts.keys, uniqueKey=texts.unique_key)
 
     def _bodies(self, block: UnitColumns, rows: Rows) -> None:
         import pyarrow as pa
@@ -160,60 +160,66 @@ def _parts(block: UnitColumns, rows: Rows) -> Iterator[Rows]:
         yield from np.split(rows, np.flatnonzero(np.diff(piece)) + 1)
 
 
-FEW = 4096
+SMALL_BATCH_ROWS = 4096
 """Rows of a batch at least, where there are so many: each batch costs Java about as much as a thousand rows."""
-FEW_BYTES = 1 << 20
+SMALL_BATCH_BYTES = 1 << 20
 """Bytes of a batch that is sent on, however few rows it has."""
 
 
 def rows_of(
     splits: Iterable[Split],
     columns: schema.Columns,
-    asked: LogOptions,
+    options: LogOptions,
     conditions: Sequence[filters.Condition] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of ``splits`` in their order, in batches of :data:`FEW` rows at least but for the last."""
-    return together(batch for split in joined(splits) for batch in split_rows(split, columns, asked, conditions))
+    """Yield the rows of ``splits`` in their order, in batches of :data:`SMALL_BATCH_ROWS` rows at least except for the
+    last.
+    """
+    return join_small_batches(
+        batch for split in join_splits(splits) for batch in split_rows(split, columns, options, conditions)
+    )
 
 
-def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Neighbouring small batches of one schema as one."""
-    kept: list[pa.RecordBatch] = []
+def join_small_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Join neighbouring small batches of one schema."""
+    waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        kept.append(batch)
+        waiting.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= FEW or size >= FEW_BYTES:
-            yield from _as_one(kept)
-            kept, rows, size = [], 0, 0
-    yield from _as_one(kept)
+        if rows >= SMALL_BATCH_ROWS or size >= SMALL_BATCH_BYTES:
+            yield from _concatenate(waiting)
+            waiting, rows, size = [], 0, 0
+    yield from _concatenate(waiting)
 
 
-def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+def _concatenate(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     import pyarrow as pa
 
     return batches if len(batches) < 2 else pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
-def needs_crc(columns: schema.Columns, asked: LogOptions, conditions: Sequence[filters.Condition]) -> bool:
-    """Whether bodies are held against their CRC: somebody asks for what comes of it."""
-    return asked.crc and ("crc" in columns or any(one.column == "crc" for one in conditions))
+def needs_crc(columns: schema.Columns, options: LogOptions, conditions: Sequence[filters.Condition]) -> bool:
+    """Return whether bodies are checked against their CRC: the query uses the result."""
+    return options.crc and ("crc" in columns or any(condition.column == "crc" for condition in conditions))
 
 
 def split_rows(
-    split: Split, columns: schema.Columns, asked: LogOptions, conditions: Sequence[filters.Condition] = ()
+    split: Split, columns: schema.Columns, options: LogOptions, conditions: Sequence[filters.Condition] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a split; of the units only those that ``conditions`` do not refuse, and only ``columns`` decoded."""
+    """Yield the rows of a split; of the units only those that ``conditions`` do not exclude, and only ``columns``
+    decoded.
+    """
     topics = TopicTable()
-    crc = needs_crc(columns, asked, conditions)
-    want_tags = bool(NEED_TAGS & (columns.keys() | {one.column for one in conditions}))
+    crc = needs_crc(columns, options, conditions)
+    want_tags = bool(NEED_TAGS & (columns.keys() | {condition.column for condition in conditions}))
     maker = RowMaker(columns, split, topics)
     units_only = filters.units_only(conditions)
-    for block in read_split(split, crc, want_tags, topics, fail=asked.fails):
+    for block in read_split(split, crc, want_tags, topics, fail=options.fails):
         if isinstance(block, UnitColumns):
-            rows = units_of(block, filters.kept(conditions, block, topics) if conditions else None)
+            rows = units_of(block, filters.matching_rows(conditions, block, topics) if conditions else None)
             yield from maker.units(block, rows)
-            if asked.blanks and not units_only:
+            if options.blanks and not units_only:
                 yield from maker.blanks(block)
         elif isinstance(block, Damage) and not units_only:
             yield maker.damage(block)

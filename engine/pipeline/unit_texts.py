@@ -1,5 +1,5 @@
-"""What is text or bytes in units, as Arrow columns: bodies, properties, hosts, ids
-(docs/formats/commit-log.md#properties, #message-ids).
+"""Texts and bytes of units as Arrow columns: bodies, properties, hosts, ids (docs/formats/commit-log.md#properties,
+#message-ids).
 
 Whole columns at a time, from the bytes as they lie in a block; what whole columns cannot tell (malformed UTF-8, a name
 that stands twice in one unit) is read unit by unit, by the codec, with the same answers.
@@ -34,7 +34,7 @@ _HEX = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Of each unit: all properties, and those that have columns of their own."""
+    """All properties of each unit, and those that have columns of their own."""
 
     properties: pa.Array
     tags: pa.Array
@@ -44,7 +44,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Of each unit: born host and store host as ``ip:port``, and the id that the broker gives it."""
+    """Born host and store host of each unit as ``ip:port``, and the id that the broker gives it."""
 
     born: pa.Array
     stored: pa.Array
@@ -83,51 +83,55 @@ class TopicTexts:
 
 
 def crc_words(block: UnitColumns, rows: Rows) -> pa.Array:
-    """Whether the body's CRC is right."""
+    """Return whether the body's CRC is right, in words."""
     import pyarrow as pa
 
     return pa.array([_CRC[code] for code in range(3)]).take(pa.array(block.crc[rows]))
 
 
 def hosts(block: UnitColumns, rows: Rows) -> Hosts:
-    """Hosts and ids."""
+    """Return hosts and ids."""
     flags = block.sys_flag[rows]
-    at = block.offset[rows] - block.base + _HOSTS
-    first = np.where(flags & message.BORN_HOST_V6, 20, 8)
-    second = np.where(flags & message.STORE_HOST_V6, 20, 8)
-    raw = _ranges(block.buffer, at + first + 8, second)
+    host_start = block.offset[rows] - block.base + _HOSTS
+    born_size = np.where(flags & message.BORN_HOST_V6, 20, 8)
+    store_size = np.where(flags & message.STORE_HOST_V6, 20, 8)
+    raw = _ranges(block.buffer, host_start + born_size + 8, store_size)
     return Hosts(
-        _host_texts(_ranges(block.buffer, at, first)), _host_texts(raw), _ids(raw, block.physical_offset[rows])
+        _host_texts(_ranges(block.buffer, host_start, born_size)),
+        _host_texts(raw),
+        _ids(raw, block.physical_offset[rows]),
     )
 
 
 def texts(raw: pa.Array) -> Texts:
-    """What the property texts ``raw`` say."""
+    """Decode the property texts ``raw``."""
     import pyarrow as pa
 
     try:
-        found = _in_bulk(raw.cast(pa.string()))
+        decoded = _in_bulk(raw.cast(pa.string()))
     except pa.ArrowInvalid:  # not UTF-8
-        found = None
-    return found or texts_by_unit(raw.to_pylist())
+        decoded = None
+    return decoded or texts_by_unit(raw.to_pylist())
 
 
 def texts_by_unit(raw: list[bytes]) -> Texts:
-    """The plain twin of :func:`texts`: each unit for itself."""
+    """Decode as :func:`texts` does, but each unit for itself."""
     import pyarrow as pa
 
-    found = [properties.decode(text) for text in raw]
+    decoded = [properties.decode(text) for text in raw]
     text = pa.string()
     return Texts(
-        schema.text_array([list(one.items()) for one in found], pa.map_(text, text)),
-        schema.text_array([one.get(properties.TAGS) for one in found], text),
-        schema.text_array([properties.split_keys(one.get(properties.KEYS)) for one in found], pa.list_(text)),
-        schema.text_array([one.get(properties.UNIQUE_KEY) for one in found], text),
+        schema.text_array([list(unit_properties.items()) for unit_properties in decoded], pa.map_(text, text)),
+        schema.text_array([unit_properties.get(properties.TAGS) for unit_properties in decoded], text),
+        schema.text_array(
+            [properties.split_keys(unit_properties.get(properties.KEYS)) for unit_properties in decoded], pa.list_(text)
+        ),
+        schema.text_array([unit_properties.get(properties.UNIQUE_KEY) for unit_properties in decoded], text),
     )
 
 
 def _in_bulk(raw: pa.Array) -> Texts | None:
-    """:func:`texts` for well-formed text; None where a name stands twice in a unit."""
+    """Decode well-formed text as :func:`texts` does; None where a name stands twice in a unit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -135,24 +139,24 @@ def _in_bulk(raw: pa.Array) -> Texts | None:
     pieces = pc.split_pattern(raw, properties.PAIR_END)
     unit = pc.list_parent_indices(pieces).to_numpy()
     halves = pc.split_pattern(pieces.flatten(), properties.NAME_END, max_splits=1)
-    whole = np.flatnonzero(pc.list_value_length(halves).to_numpy() == 2)
-    halves, unit = halves.take(pa.array(whole)).flatten(), unit[whole]
-    names, values = (halves.take(pa.array(np.arange(side, 2 * len(whole), 2))) for side in (0, 1))
+    complete = np.flatnonzero(pc.list_value_length(halves).to_numpy() == 2)
+    halves, unit = halves.take(pa.array(complete)).flatten(), unit[complete]
+    names, values = (halves.take(pa.array(np.arange(side, 2 * len(complete), 2))) for side in (0, 1))
     full = (pc.binary_length(names).to_numpy() > 0) & (pc.binary_length(values).to_numpy() > 0)
     if not full.all():
-        kept = pa.array(full)
-        names, values, unit = names.filter(kept), values.filter(kept), unit[full]
+        mask = pa.array(full)
+        names, values, unit = names.filter(mask), values.filter(mask), unit[full]
     coded = names.dictionary_encode()
     codes = coded.indices.to_numpy()
-    known = {name: number for number, name in enumerate(coded.dictionary.to_pylist())}
-    if len(np.unique(unit * max(1, len(known)) + codes)) < len(unit):
+    name_codes = {name: number for number, name in enumerate(coded.dictionary.to_pylist())}
+    if len(np.unique(unit * max(1, len(name_codes)) + codes)) < len(unit):
         return None
 
     def one(name: str) -> pa.Array:
-        found = np.flatnonzero(codes == known.get(name, -1))
-        at = np.full(count, -1, np.int64)
-        at[unit[found]] = found
-        return values.take(pa.array(at, mask=at < 0))
+        pairs = np.flatnonzero(codes == name_codes.get(name, -1))
+        pair_index = np.full(count, -1, np.int64)
+        pair_index[unit[pairs]] = pairs
+        return values.take(pa.array(pair_index, mask=pair_index < 0))
 
     ends = _offsets(np.bincount(unit, minlength=count))
     return Texts(
@@ -210,19 +214,19 @@ def _ids(raw: pa.Array, physical: Longs) -> pa.Array:
 def _ranges(
     buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.integer[Any]], lengths: npt.NDArray[np.integer[Any]]
 ) -> pa.Array:
-    """The stretches of ``buffer``, copied: taken out of a picture of it in which every other piece is one of them."""
+    """Copy stretches of ``buffer``: take them from a view in which every other piece is one of them."""
     import pyarrow as pa
 
     count = len(starts)
     if not count:
         return pa.array([], pa.binary())
-    low = int(starts[0])
+    base = int(starts[0])
     cuts = np.empty(2 * count, np.int64)
-    cuts[0::2] = starts - low
+    cuts[0::2] = starts - base
     cuts[1::2] = cuts[0::2] + lengths
     if int(cuts[-1]) > _LARGEST or (np.diff(cuts) < 0).any():
         pairs = zip(starts.tolist(), lengths.tolist(), strict=True)
-        return pa.array([buffer[at : at + length].tobytes() for at, length in pairs], pa.binary())
-    held = [None, pa.py_buffer(cuts.astype(np.int32)), pa.py_buffer(buffer[low : low + int(cuts[-1])])]
-    pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, held)
+        return pa.array([buffer[start : start + length].tobytes() for start, length in pairs], pa.binary())
+    buffers = [None, pa.py_buffer(cuts.astype(np.int32)), pa.py_buffer(buffer[base : base + int(cuts[-1])])]
+    pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, buffers)
     return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2)))

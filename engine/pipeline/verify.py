@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from engine.pipeline.progress import Watch
     from engine.pipeline.rebuild import Run
 
-ROWS = 1 << 17
+BUFFER_ROWS = 1 << 17
 """Rows that are held against queue entries together."""
 SCHEMA = "store int, first bigint, proof binary"
 Key = tuple[str, int]
@@ -48,7 +48,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class VerifyFacts:
-    """What has to be known of a store to prove its splits: delays of the delay levels (ms), and whether it has an
+    """Facts of a store that are needed to prove its splits: delays of the delay levels (ms), and whether it has an
     index.
     """
 
@@ -59,7 +59,7 @@ class VerifyFacts:
 
 @dataclass(frozen=True, slots=True)
 class ProveTask:
-    """One split of the store with this number."""
+    """A split of the store with this number."""
 
     store: int
     facts: VerifyFacts
@@ -84,35 +84,52 @@ class PackedProof:
         return cls(proof.first, zlib.compress(json.dumps(values).encode(), 1))
 
     def unpacked(self) -> Proof:
-        """The proof itself."""
-        first, behind, units, size, begun, last, blank, runs, keys, tags = json.loads(zlib.decompress(self.data))
+        """Unpack the proof."""
+        first_offset, next_offset, units, size, first_time, last_time, blank_pair, runs, keys, tags = json.loads(
+            zlib.decompress(self.data)
+        )
         proven = tuple(ProvenRun(*run) for run in runs)
-        last_blank = (blank[0], blank[1]) if blank else None
-        return Proof(first, behind, units, size, begun, last, last_blank, proven, KeySum(*keys), KeySum(*tags))
+        last_blank = (blank_pair[0], blank_pair[1]) if blank_pair else None
+        return Proof(
+            first_offset,
+            next_offset,
+            units,
+            size,
+            first_time,
+            last_time,
+            last_blank,
+            proven,
+            KeySum(*keys),
+            KeySum(*tags),
+        )
 
 
 def prove_stores(
     run: Run, stores: Sequence[VerifyFacts], splits: Sequence[Split], watch: Watch | None = None
 ) -> list[list[PackedProof]]:
-    """The proofs of each store's splits in the order of its log. A log's last split is left to the check: the log's end
-    is judged there.
+    """Return the proofs of each store's splits in the order of its log. A log's last split is left to the check: the
+    log's end is judged there.
     """
-    grouped = tasks.by_store(splits, [facts.path for facts in stores])
-    waiting = [ProveTask(n, stores[n], split) for n, mine in enumerate(grouped) for split in mine[:-1]]
-    found: list[list[PackedProof]] = [[] for _ in stores]
+    grouped = tasks.splits_by_store(splits, [facts.path for facts in stores])
+    waiting = [
+        ProveTask(number, stores[number], split)
+        for number, store_splits in enumerate(grouped)
+        for split in store_splits[:-1]
+    ]
+    proofs_of_stores: list[list[PackedProof]] = [[] for _ in stores]
     if watch is not None:
         watch.step("holding units against their entries", sum(tasks.size_of(task.split) for task in waiting))
     if waiting:
         work = partial(prove_all, watch.counter if watch is not None else None)
-        shares, at = [], 0
+        shares, position = [], 0
         for share in tasks.share_out([task.split for task in waiting], run.cores):
-            shares.append(waiting[at : at + len(share)])
-            at += len(share)
+            shares.append(waiting[position : position + len(share)])
+            position += len(share)
         for row in run(shares, work, SCHEMA):
-            found[row["store"]].append(PackedProof(row["first"], row["proof"]))
-    for proofs in found:
+            proofs_of_stores[row["store"]].append(PackedProof(row["first"], row["proof"]))
+    for proofs in proofs_of_stores:
         proofs.sort(key=attrgetter("first"))
-    return found
+    return proofs_of_stores
 
 
 def prove_all(counter: Any, share: Sequence[ProveTask]) -> Iterator[pa.RecordBatch]:
@@ -129,7 +146,7 @@ def prove_all(counter: Any, share: Sequence[ProveTask]) -> Iterator[pa.RecordBat
 
 
 def prove(split: Split, facts: VerifyFacts) -> Proof | None:
-    """The proof of a split, None where anything in it is not as it should be."""
+    """Return the proof of a split, None where anything in it is not as it should be."""
     topics = TopicTable()
     prover = _Prover(facts, topics)
     try:
@@ -137,8 +154,8 @@ def prove(split: Split, facts: VerifyFacts) -> Proof | None:
             if isinstance(block, Damage):
                 return None
             if isinstance(block, SplitEnd):
-                behind = block.behind if block.behind >= 0 else split.file_start + split.file_size
-                return None if block.why else prover.finish(block.first, behind)
+                next_offset = block.next_offset if block.next_offset >= 0 else split.file_start + split.file_size
+                return None if block.why else prover.finish(block.first_offset, next_offset)
             prover.take(block)
     except (_Unproven, OSError):
         return None
@@ -149,7 +166,7 @@ class _Prover:
     def __init__(self, facts: VerifyFacts, topics: TopicTable) -> None:
         self._topics = topics
         self._paths = StorePaths(Path(facts.path))
-        self._rows = EntryRows(ROWS)
+        self._rows = EntryRows(BUFFER_ROWS)
         self._runs: dict[Key, list[int]] = {}
         self._entries: dict[Key, QueueEntries] = {}
         self._has_index = facts.index
@@ -167,8 +184,8 @@ class _Prover:
 
     def _take_units(self, columns: UnitColumns, rows: int) -> None:
         times = columns.store_timestamp[:rows]
-        before = log_rules.Before(self._last_time, self._last_time)
-        if log_rules.first_broken(columns, rows, before) is not None or int(columns.topic_id[:rows].min()) < 0:
+        previous = log_rules.Before(self._last_time, self._last_time)
+        if log_rules.first_broken(columns, rows, previous) is not None or int(columns.topic_id[:rows].min()) < 0:
             raise _Unproven
         if not self._units:
             self._first_size, self._first_time = int(columns.size[0]), int(times[0])
@@ -191,7 +208,7 @@ class _Prover:
         self._keys.add(columns.offset[keys.row], keys.key_hash)
 
     def _flush(self) -> None:
-        """Hold the rows against the entries that stand at their queue offsets."""
+        """Compare the rows with the entries at their queue offsets."""
         runs = build_runs(self._rows, 0, self._rows.count)
         names = self._topics.names
         if not runs.follows.all():
@@ -201,34 +218,34 @@ class _Prover:
             key = names[topic], queue_id
             if not is_folder_name(key[0]):
                 raise _Unproven
-            low, high = starts[group], starts[group + 1]
-            first = int(runs.queue_offset[low])
-            self._compare(key, first, runs.entries[low:high])
-            last = int(runs.entries["physical_offset"][high - 1])
-            before = self._runs.setdefault(key, [first, 0, last])
-            if before[0] + before[1] != first:
+            group_start, group_stop = starts[group], starts[group + 1]
+            first_offset = int(runs.queue_offset[group_start])
+            self._compare(key, first_offset, runs.entries[group_start:group_stop])
+            last_physical = int(runs.entries["physical_offset"][group_stop - 1])
+            run = self._runs.setdefault(key, [first_offset, 0, last_physical])
+            if run[0] + run[1] != first_offset:
                 raise _Unproven
-            before[1] += high - low
-            before[2] = last
+            run[1] += group_stop - group_start
+            run[2] = last_physical
         self._rows.count = 0
 
-    def _compare(self, key: Key, first: int, wanted: npt.NDArray[np.void]) -> None:
-        there = self._entries.get(key)
-        if there is None:
-            there = self._entries[key] = QueueEntries(self._paths.queue_folder(*key), CQ_UNIT)
-        if first < there.first or first + len(wanted) > there.stop:
+    def _compare(self, key: Key, first_offset: int, expected: npt.NDArray[np.void]) -> None:
+        queue_entries = self._entries.get(key)
+        if queue_entries is None:
+            queue_entries = self._entries[key] = QueueEntries(self._paths.queue_folder(*key), CQ_UNIT)
+        if first_offset < queue_entries.first or first_offset + len(expected) > queue_entries.stop:
             raise _Unproven
-        found = there.read(first, first + len(wanted))
-        if not np.array_equal(found.view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8)):
+        stored = queue_entries.read(first_offset, first_offset + len(expected))
+        if not np.array_equal(stored.view(np.uint8), np.ascontiguousarray(expected).view(np.uint8)):
             raise _Unproven
 
-    def finish(self, first: int, behind: int) -> Proof | None:
-        """What was proven of the things from ``first`` up to ``behind``."""
+    def finish(self, first_offset: int, next_offset: int) -> Proof | None:
+        """Return what was proven of the items from ``first_offset`` up to ``next_offset``."""
         if self._rows.count:
             self._flush()
-        if first < 0 or not self._units:
+        if first_offset < 0 or not self._units:
             return None
         keys = (self._keys.sum, self._keys_and_tags.sum) if self._has_index else (KeySum(), KeySum())
         runs = tuple(ProvenRun(*key, *values) for key, values in self._runs.items())
         times = self._first_time, self._last_time
-        return Proof(first, behind, self._units, self._first_size, *times, self._blank, runs, *keys)
+        return Proof(first_offset, next_offset, self._units, self._first_size, *times, self._blank, runs, *keys)

@@ -17,9 +17,9 @@ class UnexpectedAnswer(ValueError):
 
 @contextlib.contextmanager
 def reading(code: int, address: str = "", error_type: type[UnexpectedAnswer] = UnexpectedAnswer) -> Iterator[None]:
-    """Turn whatever the reader of an answer trips over into one ``error_type`` that names server, request and cause.
+    """Turn any exception of code that reads an answer into one ``error_type`` that names server, request and cause.
 
-    Only the reading stands in the block, never the asking: refusals and broken connections have errors of their own.
+    Only reading belongs into the block, not the request itself: refusals and broken connections have their own errors.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """The one table of requests: number, RocketMQ's name, header fields with their types, and the page that describes it.
 
-From it come the checks of what a request must bring, the words of answers and of the log. Java: ``RequestCode``,
-``ResponseCode``, and a header class for each request.
+It is the source of the checks of a request's mandatory fields, and of the names in answers and in the log. Java:
+``RequestCode``, ``ResponseCode``, and a header class for each request.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ NOT_SET = "not set any response code"
 
 
 class Refused(Exception):
-    """A request is not done: the answer has this code, this remark and these header fields."""
+    """A request is refused: the answer has this code, this remark and these header fields."""
 
     def __init__(self, code: int, remark: str, fields: dict[str, str] | None = None) -> None:
         super().__init__(remark)
@@ -82,7 +82,7 @@ class Refused(Exception):
 
 
 class WrongRequest(Refused):
-    """A request lacks what it must bring, or brings what cannot be read; the sentence is its answer."""
+    """A request lacks a mandatory field, or has one that cannot be read; the sentence is its answer."""
 
     def __init__(self, remark: str) -> None:
         super().__init__(Answer.SYSTEM_ERROR, remark)
@@ -463,7 +463,7 @@ def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:
     return {request.code: request for request in requests}
 
 
-_REQUEST_NAMES = {code: one.name for table in (NAME_SERVER, BROKER) for code, one in by_code(table).items()}
+_REQUEST_NAMES = {code: request.name for table in (NAME_SERVER, BROKER) for code, request in by_code(table).items()}
 
 
 def request_name(code: int) -> str:

@@ -1,9 +1,10 @@
-"""A connection on which both sides may ask, over asyncio: requests answered as they come, answers matched by opaque.
+"""A connection with asyncio on which both sides may send requests: requests are answered as they come, answers are
+matched by opaque.
 
-What one read brings is answered in one write. While the other side does not read its answers no further request is
-answered, in the middle of what one read brought, and nothing more is read: requests wait in the peer's own buffers. The
-memory of this side is bounded for each connection, and for all of a server (:mod:`engine.remoting.connection_memory`).
-Java: ``NettyRemotingServer``, ``NettyRemotingClient``.
+The answers to all requests of one read go out in one write. While the other side does not read its answers, no further
+request is answered, even in the middle of one read, and nothing more is read: requests wait in the peer's own buffers.
+So the memory of this side is bounded for each connection, and for all connections of a server
+(:mod:`engine.remoting.connection_memory`). Java: ``NettyRemotingServer``, ``NettyRemotingClient``.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ from typing import Any, Protocol, cast
 
 from engine.errors import CannotRead, cause_of
 from engine.remoting.codes import Answer, Refused
-from engine.remoting.connection_memory import LIMIT, SMALL, ConnectionMemory
-from engine.remoting.frame import LARGEST, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
+from engine.remoting.connection_memory import LIMIT_BYTES, SMALL_BYTES, ConnectionMemory
+from engine.remoting.frame import MAX_FRAME_BYTES, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
 from engine.remoting.port_holder import busy_words
-from engine.remoting.tls import HANDSHAKE, Tls, first_byte
+from engine.remoting.tls import HANDSHAKE_TIMEOUT_S, Tls, first_byte
 
-IDLE = 120.0
+IDLE_TIMEOUT_S = 120.0
 """Seconds without a read or a write after which a connection is closed."""
-MOST_CONNECTIONS = 10_000
+MAX_CONNECTIONS = 10_000
 BACKLOG = 1024
 """Connections that wait to be accepted (``serverSocketBacklog``): one more waits a second before its end asks again."""
-LAST_PORT = 65_535
-AFTER_FAILURE = 0.1
+MAX_PORT = 65_535
+ACCEPT_RETRY_S = 0.1
 """Seconds of rest where a connection could not be accepted: descriptors may have run out."""
-GATHERED = 32 << 10
+MAX_GATHERED_BYTES = 32 << 10
 """Bytes that are written before the end of a turn: the other side begins with them while more is made."""
-PATIENCE = 3.0
+ANSWER_TIMEOUT_S = 3.0
 """Seconds that an answer is waited for."""
 LINGER_S = 10.0
 """Seconds that a connection which is closed has for what was written and is not read yet."""
-_SOON = 16
+_KEEN_AFTER_ARRIVALS = 16
 """Reads that have to come one soon behind the other before they are looked for all the time."""
 _TURNS = 3
 """Of the loop, from a connection that is accepted to one that stands: its task begins, it is made, it is told."""
@@ -56,27 +57,28 @@ class Tap(Protocol):
     """An observer of the frames of connections (:class:`engine.remoting.tap.FrameTap`); it changes nothing."""
 
     def opened(self, connection: Connection) -> None:
-        """It stands."""
+        """The connection was opened."""
 
     def came(self, connection: Connection, command: Command, frame: bytes) -> None:
-        """A frame of the other side."""
+        """A frame of the other side arrived."""
 
     def went(self, connection: Connection, command: Command, frame: bytes, *, later: bool) -> None:
-        """A frame of this side; ``later``: not in the turn in which its request came."""
+        """A frame of this side was written; ``later``: not in the turn in which its request came."""
 
     def broke(self, connection: Connection, reason: str, data: bytes) -> None:
-        """Bytes that are no frame; the connection is closed for it."""
+        """Bytes arrived that are no frame; the connection is closed for it."""
 
     def closed(self, connection: Connection) -> None:
-        """It has ended."""
+        """The connection has ended."""
 
 
 class BusyPolling:
-    """Looks for bytes all the time, for ``moment`` seconds behind the last, where they keep coming that soon.
+    """Polls for bytes without sleeping, for ``moment`` seconds after the last bytes, as long as bytes keep coming that
+    soon.
 
-    A client that sends one by one comes again within 0.3 ms, and to wake a processor that has gone to sleep takes a
-    third of that: while nothing sleeps it is answered half again as soon. Where clients come later than that, or
-    more than one in five of them does, the loop sleeps as ever. On one processor it would only keep the client from it.
+    A client that sends one message after another comes again within 0.3 ms, and waking a sleeping processor takes a
+    third of that: without sleep its answers come half again as soon. If clients come later than that, or more than one
+    in five of them does, the loop sleeps as usual. On a single processor polling would only slow the client down.
     """
 
     def __init__(self, moment: float = 400e-6, processors: int | None = None) -> None:
@@ -88,10 +90,12 @@ class BusyPolling:
         self.looking = False
 
     def came(self, now: float) -> None:
-        """Bytes did, at ``now`` (seconds, ``time.monotonic``)."""
-        self._soon = min(self._soon + 1, _SOON) if now - self._last < self.moment else max(self._soon - 4, 0)
+        """Note that bytes came at ``now`` (seconds, ``time.monotonic``)."""
+        self._soon = (
+            min(self._soon + 1, _KEEN_AFTER_ARRIVALS) if now - self._last < self.moment else max(self._soon - 4, 0)
+        )
         self._last = now
-        self._keen = self._soon == _SOON or (self._keen and self._soon >= _SOON // 2)
+        self._keen = self._soon == _KEEN_AFTER_ARRIVALS or (self._keen and self._soon >= _KEEN_AFTER_ARRIVALS // 2)
         if self._keen and not self.looking and not self._alone:
             self.looking = True
             asyncio.get_running_loop().call_soon(self._look)
@@ -107,20 +111,20 @@ class BusyPolling:
 class Limits:
     """Limits that a side sets for the other; ``polling`` is of all connections of a server, None where it sleeps."""
 
-    largest_frame: int = LARGEST
-    idle: float = IDLE
-    connections: int = MOST_CONNECTIONS
+    largest_frame: int = MAX_FRAME_BYTES
+    idle: float = IDLE_TIMEOUT_S
+    connections: int = MAX_CONNECTIONS
     tap: Tap | None = None
     polling: BusyPolling | None = None
-    memory_bytes: int = LIMIT
+    memory_bytes: int = LIMIT_BYTES
     """Of all connections of a server: parts of frames, and answers that are not read yet."""
 
 
 class _Awaited(asyncio.Future[Command]):
-    """An answer that is waited for until ``due`` (seconds of the loop's clock).
+    """An answer that is awaited until ``due`` (seconds of the loop's clock).
 
-    Whoever waits goes on in the turn of the loop that brings the answer, not in the next: each turn costs a look at all
-    sockets, and what is asked then goes out in one write with everything else of this turn.
+    The waiting task continues in the turn of the loop that brings the answer, not in the next one. Each turn costs a
+    look at all sockets, and new requests of that task go out in one write with everything else of this turn.
     """
 
     due = 0.0
@@ -148,7 +152,7 @@ class _Awaited(asyncio.Future[Command]):
 
 
 class Connection(asyncio.Protocol):
-    """One side of a connection. ``handler`` answers the other side's requests."""
+    """A side of a connection. ``handler`` answers the other side's requests."""
 
     def __init__(
         self,
@@ -195,7 +199,7 @@ class Connection(asyncio.Protocol):
         """asyncio: the connection stands."""
         transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         self._transport = transport
-        self.peer = _spelled(transport.get_extra_info("peername"))
+        self.peer = _address_text(transport.get_extra_info("peername"))
         if self._opened is not None:
             if len(self._opened) >= self._limits.connections:
                 _log.warning("%s is sent away: %d connections stand", self.peer, len(self._opened))
@@ -228,7 +232,7 @@ class Connection(asyncio.Protocol):
         self._reader.feed(data)
         if not self._has_enough:
             self._take_in()
-        if self._noted or self._reader.held >= SMALL:
+        if self._noted or self._reader.held >= SMALL_BYTES:
             self._note_memory()
 
     def _take_in(self) -> None:
@@ -267,14 +271,14 @@ class Connection(asyncio.Protocol):
 
     @property
     def _has_enough(self) -> bool:
-        """Whether answering the other side is paused. A client goes on reading what a server says, whatever it has
-        written itself: if both sides waited for the other to read, neither would go on.
+        """Return whether answering the other side is paused. A client goes on reading what a server says, whatever it
+        has written itself: if both sides waited for the other to read, neither would go on.
         """
         return self.is_congested and self._memory is not None
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of this connection in memory: frames that have not come whole or wait, answers that are not read."""
+        """Bytes of this connection in memory: incomplete or waiting frames, and answers that were not read yet."""
         return self._reader.held + (self._unsent_bytes() if self.is_congested else 0)
 
     def _unsent_bytes(self) -> int:
@@ -284,7 +288,7 @@ class Connection(asyncio.Protocol):
     def _note_memory(self) -> None:
         if self._memory is not None:
             size = self.held_bytes
-            self._noted = size >= SMALL
+            self._noted = size >= SMALL_BYTES
             self._memory.note(self, size)
         self.read_on()
 
@@ -334,7 +338,7 @@ class Connection(asyncio.Protocol):
         if self._gathered is not None:
             self._gathered += pieces
             self._gathered_size += sum(map(len, pieces))
-            if self._gathered_size >= GATHERED:
+            if self._gathered_size >= MAX_GATHERED_BYTES:
                 pieces, self._gathered, self._gathered_size = self._gathered, [], 0
             else:
                 return
@@ -359,8 +363,10 @@ class Connection(asyncio.Protocol):
         """:meth:`send` for several, in one write."""
         self._write([piece for command in commands for piece in self._later(command)])
 
-    async def ask(self, request: Command, patience: float = PATIENCE) -> Command:
-        """The other side's answer. Raises ``TimeoutError``, and ``ConnectionError`` where the connection ends first."""
+    async def ask(self, request: Command, patience: float = ANSWER_TIMEOUT_S) -> Command:
+        """Send a request and return the answer. Raises ``TimeoutError``, and ``ConnectionError`` if the connection ends
+        first.
+        """
         if self.closed.is_set():
             raise ConnectionError(f"the connection to {self.peer} is closed")
         request.opaque = opaque = next(self._opaques)
@@ -377,13 +383,14 @@ class Connection(asyncio.Protocol):
 
     @property
     def must_wait_to_write(self) -> bool:
-        """Whether :meth:`room_to_write` has to wait."""
+        """Return whether :meth:`room_to_write` has to wait."""
         return self.is_congested or (self._writers is not None and self._writers.locked())
 
-    async def room_to_write(self, patience: float = PATIENCE) -> None:
-        """Wait in line until the other side has read what was written; what the caller writes next is the next of the
-        line. Raises ``ConnectionError`` where the connection ends, or where the other side reads nothing for
-        ``patience`` seconds: then it is ended for everybody.
+    async def room_to_write(self, patience: float = ANSWER_TIMEOUT_S) -> None:
+        """Wait in line until the other side has read what was written; the caller may then write.
+
+        Raises ``ConnectionError`` if the connection ends, or if the other side reads nothing for ``patience`` seconds:
+        then the connection is ended for everybody.
         """
         if self._writers is None:
             self._writers = asyncio.Lock()
@@ -481,7 +488,7 @@ class Connection(asyncio.Protocol):
             on_close(self)
 
 
-def _spelled(address: tuple[str, int] | None) -> str:
+def _address_text(address: tuple[str, int] | None) -> str:
     return f"{address[0]}:{address[1]}" if address else ""
 
 
@@ -494,9 +501,9 @@ async def connect(
 ) -> Connection:
     """Connect to a server; ``handler`` answers its requests. Raises ``OSError``."""
     connecting = asyncio.get_running_loop().create_connection(
-        lambda: Connection(handler or _nothing_served, limits), host, port, ssl=tls
+        lambda: Connection(handler or _refuse_requests, limits), host, port, ssl=tls
     )
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(ANSWER_TIMEOUT_S):
         _, connection = await connecting
     return connection
 
@@ -506,18 +513,18 @@ def not_supported(request: Command) -> Command:
     return answer_to(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {request.code} not supported")
 
 
-def _nothing_served(request: Command, _connection: Connection) -> Command:
+def _refuse_requests(request: Command, _connection: Connection) -> Command:
     return not_supported(request)
 
 
 def bind(host: str, port: int, use: str = "") -> socket.socket:
-    """A socket at an address that nobody else has, 0 for a free port; it does not accept yet. Raises
-    :class:`CannotRead` where the address is taken, or none of this machine; ``use`` says there what it is for.
+    """Return a socket at an address that nobody else has, 0 for a free port; it does not accept yet. Raises
+    :class:`CannotRead` if the address is taken, or belongs to another machine; ``use`` names the purpose in that error.
     """
     bound = None
     place = f"{host}:{port}, {use}" if use else f"{host}:{port}"
-    if not 0 <= port <= LAST_PORT:  # the system would take another one
-        raise CannotRead(f"cannot listen on {place}: ports end at {LAST_PORT}")
+    if not 0 <= port <= MAX_PORT:  # the system would take another one
+        raise CannotRead(f"cannot listen on {place}: ports end at {MAX_PORT}")
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind)
@@ -536,8 +543,8 @@ def port_of(bound: socket.socket) -> int:
 
 
 async def stop_accepting(*servers: asyncio.Server) -> None:
-    """Close servers of asyncio; whoever was accepted is connected behind this. A connection that Python 3.11 accepts in
-    the turn in which its server is closed is neither read nor closed, and its other end would wait for ever.
+    """Close servers of asyncio, and wait until all accepted clients are connected. Python 3.11 neither reads nor closes
+    a connection that it accepts in the turn in which its server is closed; the client would wait for ever.
     """
     loop = asyncio.get_running_loop()
     for server in servers:
@@ -584,7 +591,7 @@ class Server:
                 accepted, _ = await loop.sock_accept(bound)
             except OSError as error:
                 _log.warning("a connection is not accepted: %s", error)
-                await asyncio.sleep(AFTER_FAILURE)
+                await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
             if len(self._beginning) + len(self.connections) >= self._limits.connections:
                 _log.warning("a connection is sent away: %d stand", len(self.connections))
@@ -596,7 +603,7 @@ class Server:
 
     async def _begin(self, accepted: socket.socket, tls: Tls) -> None:
         """Begin a plain or a TLS connection, as its first byte says and the mode allows."""
-        peer = _spelled(accepted.getpeername())
+        peer = _address_text(accepted.getpeername())
         is_handed_over = False
         try:
             initial_byte = await first_byte(accepted, self._limits.idle)
@@ -609,7 +616,7 @@ class Server:
                     self._made,
                     accepted,
                     ssl=tls.context if secret else None,
-                    ssl_handshake_timeout=HANDSHAKE if secret else None,
+                    ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S if secret else None,
                 )
                 is_handed_over = True
         except (OSError, TimeoutError) as error:  # the handshake failed, or nothing came

@@ -1,7 +1,7 @@
-"""Bytes that a server keeps for all its connections: frames that have not come whole, answers that are not read yet.
+"""Memory that a server keeps for all its connections: incomplete frames, and answers that were not read yet.
 
-Each connection has a mark of its own for answers (the transport's, 64 KiB): above it no further request is answered.
-This is the sum over all of them, for a thousand connections just below their marks are much as well.
+Each connection has its own mark for answers (the transport's, 64 KiB): above it no further request is answered. This
+module limits the sum over all connections, because a thousand connections just below their marks also need much memory.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import asyncio
 import logging
 from typing import Protocol
 
-LIMIT = 512 << 20
+LIMIT_BYTES = 512 << 20
 """Bytes that all connections may hold together; above them frames that are not whole wait, all but the oldest."""
-SMALL = 64 << 10
+SMALL_BYTES = 64 << 10
 """Bytes of one connection that are not counted."""
 STALL_TIMEOUT_S = 10.0
 """A connection that neither takes nor brings a byte for that long is ended, while the sum is above the limit."""
-_LOOK_S = 1.0
+_POLL_INTERVAL_S = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -31,7 +31,7 @@ class Holder(Protocol):
 
     @property
     def is_congested(self) -> bool:
-        """Whether its other side has too many unread bytes."""
+        """Return whether its other side has too many unread bytes."""
 
     def read_on(self) -> None:
         """Read again, after waiting for room."""
@@ -41,9 +41,11 @@ class Holder(Protocol):
 
 
 class ConnectionMemory:
-    """The sum, and what is done while it is above ``limit``. Above twice the limit whoever holds longest is ended."""
+    """The sum, and the actions while it is above ``limit``. Above twice the limit the connection that has held memory
+    longest is ended.
+    """
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit
         self._held: dict[Holder, int] = {}
         """Who began to hold first stands first."""
@@ -54,7 +56,7 @@ class ConnectionMemory:
 
     def note(self, holder: Holder, size: int) -> None:
         """Note that ``holder`` keeps ``size`` bytes now."""
-        if size < SMALL:
+        if size < SMALL_BYTES:
             if holder in self._held:
                 self.forget(holder)
             return
@@ -66,7 +68,7 @@ class ConnectionMemory:
         while self.total > 2 * self._limit and self._held:
             self._end(next(iter(self._held)), "it holds memory longest")
         if self.total > self._limit and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_POLL_INTERVAL_S, self._look)
         elif size < old_size:
             self._wake()
 
@@ -78,7 +80,7 @@ class ConnectionMemory:
         self._wake()
 
     def may_read(self, holder: Holder) -> bool:
-        """Whether ``holder`` may read more of a frame; if not, :meth:`Holder.read_on` is called once it may."""
+        """Return whether ``holder`` may read more of a frame; if not, :meth:`Holder.read_on` is called once it may."""
         if self.total <= self._limit or holder not in self._held:
             return True
         if next((candidate for candidate in self._held if not candidate.is_congested), None) is holder:
@@ -107,7 +109,7 @@ class ConnectionMemory:
             elif self.total > self._limit and loop.time() - self._since[holder] >= STALL_TIMEOUT_S:
                 self._end(holder, f"it stood still for {STALL_TIMEOUT_S:g} s")
         if self.total > self._limit and self._timer is None:
-            self._timer = loop.call_later(_LOOK_S, self._look)
+            self._timer = loop.call_later(_POLL_INTERVAL_S, self._look)
 
     def _end(self, holder: Holder, why: str) -> None:
         _log.warning(

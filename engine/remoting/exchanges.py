@@ -1,7 +1,7 @@
 """Frames on connections as values: each frame as it was seen, and a request with its answer as one exchange.
 
-Pure: frames and times come in, records go out. Who sees frames is ``tap.py``; what a request is called stands in
-``codes.py``. The window, the log of requests and replaying read the same values.
+Pure: frames and times come in, records go out. ``tap.py`` observes the frames; ``codes.py`` has the names of requests.
+The window, the log of requests and the replay all use these values.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from engine.remoting.codes import BROKER, NAME_SERVER, SHORT_NAMES, TO_CLIENTS, 
 from engine.remoting.frame import ANSWER, ONE_WAY, Command, Fault, FrameReader
 
 OPENED, CLOSED, CAME, WENT, LATER, BROKEN = range(6)
-"""Kinds of :class:`Seen`: the connection stands, has ended; a frame came, went; went later than in the turn that its
-request came in (a pull that was held); bytes are no frame.
+"""Kinds of :class:`FrameEvent`: the connection was opened, was closed; a frame came, went; went later than in the turn
+that its request came in (a pull that was held); bytes are no frame.
 """
-NAMES: dict[int, str] = {one.code: one.name for table in (NAME_SERVER, TO_CLIENTS, BROKER) for one in table}
+NAMES: dict[int, str] = {request.code: request.name for table in (NAME_SERVER, TO_CLIENTS, BROKER) for request in table}
 """Requests by number: RocketMQ's names."""
-ANSWERS: dict[int, str] = {one.value: one.name for one in Answer}
+ANSWERS: dict[int, str] = {answer.value: answer.name for answer in Answer}
 HOLDING = frozenset({11, 361, 200050, 200054})
 """Requests that a broker may hold until a message comes."""
 SENDS = frozenset({10, 310, 320, 324, 325})
-LETTERED = frozenset({310, 320, 325})
+SHORT_FIELD_SENDS = frozenset({310, 320, 325})
 """Sends whose header fields are letters (docs/protocol/broker.md#send)."""
-MOST_OPEN = 100_000
+MAX_OPEN_REQUESTS = 100_000
 """Requests without an answer that are waited for; the oldest of more are given up."""
 
 
@@ -47,7 +47,7 @@ def answer_name(code: int) -> str:
 
 
 @dataclass(slots=True)
-class Seen:
+class FrameEvent:
     """Something that was seen on a connection. ``time`` is µs since 1970; ``connection`` counts from 1.
 
     ``data`` is the frame whole; of :data:`OPENED` what :func:`greeting` reads; of :data:`BROKEN` the bytes as far as
@@ -101,14 +101,16 @@ def greeting(data: bytes) -> Greeting:
 
 @dataclass(eq=False)
 class Exchange:
-    """A request with its answer, if one has come; ``number`` counts what was seen. A broken frame is one of its own."""
+    """A request with its answer, if one has come; ``number`` counts the exchanges. A broken frame is an exchange of its
+    own.
+    """
 
     number: int
     connection: int
     peer: str
     server: str
-    request: Seen
-    answer: Seen | None = None
+    request: FrameEvent
+    answer: FrameEvent | None = None
     ended: bool = False
     """The connection has ended, or nobody waits any more: no answer comes."""
     sizes: tuple[int, int] | None = None
@@ -116,7 +118,7 @@ class Exchange:
 
     @property
     def broken(self) -> bool:
-        """Whether the request is bytes that are no frame."""
+        """Return whether the request is bytes that are no frame."""
         return self.request.kind == BROKEN
 
     @property
@@ -132,7 +134,7 @@ class Exchange:
     @property
     def command(self) -> Command:
         """The request's header."""
-        return self.request.command or _NOTHING
+        return self.request.command or _EMPTY_COMMAND
 
     @property
     def code(self) -> int:
@@ -153,12 +155,12 @@ class Exchange:
 
     @property
     def waits(self) -> bool:
-        """Whether an answer is still missing."""
+        """Return whether an answer is still missing."""
         return not (self.broken or self.one_way or self.ended or self.answer is not None)
 
     @property
     def held(self) -> bool:
-        """Whether the server holds, or held, a pull until a message arrived."""
+        """Return whether the server holds, or held, a pull until a message arrived."""
         if self.code not in HOLDING:
             return False
         return self.waits if self.answer is None else self.answer.kind == LATER
@@ -188,7 +190,7 @@ class Exchange:
     def long_fields(self) -> dict[str, str]:
         """The request's header fields under their long names."""
         fields = self.command.fields
-        if self.code not in LETTERED:
+        if self.code not in SHORT_FIELD_SENDS:
             return fields
         return {SHORT_NAMES.get(name, name): value for name, value in fields.items()}
 
@@ -208,17 +210,17 @@ class Exchange:
     def queue_id(self) -> int | None:
         """The queue that is asked for; of a send the one that was written."""
         written = self.answer_fields.get("queueId") if self.code in SENDS else None
-        return whole(written or self.field("queueId"))
+        return parse_integer(written or self.field("queueId"))
 
     @property
     def offset(self) -> int | None:
         """Return the queue offset: the one a pull reads at, a send wrote at, or a group has consumed up to."""
         if self.code in SENDS:
-            return whole(self.answer_fields.get("queueOffset"))
+            return parse_integer(self.answer_fields.get("queueOffset"))
         offset_text = self.field("queueOffset", "commitOffset")
         if offset_text is None and self.answer_code == 0:
             offset_text = self.answer_fields.get("offset")
-        return whole(offset_text)
+        return parse_integer(offset_text)
 
     @property
     def written_at(self) -> int | None:
@@ -246,10 +248,10 @@ class Exchange:
 _PLACES = struct.Struct(">qq")
 _BEFORE, _AHEAD = 20, 36
 """Bytes of a unit in front of its two offsets, and with them."""
-_NOTHING = Command(0)
+_EMPTY_COMMAND = Command(0)
 
 
-def whole(text: str | None) -> int | None:
+def parse_integer(text: str | None) -> int | None:
     """A number's text; None for what is none."""
     try:
         return None if text is None else int(text)
@@ -265,7 +267,7 @@ class Exchanges:
         self.connections: dict[int, Greeting] = {}
         self.taken = 0
 
-    def take(self, event: Seen) -> Iterator[Exchange]:
+    def take(self, event: FrameEvent) -> Iterator[Exchange]:
         """Yield the exchanges that begin with an event, or are complete with it."""
         if event.kind == OPENED:
             self.connections[event.connection] = greeting(event.data)
@@ -284,7 +286,7 @@ class Exchanges:
             if new_exchange.waits:
                 self._open[event.connection, event.from_client, event.command.opaque] = new_exchange
             yield new_exchange
-            if len(self._open) > MOST_OPEN:
+            if len(self._open) > MAX_OPEN_REQUESTS:
                 _, oldest = self._open.popitem(last=False)
                 oldest.ended = True
                 yield oldest
@@ -294,7 +296,7 @@ class Exchanges:
         for connection in {key[0] for key in self._open}:
             yield from self._ended(connection)
 
-    def _new(self, event: Seen) -> Exchange:
+    def _new(self, event: FrameEvent) -> Exchange:
         self.taken += 1
         opening = self.connections.get(event.connection, _UNKNOWN)
         return Exchange(self.taken, event.connection, opening.peer, opening.server, event)
@@ -358,7 +360,7 @@ def exchange_of(record: Mapping[str, Any], number: int) -> Exchange:
         time_us = int(record["time"]) * 1000
         if broken is not None:
             data, reason = base64.b64decode(broken["bytes"]), str(broken["reason"])
-            request = Seen(time_us, 0, BROKEN, data, None, reason)
+            request = FrameEvent(time_us, 0, BROKEN, data, None, reason)
             return Exchange(number, 0, str(record["connection"]), str(record["server"]), request)
         command = Command(
             int(record["code"]),
@@ -370,14 +372,14 @@ def exchange_of(record: Mapping[str, Any], number: int) -> Exchange:
             str(record["language"]),
             int(record["version"]),
         )
-        request = Seen(time_us, 0, CAME if inward else WENT, b"", command)
+        request = FrameEvent(time_us, 0, CAME if inward else WENT, b"", command)
         answer = None
         if record["answer"] is not None:
             answer_command = Command(
                 int(record["answer"]), dict(record["answerFields"]), b"", command.opaque, ANSWER, record["remark"]
             )
             kind = (LATER if record["held"] else WENT) if inward else CAME
-            answer = Seen(time_us + round(float(record["ms"]) * 1000), 0, kind, b"", answer_command)
+            answer = FrameEvent(time_us + round(float(record["ms"]) * 1000), 0, kind, b"", answer_command)
         sizes = int(record["bytes"]), int(record["answerBytes"])
         return Exchange(
             number, 0, str(record["connection"]), str(record["server"]), request, answer, answer is None, sizes

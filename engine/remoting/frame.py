@@ -18,7 +18,7 @@ JSON, BINARY = 0, 1
 """Serialize types: the first byte of the header's length."""
 ANSWER, ONE_WAY = 1, 2
 """Bits of ``flag``."""
-LARGEST = 16 << 20
+MAX_FRAME_BYTES = 16 << 20
 """Bytes of a frame with its own length field; a longer one ends the connection (``frameMaxLength``)."""
 LANGUAGES = (
     "JAVA",
@@ -44,7 +44,7 @@ _FIRST_REGULAR = 213
 TLS_HELLO = b"\x16"
 """The first byte of a connection that begins with TLS."""
 _PROXY = (b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")
-_LONGEST_KEY = 0x7FFF
+_MAX_KEY_BYTES = 0x7FFF
 _WRAPS = 1 << 31
 _AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _TEXTS = {str}
@@ -103,7 +103,7 @@ class Fault:
 class FrameReader:
     """The frames of one connection, as its bytes come: :meth:`feed`, then :meth:`commands`."""
 
-    def __init__(self, largest: int = LARGEST) -> None:
+    def __init__(self, largest: int = MAX_FRAME_BYTES) -> None:
         self._bytes: bytes | bytearray = b""
         self._largest = largest
         self._offset = 0
@@ -211,13 +211,13 @@ def _read_json(header: bytes) -> Command:
     extra = fields.get("extFields")
     remark = fields.get("remark")
     return Command(
-        code=_whole(fields.get("code")),
+        code=_integer(fields.get("code")),
         fields=_fields(extra) if isinstance(extra, dict) else {},
-        opaque=_whole(fields.get("opaque")),
-        flag=_whole(fields.get("flag")),
+        opaque=_integer(fields.get("opaque")),
+        flag=_integer(fields.get("flag")),
         remark=None if remark is None else _text(remark),
         language=str(fields.get("language") or "JAVA"),
-        version=_whole(fields.get("version")),
+        version=_integer(fields.get("version")),
         form=JSON,
     )
 
@@ -228,7 +228,7 @@ def _fields(extra: dict[str, Any]) -> dict[str, str]:
     return {name: _text(value) for name, value in extra.items() if value is not None}
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     """A number of 32 bits, as Java's ``int`` wraps."""
     if type(value) is int and -_WRAPS <= value < _WRAPS:
         return value
@@ -262,7 +262,7 @@ def _read_binary(header: bytes) -> Command:
     if position != end:
         raise ValueError("a field ends behind all fields")
     return Command(
-        code=code - (1 << 16) if code > _LONGEST_KEY else code,
+        code=code - (1 << 16) if code > _MAX_KEY_BYTES else code,
         fields=fields,
         opaque=opaque,
         flag=flag,
@@ -285,11 +285,11 @@ def encode(command: Command) -> list[bytes | memoryview]:
     A code that the binary form has no room for (above 32,767) goes as JSON. Raises ``ValueError`` where the frame would
     be longer than any peer takes.
     """
-    form = command.form if command.code <= _LONGEST_KEY else JSON
+    form = command.form if command.code <= _MAX_KEY_BYTES else JSON
     header = _json(command) if form == JSON else _binary(command)
     total = 4 + len(header) + len(command.body)
-    if total + 4 > LARGEST or len(header) > 0xFFFFFF:
-        raise ValueError(f"the frame would have {total + 4:,} bytes, more than {LARGEST:,}")
+    if total + 4 > MAX_FRAME_BYTES or len(header) > 0xFFFFFF:
+        raise ValueError(f"the frame would have {total + 4:,} bytes, more than {MAX_FRAME_BYTES:,}")
     head = b"".join((total.to_bytes(4, "big"), bytes([form]), len(header).to_bytes(3, "big"), header))
     return [head, command.body] if command.body else [head]
 
@@ -315,8 +315,8 @@ def _binary(command: Command) -> bytes:
     pieces = []
     for name, value in command.fields.items():
         key, text = name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
-        if len(key) > _LONGEST_KEY:
-            raise ValueError(f"a field's name has {len(key):,} bytes, more than {_LONGEST_KEY:,}")
+        if len(key) > _MAX_KEY_BYTES:
+            raise ValueError(f"a field's name has {len(key):,} bytes, more than {_MAX_KEY_BYTES:,}")
         pieces += [len(key).to_bytes(2, "big"), key, len(text).to_bytes(4, "big"), text]
     fields = b"".join(pieces)
     language = LANGUAGES.index(command.language) if command.language in LANGUAGES else LANGUAGES.index("OTHER")

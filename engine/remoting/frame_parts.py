@@ -1,7 +1,7 @@
 """The places of a frame's parts in its bytes: lengths, form, each header field, the body (docs/protocol/frames.md).
 
-For showing, not for reading: what a frame says stands in :class:`engine.remoting.frame.Command`. Bytes that do not
-hold what they promise give the parts as far as they go.
+This is for display. :class:`engine.remoting.frame.Command` has the values. For malformed bytes the parts are given as
+far as they can be found.
 """
 
 from __future__ import annotations

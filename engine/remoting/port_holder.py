@@ -1,4 +1,4 @@
-"""Which process of this machine listens on a port, as far as Linux tells it."""
+"""The process of this machine that listens on a port, as far as Linux shows it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ LISTENS = "0A"
 
 def busy_words(error: OSError, port: int) -> str:
     """Say why a port cannot be listened on: the system's words, and where it is taken who holds it."""
-    said = error.strerror or str(error)
+    reason = error.strerror or str(error)
     holder = port_holder(port) if error.errno == errno.EADDRINUSE else None
-    return said if holder is None else f"{said}, by {holder[1]} (process {holder[0]})"
+    return reason if holder is None else f"{reason}, by {holder[1]} (process {holder[0]})"
 
 
 def port_holder(port: int) -> tuple[int, str] | None:
@@ -23,8 +23,9 @@ def port_holder(port: int) -> tuple[int, str] | None:
     sockets = {f"socket:[{inode}]" for name in ("tcp", "tcp6") for inode in _listening(PROC / "net" / name, port)}
     if not sockets:
         return None
-    for process in sorted((one for one in _entries(PROC) if one.name.isdecimal()), key=lambda one: int(one.name)):
-        if any(_link(one) in sockets for one in _entries(process / "fd")):
+    processes = [entry for entry in _entries(PROC) if entry.name.isdecimal()]
+    for process in sorted(processes, key=lambda entry: int(entry.name)):
+        if any(_link(descriptor) in sockets for descriptor in _entries(process / "fd")):
             return int(process.name), _name(process)
     return None
 

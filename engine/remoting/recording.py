@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from engine.errors import CannotRead
-from engine.remoting.exchanges import BROKEN, CAME, LATER, WENT, Exchanges, Seen, command_of, request_record
-from engine.remoting.frame import LARGEST
+from engine.remoting.exchanges import BROKEN, CAME, LATER, WENT, Exchanges, FrameEvent, command_of, request_record
+from engine.remoting.frame import MAX_FRAME_BYTES
 
 MAGIC = b"storescope requests 1\n"
-MOST = 256 << 20
+MAX_RECORDING_BYTES = 256 << 20
 """Bytes of a recording beyond which nothing more is written into it."""
 _ITEM = struct.Struct(">qIBHI")
 _END = 255
 _FRAMES = frozenset({CAME, WENT, LATER})
 
 
-def packed(items: Iterable[Seen]) -> bytes:
+def encode_events(items: Iterable[FrameEvent]) -> bytes:
     """Encode the events as a recording stores them."""
     pieces = []
     for event in items:
@@ -41,18 +41,18 @@ def packed(items: Iterable[Seen]) -> bytes:
     return b"".join(pieces)
 
 
-def unpacked(source: BinaryIO) -> Iterator[Seen]:
+def decode_events(source: BinaryIO) -> Iterator[FrameEvent]:
     """Yield the events behind the first line. Raises :class:`CannotRead` where they are none."""
     while len(head := source.read(_ITEM.size)) == _ITEM.size:
         time_us, connection, kind, reason_size, size = _ITEM.unpack(head)
-        if size > LARGEST or (kind > BROKEN and kind != _END):
+        if size > MAX_FRAME_BYTES or (kind > BROKEN and kind != _END):
             raise CannotRead(f"the recording holds no item before byte {source.tell():,}: kind {kind}, {size:,} bytes")
         reason_bytes, data = source.read(reason_size), source.read(size)
         if len(reason_bytes) < reason_size or len(data) < size:
             return
         reason = reason_bytes.decode("utf-8", "replace")
         command = command_of(data) if kind in _FRAMES else None
-        yield Seen(time_us, connection, kind, data, command, reason)
+        yield FrameEvent(time_us, connection, kind, data, command, reason)
 
 
 class Recorder:
@@ -60,16 +60,16 @@ class Recorder:
     ``OSError``: ``FileExistsError`` where something is there.
     """
 
-    def __init__(self, path: Path, limit_bytes: int = MOST) -> None:
+    def __init__(self, path: Path, limit_bytes: int = MAX_RECORDING_BYTES) -> None:
         self._file = path.open("xb")
         self._file.write(MAGIC)
         self._file.flush()
         self._room = limit_bytes - len(MAGIC)
         self.left_out = 0
 
-    def take(self, event: Seen) -> None:
+    def take(self, event: FrameEvent) -> None:
         """Write an event, as long as there is room."""
-        item = packed([event])
+        item = encode_events([event])
         if self.left_out or len(item) > self._room:
             self.left_out += 1
             return
@@ -81,7 +81,7 @@ class Recorder:
         """Write the number of events that were left out, and close the file."""
         if not self._file.closed:
             left_out = str(self.left_out)
-            self._file.write(packed([Seen(time.time_ns() // 1000, 0, _END, b"", None, left_out)]))
+            self._file.write(encode_events([FrameEvent(time.time_ns() // 1000, 0, _END, b"", None, left_out)]))
             self._file.close()
 
 
@@ -94,7 +94,7 @@ class RequestLog:
         self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
         self._exchanges = Exchanges()
 
-    def take(self, event: Seen) -> None:
+    def take(self, event: FrameEvent) -> None:
         """Write the exchanges that an event completes."""
         for exchange in self._exchanges.take(event):
             if not exchange.waits:
@@ -118,7 +118,7 @@ class Recording:
         self.left_out: int | None = None
         self.position = 0
 
-    def __iter__(self) -> Iterator[Seen]:
+    def __iter__(self) -> Iterator[FrameEvent]:
         """Yield every event. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
         with self.path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
@@ -126,7 +126,7 @@ class Recording:
             self.position = file.tell()
             yield from self._items(file)
 
-    def grown(self, limit_bytes: int = 2 * LARGEST) -> list[Seen]:
+    def grown(self, limit_bytes: int = 2 * MAX_FRAME_BYTES) -> list[FrameEvent]:
         """Return the events written behind :attr:`position` since then, up to ``limit_bytes`` bytes. Raises as
         ``__iter__`` does.
         """
@@ -135,8 +135,8 @@ class Recording:
             begin, data = self.position, file.read(limit_bytes)
         return list(self._items(io.BytesIO(data), begin))
 
-    def _items(self, file: BinaryIO, begin: int = 0) -> Iterator[Seen]:
-        for event in unpacked(file):
+    def _items(self, file: BinaryIO, begin: int = 0) -> Iterator[FrameEvent]:
+        for event in decode_events(file):
             self.position = begin + file.tell()
             if event.kind == _END:
                 self.left_out = int(event.reason) if event.reason.isdecimal() else 0

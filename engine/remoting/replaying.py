@@ -1,8 +1,8 @@
-"""A recording's requests sent again, into another broker: in their order, each connection of its own.
+"""A recording's requests sent again to another broker: in their order, each recorded connection as its own connection.
 
-A request waits for the answer of the one before it, except behind pulls that were held, and one-way requests. Where a
-request names what only the first store knew (the place of a half message, of a message that is sent back or looked
-for), it is told the place that the message has now.
+A request waits for the answer of the previous one, except after pulls that were held, and one-way requests. A request
+may name a place that only the first store knew (of a half message, of a message that is sent back or looked for); it is
+given the place that the message has now.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from engine.errors import cause_of
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect
-from engine.remoting.exchanges import HOLDING, SENDS, Exchange, Exchanges, Seen
+from engine.remoting.exchanges import HOLDING, SENDS, Exchange, Exchanges, FrameEvent
 from engine.remoting.frame import Command
 
-PATIENCE = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """Seconds that an answer is waited for: a broker holds a pull for 15."""
-AGAIN, PAUSE = 2.0, 0.05
+RETRY_S, RETRY_PAUSE_S = 2.0, 0.05
 """Seconds for which a pull that found messages then is asked until it finds some, and those between two tries."""
 _NOT_YET = frozenset({Answer.PULL_NOT_FOUND, Answer.PULL_RETRY_IMMEDIATELY, Answer.PULL_OFFSET_MOVED})
 _PLACES = {33: ("offset",), 36: ("offset",), 37: ("commitLogOffset",)}
@@ -30,7 +30,7 @@ _PLACES = {33: ("offset",), 36: ("offset",), 37: ("commitLogOffset",)}
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One request that was sent again. ``before`` and ``now`` are the codes of its answers; None: there was none."""
+    """A request that was sent again. ``before`` and ``now`` are the codes of its answers; None: there was none."""
 
     exchange: Exchange
     before: int | None
@@ -59,7 +59,7 @@ class Replayed:
     by_name: Counter[str] = field(default_factory=Counter)
 
 
-def exchanges_of(items: Iterable[Seen]) -> list[Exchange]:
+def exchanges_of(items: Iterable[FrameEvent]) -> list[Exchange]:
     """Return a recording's exchanges, in the order of their requests."""
     table = Exchanges()
     exchanges: dict[int, Exchange] = {}
@@ -70,7 +70,9 @@ def exchanges_of(items: Iterable[Seen]) -> list[Exchange]:
 
 
 class Replay:
-    """Sends ``exchanges`` to the broker at ``address`` (``host:port``); ``told`` hears of each that has its answer."""
+    """Sends ``exchanges`` to the broker at ``address`` (``host:port``); ``on_sent`` is called for each that has its
+    answer.
+    """
 
     def __init__(
         self,
@@ -148,12 +150,12 @@ class Replay:
     async def _ask(self, connection: Connection, exchange: Exchange, command: Command) -> None:
         old_code = exchange.answer_code
         try:
-            answer = await connection.ask(command, PATIENCE)
+            answer = await connection.ask(command, ANSWER_TIMEOUT_S)
             loop, expects_message = asyncio.get_running_loop(), exchange.code in HOLDING and old_code == 0
-            until = loop.time() + AGAIN
+            until = loop.time() + RETRY_S
             while expects_message and answer.code in _NOT_YET and loop.time() < until:
-                await asyncio.sleep(PAUSE)  # what was sent just now is dispatched soon
-                answer = await connection.ask(command, PATIENCE)
+                await asyncio.sleep(RETRY_PAUSE_S)  # what was sent just now is dispatched soon
+                answer = await connection.ask(command, ANSWER_TIMEOUT_S)
         except (TimeoutError, ConnectionError) as error:
             self.result.unanswered += 1
             self._told(Sent(exchange, old_code, None, cause_of(error, "no answer came in time")))

@@ -1,4 +1,4 @@
-"""Settings of a server, as a properties file says them: attributes of a frozen dataclass that carry Java's names."""
+"""Settings of a server from a properties file: attributes of a frozen dataclass that carry Java's names."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ def key(java: str, default: Any) -> Any:
     return field(default=default, metadata={"java": java})
 
 
-def by_key(settings: Any) -> dict[str, Field[Any]]:
+def attributes_by_key(settings: Any) -> dict[str, Field[Any]]:
     """Index the attributes by Java's names."""
     return {
         str(attribute.metadata["java"]): attribute for attribute in fields(settings) if "java" in attribute.metadata
     }
 
 
-def pairs(settings: Any) -> list[tuple[str, str]]:
+def key_value_pairs(settings: Any) -> list[tuple[str, str]]:
     """Return keys and values as text, in the order of the attributes."""
-    values = [(java, getattr(settings, attribute.name)) for java, attribute in by_key(settings).items()]
+    values = [(java, getattr(settings, attribute.name)) for java, attribute in attributes_by_key(settings).items()]
     return [(java, str(value).lower() if isinstance(value, bool) else str(value)) for java, value in values]
 
 
-def over(settings: Settings, text: str, file: str | None = None) -> tuple[Settings, list[str]]:
+def overlay(settings: Settings, text: str, file: str | None = None) -> tuple[Settings, list[str]]:
     """Return ``settings`` with the properties of ``text``, and the keys that are unknown. Raises
     :class:`UsageError`.
     """
-    attributes = by_key(settings)
+    attributes = attributes_by_key(settings)
     values: dict[str, Any] = {}
     unknown = []
     for item in parse(text, file):

@@ -18,7 +18,7 @@ ACCESS_KEY, SIGNATURE = "AccessKey", "Signature"
 _UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 
 
-def content(fields: Mapping[str, str], body: bytes | memoryview, without: str = "") -> bytes:
+def signed_content(fields: Mapping[str, str], body: bytes | memoryview, without: str = "") -> bytes:
     """Return the bytes to sign: the values of all fields but the signature (and ``without``), in the order of their
     names.
     """
@@ -39,15 +39,15 @@ def signature(secret_key: str, signed: bytes) -> str:
 def sign(command: Command, access_key: str, secret_key: str) -> None:
     """Add both fields, as a client's hook does."""
     command.fields[ACCESS_KEY] = access_key
-    command.fields[SIGNATURE] = signature(secret_key, content(command.fields, command.body))
+    command.fields[SIGNATURE] = signature(secret_key, signed_content(command.fields, command.body))
 
 
 def is_signed(command: Command, secret_key: str) -> bool:
-    """Whether the request bears the signature of ``secret_key``. Clients of some releases do not sign one field of a
-    query by unique key, others do; both are accepted.
+    """Return whether the request bears the signature of ``secret_key``. Clients of some releases do not sign one field
+    of a query by unique key, others do; both are accepted.
     """
     sent_signature = command.fields.get(SIGNATURE, "").encode("utf-8", "replace")
-    contents = [content(command.fields, command.body)]
+    contents = [signed_content(command.fields, command.body)]
     if _UNIQUE_KEY_QUERY in command.fields:
-        contents.append(content(command.fields, command.body, _UNIQUE_KEY_QUERY))
+        contents.append(signed_content(command.fields, command.body, _UNIQUE_KEY_QUERY))
     return any(hmac.compare_digest(signature(secret_key, text).encode(), sent_signature) for text in contents)

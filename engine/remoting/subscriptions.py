@@ -30,8 +30,8 @@ class Subscription:
 
     @property
     def is_all(self) -> bool:
-        """Whether the subscription accepts every tag (``ExpressionMessageFilter``); also where a filter server of
-        4.2 would decide.
+        """Return whether the subscription accepts every tag (``ExpressionMessageFilter``); also where a filter server
+        of 4.2 would decide.
         """
         return self.expression == "*" or self.class_filter
 

@@ -1,7 +1,8 @@
-"""TLS of a server, as RocketMQ's ``tls.properties`` says it: who must, who may, and with which certificate.
+"""TLS of a server, as RocketMQ's ``tls.properties`` configures it: who must use it, who may, and with which
+certificate.
 
-The first byte of a connection tells (docs/protocol/frames.md#frame): it is looked at before anything is read, so that
-one port takes both. Java: ``TlsSystemConfig``, ``TlsHelper``, the handshake handler of ``NettyRemotingServer``.
+The first byte of a connection decides (docs/protocol/frames.md#frame). It is peeked before anything is read, so that
+one port serves both. Java: ``TlsSystemConfig``, ``TlsHelper``, the handshake handler of ``NettyRemotingServer``.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pathlib import Path
 from engine.errors import CannotRead, UsageError
 from engine.properties_file import read_text
 from engine.remoting.frame import TLS_HELLO
-from engine.remoting.settings import key, over
+from engine.remoting.settings import key, overlay
 
 MODES = ("disabled", "permissive", "enforcing")
-HANDSHAKE = 10.0
+HANDSHAKE_TIMEOUT_S = 10.0
 """Seconds that a client may take to agree on a key."""
 _CLIENTS = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "require": ssl.CERT_REQUIRED}
 
@@ -73,7 +74,7 @@ def read_tls(path: Path | str) -> tuple[Tls, list[str]]:
     Raises :class:`CannotRead`, or :class:`UsageError` with the file, the key and what was expected.
     """
     file = str(path)
-    settings, unknown = over(TlsSettings(), read_text(path), file)
+    settings, unknown = overlay(TlsSettings(), read_text(path), file)
     if settings.mode not in MODES:
         raise UsageError(f"tls.server.mode: expected {', '.join(MODES)}, found {settings.mode!r}", file=file)
     if settings.client_auth not in _CLIENTS:
@@ -84,12 +85,12 @@ def read_tls(path: Path | str) -> tuple[Tls, list[str]]:
     if not settings.cert_path and settings.mode == "enforcing":
         raise UsageError("tls.server.certPath: expected a certificate where every client must use TLS", file=file)
     without_effect = [key for key in unknown if not key.startswith("tls.client.")]
-    context = _context(settings, file) if settings.cert_path and settings.mode != "disabled" else None
+    context = _server_context(settings, file) if settings.cert_path and settings.mode != "disabled" else None
     asks = settings.asks_over_tls or settings.mode == "enforcing"
-    return Tls(settings.mode, context, _asking(settings, file) if asks else None), without_effect
+    return Tls(settings.mode, context, _client_context(settings, file) if asks else None), without_effect
 
 
-def _asking(settings: TlsSettings, file: str) -> ssl.SSLContext:
+def _client_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname = False
     if not settings.verifies_servers:
@@ -103,7 +104,7 @@ def _asking(settings: TlsSettings, file: str) -> ssl.SSLContext:
     return context
 
 
-def _context(settings: TlsSettings, file: str) -> ssl.SSLContext:
+def _server_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(settings.cert_path, settings.key_path or None, lambda: settings.key_password)

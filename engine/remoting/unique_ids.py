@@ -1,7 +1,8 @@
 """``UNIQ_KEY`` of a message, made as Java's clients make it (docs/protocol/clients.md#messages). Java:
 ``MessageClientIDSetter``.
 
-A broker gives one to a message that came without, a producer to each that it sends; both within one process count on.
+A broker gives an id to a message that has none, a producer to each message that it sends; both count on within one
+process.
 """
 
 from __future__ import annotations

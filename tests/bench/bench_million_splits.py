@@ -29,7 +29,7 @@ from engine.pipeline import files, storage
 from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.splits import Split, plan
 from engine.pipeline.storage import Listed
-from engine.pipeline.tasks import over, share_out
+from engine.pipeline.tasks import run_tasks, share_out
 
 GIB = 1 << 30
 
@@ -144,7 +144,7 @@ def on_spark(shares: Sequence[Sequence[Split]], splits: int, told: dict[str, Any
 
     spark = session.start("local[2]")
     clock.lap("session")
-    rows = over(spark, shares, count, "splits bigint").toArrow()["splits"].to_pylist()
+    rows = run_tasks(spark, shares, count, "splits bigint").toArrow()["splits"].to_pylist()
     assert sum(rows) == splits
     clock.lap("spark")
     java = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()

@@ -49,7 +49,7 @@ from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.pipeline import export, register, session
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import Split, plan
-from engine.pipeline.stats import GROUPS, Sums, add_up, stats
+from engine.pipeline.stats import GROUPS, Sums, stats, sum_splits
 
 TARGETS = {"topics": 1.1, "groups": 1.6, "export": 1.6, "in runs, queues believed": 0.3, "interleaved": 0.7}
 KINDS = ("counts", "parquet", "growth", "topic")
@@ -183,7 +183,7 @@ def write_alone(splits: Sequence[Split], folder: Path) -> int:
     rows = 0
     shape = export.arrow_schema()
     with pq.ParquetWriter(folder / "rows.parquet", shape, compression="snappy") as writer:
-        for batch in export.rows_of(splits, export.Wish()):
+        for batch in export.rows_of(splits, export.ExportOptions()):
             writer.write_batch(batch)
             rows += batch.num_rows
     return rows
@@ -296,7 +296,7 @@ def measure_counts(spark: Any, root: Path, label: str, turns: int) -> None:
         "walk": lambda: walk(root),
         "topics": lambda: messages(stats(spark, splits, ())),
         "groups": lambda: messages(stats(spark, splits, GROUPS)),
-        "groups alone": lambda: messages(add_up(splits, GROUPS)),
+        "groups alone": lambda: messages(sum_splits(splits, GROUPS)),
     }
     seen, memory = in_turns({name: same(side, expected) for name, side in sides.items()}, turns)
     for name in sides:
@@ -311,7 +311,7 @@ def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Pat
     def written() -> int:
         shutil.rmtree(scratch / "rows", ignore_errors=True)
         (scratch / "rows").mkdir()
-        export.write(spark, splits, export.Wish(), scratch / "rows")
+        export.write(spark, splits, export.ExportOptions(), scratch / "rows")
         return expected
 
     seen, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)

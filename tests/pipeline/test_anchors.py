@@ -15,7 +15,7 @@ from engine.pipeline.splits import plan
 @pytest.fixture(autouse=True)
 def _anchors_are_near(monkeypatch):
     """The files here are small: an anchor is to be found in them, not their beginning."""
-    monkeypatch.setattr(splits, "NEAR", 700)
+    monkeypatch.setattr(splits, "NEAR_BYTES", 700)
 
 
 def place_of(folder):
@@ -34,7 +34,7 @@ def test_an_anchor_is_found_without_reading_the_whole_file(tmp_path, monkeypatch
     folder = write(tmp_path / "log", full_file(0, 3, size), size=size)
     (whole,) = plan([place_of(folder)]).splits
     asked = []
-    monkeypatch.setattr(splits, "LOOK_BACK", 1 << 16)
+    monkeypatch.setattr(splits, "LOOK_BACK_BYTES", 1 << 16)
     read = anchors._is_hidden
 
     def noted(split, file, position, look_back):
@@ -44,4 +44,4 @@ def test_an_anchor_is_found_without_reading_the_whole_file(tmp_path, monkeypatch
     monkeypatch.setattr(anchors, "_is_hidden", noted)
     splits.first_in(dataclasses.replace(whole, start=3 << 20, exact=False), 1 << 16)
     assert len(asked) == 1
-    assert (3 << 20) - splits.NEAR <= asked[0] < 3 << 20
+    assert (3 << 20) - splits.NEAR_BYTES <= asked[0] < 3 << 20

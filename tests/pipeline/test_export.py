@@ -26,7 +26,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import walk
 from engine.errors import StoreError
 from engine.pipeline import export
-from engine.pipeline.export import COLUMNS, LINES, SCHEMA, Wish, arrow_schema, day_of, rows_of
+from engine.pipeline.export import COLUMNS, LINES, SCHEMA, ExportOptions, arrow_schema, day_of, rows_of
 from engine.pipeline.files import find_stores
 from engine.pipeline.imports import unit_bytes
 from engine.pipeline.splits import plan
@@ -38,7 +38,7 @@ pytest.importorskip("pyarrow")
 
 def rows(folder, wish=None, split_bytes=300_007):
     splits = plan(find_stores([str(folder)]), split_bytes).splits
-    return [row for split in splits for batch in rows_of([split], wish or Wish()) for row in batch.to_pylist()]
+    return [row for split in splits for batch in rows_of([split], wish or ExportOptions()) for row in batch.to_pylist()]
 
 
 def stores_of(folder):
@@ -115,9 +115,9 @@ def made_store(folder, *units):
 
 def test_a_filter_decides_by_columns_and_by_the_unit_itself(tmp_path):
     folder = made_store(tmp_path / "s", *({"queue_id": n % 3, "body": b"body %d" % n} for n in range(30)))
-    assert [row["queueId"] for row in rows(folder, Wish(parse("queueId = 2")))] == [2] * 10
-    assert [row["body"] for row in rows(folder, Wish(parse("body = 'body 7' and queueId = 1")))] == [b"body 7"]
-    assert len(rows(folder, Wish(parse("keys = 'k1' and file like '0000%'")))) == 30
+    assert [row["queueId"] for row in rows(folder, ExportOptions(parse("queueId = 2")))] == [2] * 10
+    assert [row["body"] for row in rows(folder, ExportOptions(parse("body = 'body 7' and queueId = 1")))] == [b"body 7"]
+    assert len(rows(folder, ExportOptions(parse("keys = 'k1' and file like '0000%'")))) == 30
 
 
 @pytest.mark.golden
@@ -125,7 +125,7 @@ def test_a_filter_decides_by_columns_and_by_the_unit_itself(tmp_path):
 def test_a_task_gives_the_rows_of_its_splits_one_by_one(golden, name):
     for folder in stores_of(golden(name)):
         splits = plan(find_stores([str(folder)]), 50_021).splits
-        together = [row for batch in rows_of(splits, Wish()) for row in batch.to_pylist()]
+        together = [row for batch in rows_of(splits, ExportOptions()) for row in batch.to_pylist()]
         assert together == rows(folder, split_bytes=50_021)
 
 
@@ -145,7 +145,7 @@ def test_what_is_masked_is_masked_in_every_column(tmp_path):
     folder = made_store(
         tmp_path / "s", {"properties": b"KEYS\x01secret\x02UNIQ_KEY\x01secret2\x02", "body": b"secret3"}
     )
-    (row,) = rows(folder, Wish(None, Masking.of("bodies,keys,hosts")))
+    (row,) = rows(folder, ExportOptions(None, Masking.of("bodies,keys,hosts")))
     assert "secret" not in str(row)
     assert str(tmp_path) not in str(row)
     assert (row["body"], row["propertiesRaw"], row["bodyCRC"]) == (None, None, None)
@@ -202,9 +202,9 @@ def read_back(folder):
 @pytest.mark.golden
 @pytest.mark.parametrize("name", names()[::4])
 def test_rows_of_golden_stores_come_back_once_and_in_order(golden, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(export, "MOST_OPEN", 2)
+    monkeypatch.setattr(export, "MAX_OPEN_FILES", 2)
     for number, folder in enumerate(stores_of(golden(name))):
-        batches = list(rows_of(splits_of(folder), Wish()))
+        batches = list(rows_of(splits_of(folder), ExportOptions()))
         place = tmp_path / str(number)
         rows = export.write_rows(batches, place, "part-0", buffer_bytes=20_000)
         expected = [row for batch in batches for row in batch.to_pylist()]
@@ -214,12 +214,12 @@ def test_rows_of_golden_stores_come_back_once_and_in_order(golden, tmp_path, mon
             found.setdefault((topic, day), []).append(row)
         for row in expected:
             topic, day = row.pop("topic"), row.pop("day")
-            assert found[topic or export.NOTHING, day].pop(0) == row
+            assert found[topic or export.NULL_FOLDER, day].pop(0) == row
         assert not any(found.values())
 
 
 def test_a_place_whose_file_was_closed_gets_another(tmp_path, monkeypatch):
-    monkeypatch.setattr(export, "MOST_OPEN", 3)
+    monkeypatch.setattr(export, "MAX_OPEN_FILES", 3)
     batch = made_rows([f"T{n}" for n in range(7)])
     assert export.write_rows([batch] * 4, tmp_path / "rows", "part-0", buffer_bytes=1) == 56
     assert len(list((tmp_path / "rows").rglob("*.parquet"))) == 7 * 2 * 4
@@ -268,11 +268,13 @@ def test_attempts_that_nobody_tells_of_are_not_in_the_result(spark, golden, tmp_
 
     (tmp_path / "rows").mkdir()
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    export.write(spark, splits_of(store), Wish(), tmp_path / "rows")
+    export.write(spark, splits_of(store), ExportOptions(), tmp_path / "rows")
     found = sorted(row["physicalOffset"] for _, _, row in read_back(tmp_path / "rows"))
-    expected = sorted(n for batch in rows_of(splits_of(store), Wish()) for n in batch["physicalOffset"].to_pylist())
+    expected = sorted(
+        n for batch in rows_of(splits_of(store), ExportOptions()) for n in batch["physicalOffset"].to_pylist()
+    )
     assert found == expected
-    assert {path.name.partition("=")[0] for path in (tmp_path / "rows").iterdir()} == {"topic", export.WHOLE}
+    assert {path.name.partition("=")[0] for path in (tmp_path / "rows").iterdir()} == {"topic", export.SUCCESS_FILE}
 
 
 def test_a_folder_that_tasks_do_not_share_is_said(tmp_path):
@@ -282,8 +284,8 @@ def test_a_folder_that_tasks_do_not_share_is_said(tmp_path):
 
 def test_nothing_to_write_is_an_empty_whole(spark, tmp_path):
     (tmp_path / "rows").mkdir()
-    export.write(spark, (), Wish(), tmp_path / "rows")
-    assert [path.name for path in (tmp_path / "rows").iterdir()] == [export.WHOLE]
+    export.write(spark, (), ExportOptions(), tmp_path / "rows")
+    assert [path.name for path in (tmp_path / "rows").iterdir()] == [export.SUCCESS_FILE]
     assert spark.read.schema(SCHEMA).parquet(str(tmp_path / "rows")).count() == 0
 
 

@@ -39,7 +39,7 @@ def test_a_condition_on_a_time_is_one_on_its_ms(kind, ms, micros, zone):
     (one,) = filters.conditions([kind(("storeTime",), there.astimezone(timezone(timedelta(hours=zone))))])
     near = np.arange(ms - 3, ms + 4)
     assert one.column == "storeTimestamp"
-    assert (filters._compared(near, one) == COMPARED[kind](near * 1000, ms * 1000 + micros)).all()
+    assert (filters._compare_column(near, one) == COMPARED[kind](near * 1000, ms * 1000 + micros)).all()
 
 
 def test_one_of_several_times():
@@ -50,4 +50,4 @@ def test_one_of_several_times():
 
 def told(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
-    session.must_serve(SimpleNamespace(sparkContext=context))
+    session.check_workers_python(SimpleNamespace(sparkContext=context))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.pipeline.filters import EVERYWHERE, Want
+from engine.pipeline.filters import EVERYWHERE, QueryLimits
 
 
 def test_sets_meet_and_ranges_too():
-    want = Want().and_among("topics", ["a", "b"]).and_among("topics", ["b", "c"])
+    want = QueryLimits().and_among("topics", ["a", "b"]).and_among("topics", ["b", "c"])
     assert want.topics == {"b"}
     want = want.and_between("physical_offsets", 10, None).and_between("physical_offsets", None, 99)
     assert want.physical_offsets == (10, 99)
@@ -15,12 +15,12 @@ def test_sets_meet_and_ranges_too():
 
 
 def test_one_of_several_numbers_is_the_range_around_them_and_of_none_nothing():
-    assert Want().and_among("queue_offsets", [7, 3, 5]).queue_offsets == (3, 7)
-    low, high = Want().and_among("queue_offsets", []).queue_offsets
+    assert QueryLimits().and_among("queue_offsets", [7, 3, 5]).queue_offsets == (3, 7)
+    low, high = QueryLimits().and_among("queue_offsets", []).queue_offsets
     assert low > high
 
 
 def test_a_want_is_a_value():
-    before = Want()
+    before = QueryLimits()
     before.and_among("queue_ids", [1])
-    assert before == Want()
+    assert before == QueryLimits()

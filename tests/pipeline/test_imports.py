@@ -11,7 +11,7 @@ from raw_units import raw_unit
 
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, decode
 from engine.errors import CannotRead, StoreError
-from engine.pipeline.imports import NEEDED, must_be_rows, size_of, unit_bytes, units_here
+from engine.pipeline.imports import NEEDED, check_columns, export_size, iter_units, unit_bytes
 
 UNITS = [
     pytest.param(raw_unit(100), id="plain"),
@@ -72,14 +72,14 @@ def write_json(folder, *rows):
 
 
 def read(folder, kind, store=None):
-    return list(units_here(str(folder), kind, store, lambda: None))
+    return list(iter_units(str(folder), kind, store, lambda: None))
 
 
 def test_lines_are_read_in_the_order_of_the_log(tmp_path):
     later, first = raw_unit(500), raw_unit(100, body=b"first")
     write_json(tmp_path / "out", row_of(later), row_of(first))
     assert read(tmp_path / "out", "json") == [(100, "ok", first), (500, "ok", later)]
-    assert size_of(str(tmp_path / "out"), "json") == (tmp_path / "out/part-0.json").stat().st_size
+    assert export_size(str(tmp_path / "out"), "json") == (tmp_path / "out/part-0.json").stat().st_size
 
 
 def test_one_store_of_several_is_taken_alone(tmp_path):
@@ -130,5 +130,5 @@ def test_parquet_of_somebody_else_lacks_a_column(tmp_path):
     folder.mkdir(parents=True)
     parquet.write_table(pa.table({"physicalOffset": pa.array([1], pa.int64())}), folder / "x.parquet")
     with pytest.raises(StoreError, match="found none"):
-        must_be_rows(str(tmp_path), "parquet")
-    must_be_rows(str(tmp_path), "json")
+        check_columns(str(tmp_path), "parquet")
+    check_columns(str(tmp_path), "json")

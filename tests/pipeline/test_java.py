@@ -49,7 +49,7 @@ def test_then_a_java_on_the_path_that_spark_takes(tmp_path, monkeypatch):
 
 def test_no_java_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(java, "_packaged", lambda: None)
+    monkeypatch.setattr(java, "_find_packaged_java", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotStart, match="Spark needs Java 17 or 21: found none; set JAVA_HOME"):
         java.find_java()

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import py4j.java_gateway
 from pyspark import java_gateway
 
-from engine.pipeline.insides import java_process
+from engine.pipeline.spark_internals import java_process
 
 
 def record(path: str) -> logging.LogRecord:

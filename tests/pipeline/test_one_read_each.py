@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from engine.pipeline import register
-from engine.pipeline.insides import one_read_each
+from engine.pipeline.spark_internals import one_read_each
 
 pytestmark = pytest.mark.spark
 

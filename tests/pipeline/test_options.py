@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.cli.pipeline_jobs import in_a_line
+from engine.cli.pipeline_jobs import error_line
 from engine.errors import NotAStore, UsageError
 from engine.pipeline import options, schema
 from engine.pipeline.files import find_stores
@@ -144,7 +144,7 @@ ASKED = SimpleNamespace(number=lambda _name, _least: 4096, yes=lambda _name, def
         ({"startingTimestamp": "2023-11-14T22:13:20Z"}, Following(since=1_700_000_000_000)),
         ({"startingTimestamp": "2023-11-14T22:13:20"}, Following(since=1_700_000_000_000)),
         ({"startingTimestamp": "2023-11-15T00:13:20+02:00"}, Following(since=1_700_000_000_000)),
-        ({"maxBytesPerTrigger": "4096"}, Following(most=4096)),
+        ({"maxBytesPerTrigger": "4096"}, Following(limit_bytes=4096)),
     ],
 )
 def test_what_is_asked_for(given, wanted):
@@ -208,4 +208,4 @@ PROGRAM = 'Cannot run program "/opt/env/bin/python": error=13, Permission denied
 )
 def test_the_line_names_the_cause_and_what_it_happened_to(told, line):
     """Of a Python that cannot be run "error=13, Permission denied" was left, without the program's name."""
-    assert in_a_line(Exception(told)) == line
+    assert error_line(Exception(told)) == line

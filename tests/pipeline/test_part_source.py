@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import CannotRead
 from engine.pipeline import schema
-from engine.pipeline.part_source import batch_of, damage, unread_row, whole
+from engine.pipeline.part_source import batch_of, damage_batch, unread_row, whole
 
 COLUMNS = {name: schema.CQ[name] for name in ("type", "reason", "topic", "queueOffset")}
 PART = SimpleNamespace(path="/s/consumequeue/T/0/0", start=0, stop=60)
@@ -71,4 +71,4 @@ def test_a_store_that_nobody_could_list_is_a_row_too():
     (row,) = rows([unread_row(columns, told)])
     assert (row["type"], row["store"], row["broker"]) == ("damage", "/s", "b")
     assert "Permission denied" in row["reason"]
-    assert rows([damage(columns, "why", {})])[0]["store"] is None
+    assert rows([damage_batch(columns, "why", {})])[0]["store"] is None

@@ -67,7 +67,7 @@ def test_nothing_that_is_masked_stands_anywhere(spark, store, tmp_path, capsys, 
     """The manifest told the filter with the key that was looked for; properties, groups and light queues were hidden
     by no word.
     """
-    out, log = tmp_path / "out", Path(session._Here.running.log.name)
+    out, log = tmp_path / "out", Path(session._Current.running.log.name)
     code = main(
         [
             "pipeline",

@@ -13,7 +13,7 @@ from imported_stores import imported, written
 from raw_units import raw_unit
 
 from engine.cli.main import main
-from engine.cli.pipeline_import import MOST_EMPTY
+from engine.cli.pipeline_import import MAX_EMPTY_FILES
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Damage
 from engine.errors import StoreError
@@ -148,7 +148,7 @@ def test_what_no_log_can_hold_is_refused_before_it_is_written(tmp_path, offsets,
     """An export of two rows, 2^50 bytes apart, made an import write blank files until nothing could be opened."""
     with pytest.raises(StoreError, match=why):
         written(tmp_path / "fresh", SMALL, rows_at(*offsets))
-    assert len(list((tmp_path / "fresh" / "commitlog").glob("*"))) <= MOST_EMPTY + 45
+    assert len(list((tmp_path / "fresh" / "commitlog").glob("*"))) <= MAX_EMPTY_FILES + 45
 
 
 def test_what_a_filter_left_out_is_no_gap_that_matters(tmp_path):
@@ -165,19 +165,19 @@ def test_parquet_of_another_schema_is_told_in_a_line(tmp_path):
     import pyarrow.parquet as pq
 
     from engine.pipeline.export import arrow_schema
-    from engine.pipeline.imports import must_be_rows
+    from engine.pipeline.imports import check_columns
 
     place = tmp_path / "topic=a" / "day=2026-01-01"
     place.mkdir(parents=True)
     whole = [field for field in arrow_schema() if field.name not in ("topic", "day")]
     pq.write_table(pa.schema(whole).empty_table(), place / "part.parquet")
-    must_be_rows(str(tmp_path), "parquet")
+    check_columns(str(tmp_path), "parquet")
     changed = [field.with_type(pa.string()) if field.name == "queueOffset" else field for field in whole]
     for fields, why in ((changed, "column queueOffset: expected int64, found string"), (whole[1:3], "found none")):
         pq.write_table(pa.schema(fields).empty_table(), place / "part.parquet")
         with pytest.raises(StoreError, match=why):
-            must_be_rows(str(tmp_path), "parquet")
+            check_columns(str(tmp_path), "parquet")
     (place / "part.parquet").write_bytes(b"no Parquet")
     with pytest.raises(StoreError, match="expected Parquet that 'pipeline export' wrote"):
-        must_be_rows(str(tmp_path), "parquet")
-    must_be_rows(str(tmp_path), "csv")
+        check_columns(str(tmp_path), "parquet")
+    check_columns(str(tmp_path), "csv")

@@ -122,7 +122,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     store = store_of(golden("lmq-5.3.3"))
     given = [word.format(tmp=tmp_path, store=store) for word in words]
     log = [] if "--log-file" in given else ["--log-file", str(tmp_path / "spark.log")]
-    monkeypatch.setattr(session._Here, "running", None if not log else session._Here.running)
+    monkeypatch.setattr(session._Current, "running", None if not log else session._Current.running)
     assert main(["pipeline", *given, *LOCAL, *log]) == code
     line = capsys.readouterr().err
     assert said in line
@@ -165,8 +165,8 @@ def test_a_file_that_goes_while_it_is_counted_is_said(pipeline, golden, tmp_path
 
 
 def test_without_java_one_sentence_says_so(golden, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(session._Here, "running", None)
-    monkeypatch.setattr(java, "_packaged", lambda: None)
+    monkeypatch.setattr(session._Current, "running", None)
+    monkeypatch.setattr(java, "_find_packaged_java", lambda: None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.pipeline.progress import Cancelled, Progress, Stage, Watch
-from engine.pipeline.tasks import Here
+from engine.pipeline.tasks import LocalRunner
 
 
 def test_a_record_has_what_a_bar_needs():
@@ -18,7 +18,7 @@ def test_a_record_has_what_a_bar_needs():
 
 
 def test_stages_and_counts_of_a_job_are_seen():
-    here = Here()
+    here = LocalRunner()
     with Watch(here, "stats") as watch:
         watch.step("counting", 100)
         here.over([[1], [2]], lambda _share: ())
@@ -32,7 +32,7 @@ def test_stages_and_counts_of_a_job_are_seen():
 
 
 def test_tasks_of_earlier_jobs_are_none_of_this_one_s():
-    here = Here()
+    here = LocalRunner()
     here.over([[1]], lambda _share: ())
     with Watch(here, "stats") as watch:
         here.over([[1], [2]], lambda _share: ())
@@ -40,7 +40,7 @@ def test_tasks_of_earlier_jobs_are_none_of_this_one_s():
 
 
 def test_a_job_that_is_stopped_begins_no_step():
-    with Watch(Here(), "stats") as watch:
+    with Watch(LocalRunner(), "stats") as watch:
         watch.cancel()
         assert watch.cancelled
         with pytest.raises(Cancelled):

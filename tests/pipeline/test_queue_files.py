@@ -8,7 +8,7 @@ from made_stores import MadeStore
 
 from engine.inspection import open_store
 from engine.pipeline.files import find_stores
-from engine.pipeline.queue_files import bounded, list_queues, newest, raw_end
+from engine.pipeline.queue_files import list_queues, newest_entry, queues_with_ends, raw_end
 
 
 @pytest.fixture
@@ -41,14 +41,20 @@ def test_ends_are_those_of_the_engine_s_own_reader(made, tmp_path):
     root = made.write(tmp_path / "s")
     zero_log_from(root, made.units[50].offset)
     unread = []
-    found = {(queue.topic, queue.queue_id): queue for queue in bounded(place(root), lambda _queue: True, unread)}
+    found = {
+        (queue.topic, queue.queue_id): queue for queue in queues_with_ends(place(root), lambda _queue: True, unread)
+    }
     assert unread == []
     with open_store(root) as store:
         for (topic, queue_id), queue in found.items():
             reader = store.queue(topic, queue_id)
-            assert (queue.end, raw_end(queue), newest(queue)) == (reader.valid_end, reader.raw_end, reader.newest())
+            assert (queue.end, raw_end(queue), newest_entry(queue)) == (
+                reader.valid_end,
+                reader.raw_end,
+                reader.newest(),
+            )
 
 
 def test_only_wanted_queues_are_bounded(made, tmp_path):
-    found = bounded(place(made.write(tmp_path / "s")), lambda queue: queue.topic == "Paid", [])
+    found = queues_with_ends(place(made.write(tmp_path / "s")), lambda queue: queue.topic == "Paid", [])
     assert {queue.topic for queue in found} == {"Paid"}

@@ -14,7 +14,7 @@ from golden_stores import names
 from raw_units import raw_log
 from rebuilt_stores import Here, dispatched, figures, rebuilt, tree
 
-from engine.cli.pipeline_rebuild import labels
+from engine.cli.pipeline_rebuild import store_labels
 from engine.errors import StoreError, UsageError
 from engine.pipeline import rebuild as module
 from engine.pipeline import rebuild_files, rebuild_parts
@@ -40,8 +40,8 @@ def test_every_golden_store_is_built_as_the_engine_builds_it(golden, tmp_path, n
 @pytest.mark.parametrize("split_bytes", [40_000, 64 << 20])
 def test_whatever_the_size_of_a_split_the_files_are_the_same(golden, tmp_path, monkeypatch, name, split_bytes):
     monkeypatch.setattr(rebuild_parts, "ROWS", 50)
-    monkeypatch.setattr(rebuild_files, "AT_ONCE", 3000)
-    monkeypatch.setattr(rebuild_files, "MOST_OPEN", 2)
+    monkeypatch.setattr(rebuild_files, "GROUP_BYTES_AT_ONCE", 3000)
+    monkeypatch.setattr(rebuild_files, "MAX_OPEN_QUEUES", 2)
     monkeypatch.setattr(module, "RANGE_BYTES", 5000)
     assert_same(golden(name), tmp_path, split_bytes)
 
@@ -69,7 +69,7 @@ def test_splits_that_do_not_join_are_read_again_as_one(golden, tmp_path, monkeyp
     def deceived(split, **how):
         for block in real(split, **how):
             wrong = isinstance(block, module.SplitEnd) and split.start and split.stop < split.file_size
-            yield module.SplitEnd(block.first + 1, block.behind) if wrong else block
+            yield module.SplitEnd(block.first_offset + 1, block.next_offset) if wrong else block
 
     monkeypatch.setattr(module, "read_split", deceived)
     assert_same(golden("clean-5.3.3"), tmp_path, 200_000)
@@ -124,7 +124,7 @@ def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
     assert built
     second = Here()
     done = rebuilt(store, tmp_path / "new", 300_000, second)
-    assert done.kept == len(parts) + len(built)
+    assert done.reused == len(parts) + len(built)
     assert not any(isinstance(task, module.PartTask) for task in second.done)
     theirs = dispatched(store, tmp_path / "engine")
     assert stored(tmp_path / "new") == stored(tmp_path / "engine")
@@ -134,8 +134,8 @@ def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
 
 def test_each_of_several_stores_has_a_folder_of_its_own():
     places = [StorePlace("/f/a/store", "a", ()), StorePlace("/f/b/store", None, ()), StorePlace("/g/a/store", "a", ())]
-    assert labels(places) == ["a", "b", "a-2"]
-    assert labels(places[:1]) == [""]
+    assert store_labels(places) == ["a", "b", "a-2"]
+    assert store_labels(places[:1]) == [""]
 
 
 def test_queue_offsets_that_jump_or_fall_go_where_the_engine_puts_them(tmp_path):

@@ -32,7 +32,7 @@ def differences(store, built):
 @pytest.fixture
 def pair(golden, tmp_path, monkeypatch):
     """A store that may be changed, and what its log gives."""
-    monkeypatch.setattr(rebuild_compare, "CHUNK", 37)
+    monkeypatch.setattr(rebuild_compare, "CHUNK_ENTRIES", 37)
     shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
     rebuilt(tmp_path / "store", tmp_path / "new")
     return tmp_path / "store", tmp_path / "new"
@@ -78,7 +78,7 @@ def test_index_entries_are_held_against_each_other_by_where_they_lead(pair):
 @pytest.mark.parametrize("name", ["clean-5.5.1", "broker-tags-5.5.1"])
 def test_entries_of_tags_are_no_difference_whoever_has_them(golden, tmp_path, monkeypatch, name):
     """Of healthy stores of 5.4 and later a quarter of the index was called extra."""
-    monkeypatch.setattr(rebuild_compare, "CHUNK", 37)
+    monkeypatch.setattr(rebuild_compare, "CHUNK_ENTRIES", 37)
     for tag_entries in (False, True):
         built = tmp_path / str(tag_entries)
         facts = replace(next(facts_of(find_stores(str(golden(name))), None, built)), tag_entries=tag_entries)

@@ -39,9 +39,9 @@ def test_a_schema_that_cannot_be_is_refused():
         (("topic", StringType(), False), "topic is null in some rows, the schema that was given says NOT NULL"),
     ):
         with pytest.raises(UsageError, match=told):
-            schema.given(schema.UNIT, fields(asked))
+            schema.user_columns(schema.UNIT, fields(asked))
     mine = fields(("queueId", IntegerType(), True), ("type", StringType(), True), ("store", StringType(), False))
-    assert schema.given(schema.UNIT, mine) == {"queueId": "int", "type": "string", "store": "string NOT NULL"}
+    assert schema.user_columns(schema.UNIT, mine) == {"queueId": "int", "type": "string", "store": "string NOT NULL"}
 
 
 @pytest.mark.parametrize("columns", [schema.UNIT, schema.CQ, schema.INDEX])
@@ -67,4 +67,4 @@ def test_times_that_pandas_cannot_hold_are_null(ms):
 
 def told(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
-    session.must_serve(SimpleNamespace(sparkContext=context))
+    session.check_workers_python(SimpleNamespace(sparkContext=context))

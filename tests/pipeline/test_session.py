@@ -20,7 +20,7 @@ from engine.pipeline.java import CannotStart
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(session._Here, "running", None)
+    monkeypatch.setattr(session._Current, "running", None)
     monkeypatch.setattr(session, "NEEDED", ("pyarrow", "no_such_package_here"))
     with pytest.raises(
         CannotStart, match=r"the pipeline needs no_such_package_here: pip install 'storescope\[spark\]'"
@@ -30,7 +30,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 @pytest.mark.spark
 def test_a_master_that_does_not_answer_is_one_line(monkeypatch):
-    monkeypatch.setattr(session._Here, "running", None)
+    monkeypatch.setattr(session._Current, "running", None)
     with pytest.raises(CannotStart, match=r"the master spark://127\.0\.0\.1:1 does not answer: Connection refused"):
         session.start("spark://127.0.0.1:1")
     with pytest.raises(CannotStart, match="expected spark://HOST:PORT"):
@@ -195,16 +195,16 @@ def test_yarn_without_its_configuration_is_told(tmp_path, monkeypatch):
     with pytest.raises(
         CannotStart, match=r"yarn needs HADOOP_CONF_DIR \(or YARN_CONF_DIR\): the folder with yarn-site"
     ):
-        session.knock("yarn", 1)
+        session.check_reachable("yarn", 1)
     monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path))
     with pytest.raises(CannotStart, match=f"needs yarn-site.xml, there is none in {tmp_path}"):
-        session.knock("yarn", 1)
+        session.check_reachable("yarn", 1)
 
 
 def test_one_of_several_that_listens_suffices():
     with socket.create_server(("127.0.0.1", 0)) as there:
         there.settimeout(60)
-        session.knock(f"spark://127.0.0.1:1,127.0.0.1:{there.getsockname()[1]}", 5)
+        session.check_reachable(f"spark://127.0.0.1:1,127.0.0.1:{there.getsockname()[1]}", 5)
         came, _ = there.accept()
         came.close()
         assert came.fileno() == -1
@@ -214,7 +214,7 @@ def test_one_of_several_that_listens_suffices():
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://127.0.0.1:1", "spark://127.0.0.1:1"])
 def test_a_master_where_nobody_listens_is_one_line_of_the_command(golden, configured, capsys, monkeypatch, master):
     """Hadoop's client goes on asking for a ResourceManager that is not there, for fifteen minutes."""
-    monkeypatch.setattr(session._Here, "running", None)  # that of other tests
+    monkeypatch.setattr(session._Current, "running", None)  # that of other tests
     file = configured(yarn_resourcemanager_address="127.0.0.1:1")
     assert main(["pipeline", "stats", str(golden("clean-5.3.3")), "--master", master]) == 3
     who = f"the ResourceManager 127.0.0.1:1 (of {file})" if master == "yarn" else f"the master {master}"
@@ -233,7 +233,7 @@ def python(tmp_path, lines):
 
 def told(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
-    session.must_serve(SimpleNamespace(sparkContext=context))
+    session.check_workers_python(SimpleNamespace(sparkContext=context))
 
 
 def test_workers_of_another_python_are_told(tmp_path):

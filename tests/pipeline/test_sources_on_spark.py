@@ -116,7 +116,7 @@ def test_what_filters_leave_unread_stands_in_sparks_log(golden, fleet, spark):
             (one.offset, one.size, one.topic, name) for one in store.units(stop=first + 50_000) if isinstance(one, Unit)
         ]
     assertDataFrameEqual(chosen, spark.createDataFrame(expected, chosen.schema))
-    log = Path(session._Here.running.log.name)
+    log = Path(session._Current.running.log.name)
     assert "bytes are left unread: nothing of the offset asked for lies there" in log.read_text("utf-8", "replace")
 
 

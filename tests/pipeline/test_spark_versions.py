@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.pipeline.insides import RELEASES
+from engine.pipeline.spark_internals import RELEASES
 
 pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,13 +22,13 @@ from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.pipeline import splits
 from engine.pipeline.files import StorePlace, find_stores
-from engine.pipeline.splits import SplitEnd, broken_seams, cut_up, plan, read_split
+from engine.pipeline.splits import SplitEnd, broken_seams, cut_split, plan, read_split
 
 
 @pytest.fixture(autouse=True)
 def _anchors_are_near(monkeypatch):
     """The files here are small: an anchor is to be found in them, not their beginning."""
-    monkeypatch.setattr(splits, "NEAR", 700)
+    monkeypatch.setattr(splits, "NEAR_BYTES", 700)
 
 
 def told_by_engine(folder):
@@ -36,7 +36,7 @@ def told_by_engine(folder):
     return [row_of(item) if isinstance(item, Unit) else item for item in log.walk() if not isinstance(item, Stop)]
 
 
-def told_by_splits(pieces, look_back=splits.LOOK_BACK):
+def told_by_splits(pieces, look_back=splits.LOOK_BACK_BYTES):
     """What the pieces tell, and how each ended."""
     topics, story, ends = TopicTable(), [], []
     for piece in pieces:
@@ -189,7 +189,7 @@ def test_a_split_is_a_small_value(tmp_path):
     (whole,) = plan([place_of(folder)]).splits
     assert pickle.loads(pickle.dumps(whole)) == whole
     assert len(pickle.dumps(whole)) < 600
-    assert list(cut_up(whole, SIZE)) == [whole]
+    assert list(cut_split(whole, SIZE)) == [whole]
 
 
 def test_parts_that_are_not_wanted_are_left_out_and_told(tmp_path):
@@ -224,10 +224,10 @@ def test_a_fleet_has_no_more_splits_than_a_driver_can_hold(tmp_path, monkeypatch
     ]
     asked = plan(stores, SIZE // 16).splits
     assert len(asked) == 4 * 3 * 16
-    monkeypatch.setattr(splits, "MOST_SPLITS", 50)
+    monkeypatch.setattr(splits, "MAX_SPLITS", 50)
     fewer = plan(stores, SIZE // 16).splits
     assert len(fewer) == 4 * 3 * 4
-    monkeypatch.setattr(splits, "MOST_SPLITS", 2)
+    monkeypatch.setattr(splits, "MAX_SPLITS", 2)
     whole = plan(stores, SIZE // 16).splits
     assert [(one.start, one.stop, one.path) for one in whole] == [
         (0, SIZE, f"{store.path}/{SIZE * part:020d}") for store in stores for part in range(3)

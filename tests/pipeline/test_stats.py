@@ -17,7 +17,7 @@ from engine.layout import StorePaths
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
-from engine.pipeline.stats import GROUPS, HOUR, Sum, Sums, add_up, from_batches, merge, to_batches
+from engine.pipeline.stats import GROUPS, HOUR_MS, Sum, Sums, from_batches, merge, sum_splits, to_batches
 from engine.pipeline.stats_report import files_of, report
 
 pytest.importorskip("pyarrow")
@@ -29,7 +29,7 @@ def told(folder, split_bytes, groups=None, by_store=False):
     asked = GROUPS if groups is None else groups
     sums = Sums()
     for split in splits:
-        sums.take(add_up([split], asked))
+        sums.take(sum_splits([split], asked))
     return report(from_batches(to_batches(sums)), files_of(places), by_store)
 
 
@@ -46,9 +46,9 @@ def stores_of(folder):
 def test_a_task_adds_its_splits_up_as_one_by_one(golden, name):
     for folder in stores_of(golden(name)):
         splits = plan(find_stores([str(folder)]), 50_021).splits
-        together, sums = add_up(splits), Sums()
+        together, sums = sum_splits(splits), Sums()
         for split in splits:
-            sums.take(add_up([split]))
+            sums.take(sum_splits([split]))
         assert together.groups == sums.groups
         assert together.sketches.keys() == sums.sketches.keys()
         for key, registers in sums.sketches.items():
@@ -119,7 +119,7 @@ def test_hours_sizes_keys_and_wrong_crcs_are_told(tmp_path):
     total = found.total
     assert total["messages"] == 300
     assert total["badCrc"] == 1
-    assert (total["lastHour"] - total["firstHour"]) // HOUR == 5
+    assert (total["lastHour"] - total["firstHour"]) // HOUR_MS == 5
     assert sum(row["messages"] for row in found.rows["statsHour"]) == 300
     assert total["zeros"] == 1 << 16
     assert abs(total["uniqueKeys"] - 300) <= 15
@@ -169,11 +169,11 @@ def test_files_that_went_while_they_were_counted_are_damage_as_long_as_they_were
     splits = plan(places, 4_000).splits
     listed, size = files_of(places, splits), path.stat().st_size
     path.rename(tmp_path / "away")
-    gone = report(add_up(splits), listed).total
+    gone = report(sum_splits(splits), listed).total
     assert (gone["bytes"], gone["damage"], gone["zeros"], gone["messages"]) == (size, size, 0, 0)
     (tmp_path / "away").rename(path)
     os.truncate(path, 3_000)
-    short = report(add_up(splits), listed).total
+    short = report(sum_splits(splits), listed).total
     assert short["bytes"] == size == short["unitBytes"] + short["damage"] + short["zeros"]
     assert 0 < short["messages"] < 40
     assert files_of(places)[0].size == 3_000

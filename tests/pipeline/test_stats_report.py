@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow")
 
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
-from engine.pipeline.stats import add_up
+from engine.pipeline.stats import sum_splits
 from engine.pipeline.stats_report import files_of, report
 
 
@@ -20,7 +20,7 @@ def told(tmp_path):
         made.put(("Orders", "Paid")[number % 3 == 0], number % 2, tags=f"T{number % 2}")
     places = find_stores([str(made.write(tmp_path / "store"))])
     splits = plan(places, 1 << 20).splits
-    return report(add_up(splits), files_of(places, splits))
+    return report(sum_splits(splits), files_of(places, splits))
 
 
 def test_topics_and_queues_hold_all_messages_the_largest_first(told):

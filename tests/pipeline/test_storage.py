@@ -9,7 +9,7 @@ from engine.errors import CannotRead, UsageError
 from engine.pipeline import schema, storage
 from engine.pipeline.files import find_stores
 from engine.pipeline.options import LogOptions, Options
-from engine.pipeline.splits import LOOK_BACK, plan
+from engine.pipeline.splits import LOOK_BACK_BYTES, plan
 from engine.pipeline.storage import opened, storage_of
 from engine.pipeline.unit_rows import rows_of
 
@@ -64,7 +64,7 @@ def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
     split = plan(options.stores(), options.split_bytes).splits[3]
     asked.clear()
     assert list(rows_of([split], options.columns, options))
-    assert 0 < max(asked) <= LOOK_BACK
+    assert 0 < max(asked) <= LOOK_BACK_BYTES
 
 
 def test_what_cannot_be_had_is_said_in_a_line(s3, monkeypatch):

@@ -260,18 +260,18 @@ def test_a_store_that_cannot_be_read_ends_the_query_or_lets_the_others_go_on(tmp
 
     for broker in "ab":
         filled(tmp_path / broker, 20)
-    end = commitlog_source._end
+    end = commitlog_source._current_end
 
     def refused(store):
         if store.path.endswith("a"):
             raise CannotRead("cannot be read: Permission denied", file=store.path)
         return end(store)
 
-    monkeypatch.setattr(commitlog_source, "_end", refused)
+    monkeypatch.setattr(commitlog_source, "_current_end", refused)
     with pytest.raises(CannotRead, match="Permission denied"):
         Query(f"{tmp_path}/*").trigger()
     query = Query(f"{tmp_path}/*", failOnDataLoss="false")
     assert len(topics(query.trigger())) == 20
     assert "nothing of this store comes until it can be read" in capsys.readouterr().err
-    monkeypatch.setattr(commitlog_source, "_end", end)
+    monkeypatch.setattr(commitlog_source, "_current_end", end)
     assert len(topics(query.trigger())) == 20

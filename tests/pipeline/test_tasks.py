@@ -19,7 +19,16 @@ from pyspark import TaskContext
 
 from engine.pipeline.progress import Cancelled
 from engine.pipeline.splits import Split
-from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, Here, joined, over, share_out, size_of
+from engine.pipeline.tasks import (
+    MAX_TASKS,
+    TASK_BYTES,
+    TASKS_PER_CORE,
+    LocalRunner,
+    join_splits,
+    run_tasks,
+    share_out,
+    size_of,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ def test_every_split_is_in_one_task_and_in_order(seed):
     shares = share_out(splits, cores)
     assert [split for share in shares for split in share] == splits
     assert all(shares)
-    assert len(shares) <= max(cores * PER_CORE, 1)
+    assert len(shares) <= max(cores * TASKS_PER_CORE, 1)
 
 
 def test_equal_splits_make_equal_tasks():
@@ -51,9 +60,9 @@ def test_a_large_fleet_makes_tasks_of_a_bounded_size():
 
 
 def test_a_fleet_makes_no_more_tasks_than_a_driver_can_account_for():
-    splits = [Piece(n << 30, (n + 1) << 30) for n in range(3 * MOST_TASKS)]
+    splits = [Piece(n << 30, (n + 1) << 30) for n in range(3 * MAX_TASKS)]
     assert {len(share) for share in share_out(splits, 2)} == {3}
-    assert len(share_out(splits, MOST_TASKS)) == 2 * MOST_TASKS
+    assert len(share_out(splits, MAX_TASKS)) == 2 * MAX_TASKS
 
 
 def test_nothing_makes_no_tasks():
@@ -68,7 +77,9 @@ def process_and_garbage(shares: Sequence[int]) -> Iterator[pa.RecordBatch]:
 @pytest.mark.spark
 def test_each_share_is_a_task_and_garbage_of_what_is_loaded_is_looked_for_once(spark):
     for _ in range(2):
-        found = over(spark, [[n] for n in range(8)], process_and_garbage, "numbers array<long>").toArrow().to_pylist()
+        found = (
+            run_tasks(spark, [[n] for n in range(8)], process_and_garbage, "numbers array<long>").toArrow().to_pylist()
+        )
     rows = sorted(row["numbers"] for row in found)
     assert [row[0] for row in rows] == list(range(8))
     assert [row[2] for row in rows] == list(range(8)), "a share is not a task of its own"
@@ -86,13 +97,13 @@ def _killed_at_the_first_attempt(share):
 @pytest.mark.spark
 def test_a_killed_worker_does_not_end_the_job(spark):
     """One Python worker that was killed ended the job on this machine: Spark tries no task of local[N] again."""
-    rows = over(spark, [[1, 2], [3], [4]], _killed_at_the_first_attempt, "n bigint").toArrow().to_pylist()
+    rows = run_tasks(spark, [[1, 2], [3], [4]], _killed_at_the_first_attempt, "n bigint").toArrow().to_pylist()
     assert sorted(row["n"] for row in rows) == [1, 2, 3, 4]
 
 
 @pytest.mark.spark
 def test_no_shares_are_no_rows(spark):
-    assert over(spark, [], process_and_garbage, "numbers array<long>").count() == 0
+    assert run_tasks(spark, [], process_and_garbage, "numbers array<long>").count() == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -104,13 +115,13 @@ def test_neighbours_in_a_file_are_read_as_one(seed):
         for path, points in cuts.items()
         for start, stop in itertools.pairwise(points)
     ]
-    assert [(one.path, one.start, one.stop, one.gap_to) for one in joined(splits)] == [
+    assert [(one.path, one.start, one.stop, one.gap_to) for one in join_splits(splits)] == [
         (path, points[0], points[-1], points[-1]) for path, points in cuts.items()
     ]
     left = [split for split in splits if rng.random() < 0.6]
-    assert list(joined(splits[::2])) == splits[::2]
-    assert sum(one.stop - one.start for one in joined(left)) == sum(one.stop - one.start for one in left)
-    assert all(a.path != b.path or a.stop < b.start for a, b in itertools.pairwise(joined(left)))
+    assert list(join_splits(splits[::2])) == splits[::2]
+    assert sum(one.stop - one.start for one in join_splits(left)) == sum(one.stop - one.start for one in left)
+    assert all(a.path != b.path or a.stop < b.start for a, b in itertools.pairwise(join_splits(left)))
 
 
 pa_of_here = pytest.importorskip("pyarrow")
@@ -121,7 +132,7 @@ def batch(*numbers):
 
 
 def test_every_share_is_worked_on_and_counted():
-    here = Here()
+    here = LocalRunner()
     rows = here.over([[1, 2], [3]], lambda share: [batch(*share)])
     assert rows.toArrow().to_pylist() == [{"n": 1}, {"n": 2}, {"n": 3}]
     (job,) = here.statusTracker().getJobIdsForGroup(None)
@@ -130,7 +141,7 @@ def test_every_share_is_worked_on_and_counted():
 
 
 def test_it_stops_before_the_next_task():
-    here = Here()
+    here = LocalRunner()
 
     def work(share):
         here.sparkContext.cancelAllJobs()
@@ -142,7 +153,7 @@ def test_it_stops_before_the_next_task():
 
 
 def test_sums_and_values_for_all_tasks():
-    here = Here()
+    here = LocalRunner()
     total = here.accumulator(5)
     total.add(3)
     assert total.value == 8

@@ -11,16 +11,16 @@ from planted_faults import patch
 
 from engine.pipeline import tiling
 from engine.pipeline.files import find_stores
-from engine.pipeline.filters import Want
-from engine.pipeline.tiling import passed_over
+from engine.pipeline.filters import QueryLimits
+from engine.pipeline.tiling import skippable_stretches
 
-WANTED = Want(topics=frozenset({"Paid"}))
+WANTED = QueryLimits(topics=frozenset({"Paid"}))
 
 
 @pytest.fixture
 def made(monkeypatch):
-    monkeypatch.setattr(tiling, "WORTH", 1000)
-    monkeypatch.setattr(tiling, "LARGE", 1)
+    monkeypatch.setattr(tiling, "MIN_STRETCH_BYTES", 1000)
+    monkeypatch.setattr(tiling, "LARGE_UNIT_BYTES", 1)
     made = MadeStore(log_size=1 << 16)
     for number in range(90):
         made.put("Paid" if number in {30, 31, 60} else "Orders")
@@ -34,7 +34,7 @@ def root(made, tmp_path):
 
 def spans(root, trust):
     (place,) = find_stores([str(root)])
-    return passed_over(place, WANTED, trust)
+    return skippable_stretches(place, WANTED, trust)
 
 
 @pytest.mark.parametrize("trust", [True, False])
@@ -65,7 +65,7 @@ def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_askin
 
 def test_names_that_malformed_bytes_may_have_as_well_spare_nothing(root):
     (place,) = find_stores([str(root)])
-    assert passed_over(place, Want(topics=frozenset({"a?"})), True) == []
+    assert skippable_stretches(place, QueryLimits(topics=frozenset({"a?"})), True) == []
 
 
 def stretches(claims, wanted, starts, worth):
@@ -85,7 +85,7 @@ def stretches(claims, wanted, starts, worth):
 def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, seed):
     """Entries gone, twice there, of a wrong size, out of order: each as if all were put in order."""
     chance = random.Random(seed)
-    monkeypatch.setattr(tiling, "WORTH", 1500)
+    monkeypatch.setattr(tiling, "MIN_STRETCH_BYTES", 1500)
     made = MadeStore(log_size=1 << 14, queue_size=20 * 400)
     while made.end < 60_000:
         made.put(chance.choices(["Paid", "Orders", "Bills"], [1, 20, 20])[0])
@@ -103,4 +103,6 @@ def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, s
         patch(root / "consumequeue" / topic / "0" / f"{0:020d}", 20 * number, struct.pack(">qi", *mine[number]))
     (place_of_store,) = find_stores([str(root)])
     told = [claim for mine in claims.values() for claim in mine if claim[1]]
-    assert passed_over(place_of_store, WANTED, True) == stretches(told, wanted, range(0, 1 << 20, 1 << 14), 1500)
+    assert skippable_stretches(place_of_store, WANTED, True) == stretches(
+        told, wanted, range(0, 1 << 20, 1 << 14), 1500
+    )

@@ -5,7 +5,7 @@ import random
 import pytest
 from golden_stores import names
 
-from engine.cli.pipeline_trace import NOT_FOUND, judge, questions
+from engine.cli.pipeline_trace import NOT_FOUND, answer_question, questions
 from engine.codec.message import Unit
 from engine.codec.tally import KeySet
 from engine.inspection.snapshot import open_store
@@ -46,7 +46,7 @@ def told(found, keys, together=500):
     """Key → verdicts and places, as tasks of so many keys give them."""
     rows = {}
     for question in questions(found, keys, None, None, 1, (together, together)):
-        for row in judge(question):
+        for row in answer_question(question):
             rows.setdefault(row["key"], []).append((row["verdict"], row["physicalOffset"], row["topic"]))
     return rows
 
@@ -58,7 +58,7 @@ def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):
     keys = [*asked_of(folder, 3), "never-there"]
     places = find_stores([str(folder)])
     answers = [
-        told(trace.find(None, plan(places, split_bytes).splits, keys), keys, together)
+        told(trace.find_keys(None, plan(places, split_bytes).splits, keys), keys, together)
         for split_bytes, together in ((100_003, 2), (1 << 26, 500))
     ]
     assert answers[0] == answers[1]
@@ -86,7 +86,7 @@ def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(
 
 def test_relatives_are_those_of_the_units_that_are_asked_for():
     pick = random.Random(5)
-    found = trace.Found(
+    found = trace.KeyPlaces(
         {f"k{n}": pick.sample(range(60), pick.randrange(4)) for n in range(40)},
         {},
         {f"u{n}": pick.sample(range(60), pick.randrange(1, 5)) for n in range(30)},
@@ -100,7 +100,7 @@ def test_relatives_are_those_of_the_units_that_are_asked_for():
 
 def test_tasks_get_more_keys_where_there_are_many():
     keys = [f"k{n}" for n in range(30_000)]
-    found = {("store", None): trace.Found({key: [n] for n, key in enumerate(keys)})}
+    found = {("store", None): trace.KeyPlaces({key: [n] for n, key in enumerate(keys)})}
     sizes = [len(question.keys) for question in questions(found, keys, None, None, 8)]
     assert sum(sizes) == 30_000
     assert len(sizes) == 8

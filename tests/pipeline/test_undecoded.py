@@ -13,7 +13,7 @@ from engine.errors import CannotRead, UsageError
 from engine.pipeline import schema, undecoded
 from engine.pipeline.commitlog_source import CommitLogSource
 from engine.pipeline.files import find_stores
-from engine.pipeline.filters import Want
+from engine.pipeline.filters import QueryLimits
 from engine.pipeline.index_source import IndexSource, PlainIndexReader
 from engine.pipeline.options import Options
 from engine.pipeline.queue_source import PlainQueueReader, QueueSource
@@ -84,7 +84,9 @@ def test_the_rocksdb_of_every_store_since_5_4_holds_no_index(golden, tmp_path):
     (place,) = find_stores(str(store))
     assert undecoded.rocksdb_index(place) is None
     assert undecoded.rocksdb_queues(place) is None
-    assert list(PlainIndexReader(Options({"path": str(store)}, schema.INDEX), ()).parts_of(place, Want(), [])) == []
+    assert (
+        list(PlainIndexReader(Options({"path": str(store)}, schema.INDEX), ()).parts_of(place, QueryLimits(), [])) == []
+    )
 
 
 def test_a_store_in_a_rocksdb_does_not_end_a_rebuild_of_the_others(fleet, job, tmp_path):

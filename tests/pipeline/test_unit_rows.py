@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from engine.pipeline.unit_rows import FEW, FEW_BYTES, together
+from engine.pipeline.unit_rows import SMALL_BATCH_BYTES, SMALL_BATCH_ROWS, join_small_batches
 
 
 def batch(first, rows, size=0):
@@ -20,18 +20,18 @@ def batch(first, rows, size=0):
 def test_rows_keep_their_order_in_fewer_batches(seed):
     rng, batches, rows = random.Random(seed), [], 0
     for _ in range(rng.randrange(1, 60)):
-        batches.append(batch(rows, rng.choice([0, 1, 17, 300, FEW])))
+        batches.append(batch(rows, rng.choice([0, 1, 17, 300, SMALL_BATCH_ROWS])))
         rows += batches[-1].num_rows
-    found = list(together(batches))
+    found = list(join_small_batches(batches))
     assert [n for one in found for n in one.column(0).to_pylist()] == list(range(rows))
-    assert all(one.num_rows >= FEW for one in found[:-1])
+    assert all(one.num_rows >= SMALL_BATCH_ROWS for one in found[:-1])
     assert {one.schema for one in found} == {batches[0].schema}
 
 
 def test_few_rows_of_large_bodies_are_not_gathered():
-    found = list(together([batch(n, 1, FEW_BYTES) for n in range(5)]))
+    found = list(join_small_batches([batch(n, 1, SMALL_BATCH_BYTES) for n in range(5)]))
     assert [one.num_rows for one in found] == [1] * 5
 
 
 def test_no_batches_are_none():
-    assert list(together([])) == []
+    assert list(join_small_batches([])) == []

@@ -153,7 +153,7 @@ def test_a_rule_that_is_added_to_the_table_is_told_by_both(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("name", ["clean-5.3.3", "broker-orders", "broker-transactions", "lmq-5.3.3"])
 def test_wherever_bytes_flip_nothing_is_hidden(golden, tmp_path, name, monkeypatch):
-    monkeypatch.setattr(proving, "ROWS", 8192)
+    monkeypatch.setattr(proving, "BUFFER_ROWS", 8192)
     monkeypatch.setattr(check_index, "CHUNK", 700)
     pick = random.Random(f"flips {name}")
     store = tmp_path / "store"

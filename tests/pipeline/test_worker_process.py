@@ -9,8 +9,8 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from engine.errors import StoreError
-from engine.pipeline.insides import worker_process
-from engine.pipeline.insides.worker_process import MANY_MODULES, in_one_line, settling
+from engine.pipeline.spark_internals import worker_process
+from engine.pipeline.spark_internals.worker_process import MANY_MODULES, in_one_line, settling
 
 
 @pytest.fixture

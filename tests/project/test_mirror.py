@@ -56,7 +56,7 @@ def modules() -> list[Path]:
 
 def test_places_are_those_of_the_packages():
     assert place(Path("engine/codec/index.py")) == Path("tests/engine/codec/test_index.py")
-    assert place(Path("engine/pipeline/insides/java_process.py")) == Path("tests/pipeline/test_java_process.py")
+    assert place(Path("engine/pipeline/spark_internals/java_process.py")) == Path("tests/pipeline/test_java_process.py")
 
 
 def test_every_twin_is_there():

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.cli.copying import target_config
-from engine.cli.pipeline_export import _facts
+from engine.cli.pipeline_export import _store_facts
 from engine.cli.pipeline_import import ImportPlan, _Writer
 from engine.cli.writing import quiet
 from engine.config import from_mapping
 from engine.pipeline import imports
-from engine.pipeline.export import Wish, arrow_schema, rows_of
+from engine.pipeline.export import ExportOptions, arrow_schema, rows_of
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
 from engine.releases import NEWEST, Release
@@ -25,10 +25,10 @@ def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
 
     splits = list(plan(find_stores(str(store)), split_bytes).splits)
     random.Random(split_bytes).shuffle(splits)
-    rows = pa.Table.from_batches(rows_of(splits, Wish()), arrow_schema()).sort_by("physicalOffset")
+    rows = pa.Table.from_batches(rows_of(splits, ExportOptions()), arrow_schema()).sort_by("physicalOffset")
     batches = rows.select(list(imports.NEEDED)).to_batches(max_chunksize=997)
     units = [tuple(row.values()) for batch in imports._encode(batches) for row in batch.to_pylist()]
-    facts = _facts(str(store))
+    facts = _store_facts(str(store))
     return written(fresh, facts["config"], units, facts.get("batchTopics"), facts["release"])
 
 

@@ -12,9 +12,9 @@ from brokers import Asking, half
 
 from engine.broker.serving import serving_store
 from engine.config import MessageStoreConfig
-from engine.remoting.exchanges import Seen
+from engine.remoting.exchanges import FrameEvent
 from engine.remoting.frame import ONE_WAY, Command
-from engine.remoting.tap import FrameTap, Take
+from engine.remoting.tap import FrameTap, OnEvent
 
 SMALL = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
 HEARTBEAT = {
@@ -34,7 +34,7 @@ HEARTBEAT = {
 
 
 @contextlib.asynccontextmanager
-async def tapped(store: Path, *takes: Take) -> AsyncIterator[Asking]:
+async def tapped(store: Path, *takes: OnEvent) -> AsyncIterator[Asking]:
     """A broker over ``store`` whose frames ``takes`` see, and one client of it."""
     async with serving_store(store, None, SMALL, port=0, tap=FrameTap("broker", *takes)) as server:
         client = Asking(server)
@@ -66,9 +66,9 @@ async def talk(client: Asking) -> None:
     await client.ask(37, **bring, commitOrRollback=8, fromTransactionCheck=False)
 
 
-def seen_in_a_talk(store: Path, *takes: Take) -> list[Seen]:
+def seen_in_a_talk(store: Path, *takes: OnEvent) -> list[FrameEvent]:
     """What a tap sees of :func:`talk`."""
-    seen: list[Seen] = []
+    seen: list[FrameEvent] = []
 
     async def talked() -> None:
         async with asyncio.timeout(60), tapped(store, seen.append, *takes) as client:

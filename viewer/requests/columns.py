@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.remoting.codes import SHORT_NAMES
-from engine.remoting.exchanges import LETTERED, SENDS, answer_name, request_name, request_record
+from engine.remoting.exchanges import SENDS, SHORT_FIELD_SENDS, answer_name, request_name, request_record
 from engine.remoting.frame import Command, release_of
 from engine.remoting.frame_parts import EXTRA
 from viewer.look.assets import tr, words
@@ -394,7 +394,7 @@ def _request_rows(row: ShownRow) -> list[FieldRow]:
 
 
 def _extra(command: Command) -> list[FieldRow]:
-    long_names = SHORT_NAMES if command.code in LETTERED else {}
+    long_names = SHORT_NAMES if command.code in SHORT_FIELD_SENDS else {}
     return [
         FieldRow(name, _visible_separators(value), long_names.get(name, ""), EXTRA + name)
         for name, value in command.fields.items()

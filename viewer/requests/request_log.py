@@ -25,7 +25,7 @@ from engine.remoting.exchanges import (
     WENT,
     Exchange,
     Exchanges,
-    Seen,
+    FrameEvent,
     Talker,
     answer_name,
     digest,
@@ -95,7 +95,7 @@ class Frame:
         return getattr(self.row, name)
 
     @property
-    def recorded(self) -> Seen:
+    def recorded(self) -> FrameEvent:
         """Recorded frame."""
         answer = self.row.exchange.answer
         return answer if self.frame == ANSWER and answer is not None else self.row.exchange.request
@@ -241,7 +241,7 @@ class RequestLog:
 
     # ---- what comes --------------------------------------------------------------------------------------------------
 
-    def take(self, items: Iterable[Seen]) -> tuple[list[ShownRow], list[ShownRow]]:
+    def take(self, items: Iterable[FrameEvent]) -> tuple[list[ShownRow], list[ShownRow]]:
         """Add frames; return the new rows that pass the filter, and the rows whose response has come."""
         new_rows: list[ShownRow] = []
         changed: list[Row] = []
@@ -337,11 +337,11 @@ class RequestLog:
             key = exchange.connection or hash(exchange.peer)
             self.clients[key].not_ok += 1
 
-    def _add_stray(self, frame: Seen) -> Frame:
+    def _add_stray(self, frame: FrameEvent) -> Frame:
         """Store a response whose request is not stored, as a frame of its own."""
         connection = self._exchanges.connections.get(frame.connection)
         unknown_request = Command(0, opaque=frame.command.opaque if frame.command is not None else 0)
-        request = Seen(frame.time, frame.connection, WENT if frame.from_client else CAME, b"", unknown_request)
+        request = FrameEvent(frame.time, frame.connection, WENT if frame.from_client else CAME, b"", unknown_request)
         peer, server = (connection.peer, connection.server) if connection is not None else ("", "broker")
         exchange = OrphanResponse(-self.frames, frame.connection, peer, server, request, frame)
         row = Row(exchange, self._client(exchange))
@@ -499,9 +499,9 @@ class RequestLog:
             None,
         )
 
-    def items(self) -> list[Seen]:
+    def items(self) -> list[FrameEvent]:
         """Return the stored frames in the form of a recording."""
-        recording: list[Seen] = []
+        recording: list[FrameEvent] = []
         opened_connections: set[int] = set()
         for half in self._frames():
             frame = half.recorded
@@ -510,7 +510,7 @@ class RequestLog:
             if frame.connection not in opened_connections:
                 opened_connections.add(frame.connection)
                 opening = f"{half.peer} {half.server}".encode()
-                recording.append(Seen(frame.time, frame.connection, OPENED, opening))
+                recording.append(FrameEvent(frame.time, frame.connection, OPENED, opening))
             recording.append(frame)
         return recording
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.remoting.exchanges import Exchange
-from engine.remoting.recording import Recording, packed, unpacked
+from engine.remoting.recording import Recording, decode_events, encode_events
 from engine.remoting.replaying import Replayed
 from viewer.requests import work
 from viewer.requests.fields import request_filter
@@ -59,7 +59,7 @@ class GrowingFile:
 
         def read(result: object) -> None:
             frames = result if isinstance(result, list) else []
-            done(since, since + len(frames), packed(frames))
+            done(since, since + len(frames), encode_events(frames))
 
         self._run(self._recording.grown, read, lambda _error: done(since, since, b""))
 
@@ -185,7 +185,7 @@ class RequestWatch(QObject):
                 self._grown(feed, bool(packed_frames))
             if packed_frames:
                 self._saved = False
-                self.came.emit(*self.log.take(unpacked(io.BytesIO(packed_frames))))
+                self.came.emit(*self.log.take(decode_events(io.BytesIO(packed_frames))))
             else:
                 self.came.emit([], [])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CannotRead, UsageError
-from engine.remoting.exchanges import Exchange, Seen, exchange_of, request_record
+from engine.remoting.exchanges import Exchange, FrameEvent, exchange_of, request_record
 from engine.remoting.recording import MAGIC, Recorder, Recording
 from engine.remoting.replaying import Replay, Replayed
 from engine.whole_file import whole_text
@@ -24,7 +24,7 @@ MAX_SHOWN_BYTES = 64 << 20
 class OpenedFile:
     """A file of requests: the frames of a recording, or the exchanges of a log."""
 
-    items: list[Seen]
+    items: list[FrameEvent]
     exchanges: list[Exchange]
     left_out: int | None = 0
     passed: int = 0
@@ -49,14 +49,14 @@ def read_file(path: Path) -> OpenedFile:
 
 def _recording(path: Path) -> OpenedFile:
     recording = Recording(path)
-    items: list[Seen] = []
+    items: list[FrameEvent] = []
     stored_bytes = skipped_count = first_index = 0
     for frame in recording:
         items.append(frame)
         stored_bytes += len(frame.data) + 600
         while stored_bytes > MAX_SHOWN_BYTES and first_index < len(items) - 1:
             stored_bytes -= len(items[first_index].data) + 600
-            items[first_index] = Seen(0, 0, -1)
+            items[first_index] = FrameEvent(0, 0, -1)
             first_index += 1
             skipped_count += 1
     growing = recording if recording.left_out is None else None
@@ -93,7 +93,7 @@ def write_lines(path: Path, rows: Sequence[ShownRow]) -> int:
     return len(rows)
 
 
-def write_recording(path: Path, items: Sequence[Seen]) -> int:
+def write_recording(path: Path, items: Sequence[FrameEvent]) -> int:
     """Write the frames as a recording in a new file and return their number. Raises ``OSError``."""
     recorder = Recorder(path)
     try:

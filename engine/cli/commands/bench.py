@@ -6,15 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options import common, count
+from engine.cli.options import common_options, count
 from engine.cli.output import Column, Output
 from engine.errors import UsageError
 
 READS = ("scan", "header", "query", "info", "check")
-BESIDE_C = frozenset({"scan", "header", "append"})
+COMPARED_WITH_C = frozenset({"scan", "header", "append"})
 WRITES = ("append", "dispatch", "flush", "topics", "recover", "lab")
 NAMES = (*READS, *WRITES)
-_SMALLEST = 1 << 20
+_MIN_LOG_BYTES = 1 << 20
 _COLUMNS = (
     Column("Measured", "name", "prose"),
     Column("On", "on", "prose"),
@@ -25,9 +25,11 @@ _COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("bench", parents=[common(store=False)], help="measured figures with their conditions")
-    what = f"one or several of {', '.join(NAMES)} (default: all)"
-    parser.add_argument("what", nargs="*", metavar="WHAT", help=what)
+    parser = commands.add_parser(
+        "bench", parents=[common_options(store=False)], help="measured figures with their conditions"
+    )
+    names_help = f"one or several of {', '.join(NAMES)} (default: all)"
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=names_help)
     parser.add_argument("--repeats", type=count, metavar="N", help="runs of each side")
     parser.add_argument("--size", type=count, metavar="BYTES", help="bytes of the log that is made (default: 1 GiB)")
     parser.add_argument("--folder", metavar="DIR", help="where the stores to measure on are made and kept")
@@ -44,14 +46,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.repeats is not None:
         options["repeats"] = args.repeats
     if args.size is not None:
-        options["size"] = max(args.size, _SMALLEST)
+        options["size"] = max(args.size, _MIN_LOG_BYTES)
     missing = yardstick.why_unavailable()
-    if missing is not None and not BESIDE_C.isdisjoint(args.what or NAMES):
+    if missing is not None and not COMPARED_WITH_C.isdisjoint(args.what or NAMES):
         out.say(f"nothing is compared with plain C: {missing}")
     for name in args.what or NAMES:
         out.say(f"measuring {name}; stores that are not there yet are made first")
-        others = {"append": append, "dispatch": dispatch, "recover": recover, "lab": lab}
-        measures = [reads if name in READS else others.get(name, writes)]
+        modules = {"append": append, "dispatch": dispatch, "recover": recover, "lab": lab}
+        measures = [reads if name in READS else modules.get(name, writes)]
         measures += [dispatch] if name == "query" else []  # the index of a store that is written
         for measure in measures:
             for row in measure.run(name, **options):

@@ -5,31 +5,37 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_release, common, masked, open_given
+from engine.cli.options import add_masking, add_release, common_options, open_named_store
 from engine.cli.output import Output, Progress
 
 SEVERITIES = ("chat", "note", "warn", "error")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("check", parents=[common()], help="what is wrong with a store, and what to do next")
+    parser = commands.add_parser(
+        "check", parents=[common_options()], help="what is wrong with a store, and what to do next"
+    )
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
     add_release(parser, "the release whose start is judged (default: the one that wrote the store, it seems)")
     parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
     parser.add_argument("--all", action="store_true", help="also each finding that follows from another")
-    masked(parser)
+    add_masking(parser)
     parser.set_defaults(run=run, tells_undecoded=True)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.cli.finding_text import tell
+    from engine.cli.finding_text import print_findings
     from engine.inspection.findings import check
     from engine.rules.findings import Finding
 
     only = frozenset(args.only.replace(" ", "").split(",")) if args.only else None
     limit = SEVERITIES.index(args.fail_on)
-    with open_given(args, out) as store, Progress("check", store.log.sequence.total_size, out.quiet) as progress:
-        found = list(check(store, only=only, progress=lambda done, _: progress.at(done)))
-    tell([one.record() for one in found], out, str(store.path), every=args.all, config=store.config_words)
-    return int(any(isinstance(one, Finding) and SEVERITIES.index(one.severity) >= limit for one in found))
+    with open_named_store(args, out) as store, Progress("check", store.log.sequence.total_size, out.quiet) as progress:
+        findings = list(check(store, only=only, progress=lambda done, _: progress.at(done)))
+    print_findings(
+        [finding.record() for finding in findings], out, str(store.path), every=args.all, config=store.config_words
+    )
+    return int(
+        any(isinstance(finding, Finding) and SEVERITIES.index(finding.severity) >= limit for finding in findings)
+    )

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from engine.cli.options import common
+from engine.cli.options import common_options
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.cluster.reader import ClusterReader
@@ -54,7 +54,7 @@ _REFUSED = (
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "cluster",
-        parents=[common(store=False)],
+        parents=[common_options(store=False)],
         help="a running cluster: brokers, clients, who owns what, what is behind",
     )
     parser.add_argument("namesrv", metavar="ADDR[;ADDR]", type=address_list, help="its name servers")
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for records, columns in parts:
         for record in records(state):
             out.record(record, columns)
-    return 1 if state.refusals or any(one.words for one in state.brokers) else 0
+    return 1 if state.refusals or any(broker.words for broker in state.brokers) else 0
 
 
 async def _read(name_servers: list[str]) -> ClusterState:
@@ -79,30 +79,30 @@ async def _read(name_servers: list[str]) -> ClusterState:
 
 
 def _brokers(state: ClusterState) -> Iterator[dict[str, Any]]:
-    for one in state.brokers:
+    for broker in state.brokers:
         yield {
             "type": "clusterBroker",
-            "brokerName": one.name,
-            "brokerId": one.broker_id,
-            "address": one.address,
-            "cluster": one.cluster,
-            "release": one.release,
-            "words": one.words or None,
+            "brokerName": broker.name,
+            "brokerId": broker.broker_id,
+            "address": broker.address,
+            "cluster": broker.cluster,
+            "release": broker.release,
+            "words": broker.words or None,
         }
 
 
 def _clients(state: ClusterState) -> Iterator[dict[str, Any]]:
     sending = [Group(name, clients=clients) for name, clients in state.producers.items()]
     for group in [*sending, *state.groups.values()]:
-        for one in group.clients:
-            queues = group.owned.get(one.client_id)
+        for client in group.clients:
+            queues = group.owned.get(client.client_id)
             yield {
                 "type": "clusterClient",
                 "group": group.name,
-                "clientId": one.client_id,
-                "address": one.address,
-                "language": one.language,
-                "release": release_of(one.version),
+                "clientId": client.client_id,
+                "address": client.address,
+                "language": client.language,
+                "release": release_of(client.version),
                 "model": group.model or None,
                 "queues": None if queues is None else len(queues),
             }
@@ -110,7 +110,7 @@ def _clients(state: ClusterState) -> Iterator[dict[str, Any]]:
 
 def _progress(state: ClusterState) -> Iterator[dict[str, Any]]:
     for name in sorted({name for part in state.masters for name in part.offsets} | state.groups.keys()):
-        group, offsets, behind = state.groups.get(name), state.offsets(name), state.behind(name)
+        group, offsets, lags = state.groups.get(name), state.offsets(name), state.behind(name)
         for queue in sorted(offsets):
             ends = state.queues.get(queue)
             yield {
@@ -121,26 +121,28 @@ def _progress(state: ClusterState) -> Iterator[dict[str, Any]]:
                 "queueId": queue.queue_id,
                 "offset": offsets[queue],
                 "maxOffset": None if ends is None else ends.max_offset,
-                "behind": behind.get(queue),
+                "behind": lags.get(queue),
                 "owners": _owners(group, queue),
             }
 
 
 def _owners(group: Group | None, queue: Queue) -> list[str] | None:
-    """None where it is not known: a client that has the queue may be among those that did not tell."""
+    """Return the owners; None where they are not known: a client that has the queue may be among those that gave no
+    answer.
+    """
     if group is None:
         return []
-    found = list(group.owners(queue))
-    return found if found or group.asked_all else None
+    owners = list(group.owners(queue))
+    return owners if owners or group.asked_all else None
 
 
 def _refused(state: ClusterState) -> Iterator[dict[str, Any]]:
-    for one in state.refusals:
+    for refusal in state.refusals:
         yield {
             "type": "refused",
-            "address": one.address,
-            "request": one.request,
-            "about": one.about,
-            "code": one.code,
-            "words": one.words,
+            "address": refusal.address,
+            "request": refusal.request,
+            "about": refusal.about,
+            "code": refusal.code,
+            "words": refusal.words,
         }

@@ -38,13 +38,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _options() -> dict[str, list[str]]:
     from engine.cli.main import build_parser
 
-    found: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     for action in build_parser()._actions:  # noqa: SLF001 - argparse offers no other way to list its commands
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for name, parser in action.choices.items():
                 if isinstance(parser, Parser):
-                    found[name] = sorted(o for a in parser._actions for o in a.option_strings)  # noqa: SLF001
-    return found
+                    options[name] = sorted(o for a in parser._actions for o in a.option_strings)  # noqa: SLF001
+    return options
 
 
 def _bash(listed: dict[str, list[str]]) -> str:

@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from engine.cli.options import common, open_given
-from engine.cli.output import Output, plain
+from engine.cli.options import common_options, open_named_store
+from engine.cli.output import Output, escape_controls
 from engine.codec import timer
 from engine.errors import CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
@@ -16,16 +16,16 @@ from engine.inspection.tables import read_tables, thrown_filters, undecoded_tabl
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("config", parents=[common()], help="the tables below config/")
+    parser = commands.add_parser("config", parents=[common_options()], help="the tables below config/")
     parser.add_argument("store", metavar="STORE")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    code = found = 0
-    with open_given(args, out) as store:
+    code = table_count = 0
+    with open_named_store(args, out) as store:
         for name, reason in undecoded_tables(store):
-            found += 1
+            table_count += 1
             out.record(
                 {
                     "type": "config",
@@ -37,9 +37,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     "value": None,
                 }
             )
-            out.line(f"{name}: {plain(reason)}")
+            out.line(f"{name}: {escape_controls(reason)}")
         for table in read_tables(store):
-            found += 1
+            table_count += 1
             complaint = table.main.complaint if table.used != "main" else None
             thrown = thrown_filters(store) if table.name == "consumerFilter.json" else None
             why = f"{table.why}, but: {thrown.words}" if thrown is not None else table.why
@@ -53,16 +53,16 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 "value": table.value,
             }
             out.record(record)
-            out.line(f"{table.name}: {plain(why)}")
+            out.line(f"{table.name}: {escape_controls(why)}")
             if complaint:
                 code = 1
             if not out.as_json:
                 out.line(json.dumps(table.value, ensure_ascii=False, indent=2))
         for name, value in binary_tables(store):
-            found += 1
+            table_count += 1
             out.record({"type": "config", "table": name, "file": name, "used": "main", "why": None, "value": value})
             out.line(f"{name}: {json.dumps(value)}")
-    if not found:
+    if not table_count:
         out.nothing("-- the store has no tables below config/")
     return code
 

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.options import add_release, common, stated_release
+from engine.cli.options import add_release, common_options, stated_release
 from engine.cli.output import Output, Progress, size_text
-from engine.cli.writing import given_config, refuse_used
+from engine.cli.writing import check_new_path, given_config
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection import records
@@ -20,7 +20,9 @@ from engine.store_folders import settle_folders
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("copy", parents=[common()], help="writes DST: every unit appended again by the engine")
+    parser = commands.add_parser(
+        "copy", parents=[common_options()], help="writes DST: every unit appended again by the engine"
+    )
     parser.add_argument("store", metavar="SRC")
     parser.add_argument("to", metavar="DST", help="must be absent or empty; --config may give its files other sizes")
     parser.add_argument("--where", metavar="FILTER", help="only units that a filter lets pass")
@@ -29,30 +31,30 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    wanted = (
+    unit_filter = (
         None if args.where is None else parse(args.where)
     )  # a mistake in the filter is told before anything is opened
-    given = given_config(args, out)
-    with open_store(args.store, _places(given)) as source:
-        settle_folders(source.path, given).refuse_outside()
+    given_settings = given_config(args, out)
+    with open_store(args.store, _places(given_settings)) as source:
+        settle_folders(source.path, given_settings).refuse_outside()
         if source.kind != "store":
             raise UsageError("expected a store, found a part of one", file=args.store)
         open_each(source)
         source.refuse_unread("nothing is copied over it")
-        target = refuse_used(args.to, source.path)
+        target = check_new_path(args.to, source.path)
         from engine.cli.copying import copy_store, target_config
 
-        config = quiet(target_config(_sizes(args.store, given), given))
+        config = quiet(target_config(_sizes(args.store, given_settings), given_settings))
         total = source.log.end_offset - max(source.log.min_offset, 0)
         with Progress("copy", total, out.quiet) as progress:
-            done = copy_store(source, target, config, wanted, progress.at, stated_release(args, source))
-    left = {
+            done = copy_store(source, target, config, unit_filter, progress.at, stated_release(args, source))
+    losses = {
         "leftBehind": done.left_behind,
         "bytesLeftBehind": done.left_size,
         "deletedTopics": list(done.deleted_topics),
         "shortened": [{"offset": offset, "leftOut": list(names)} for offset, names in done.shortened.items()],
     }
-    out.record(records.copied(done.units, done.size, done.max_offset) | left)
+    out.record(records.copied(done.units, done.size, done.max_offset) | losses)
     out.line(f"{done.units:,} units, {size_text(done.size)} appended to {target}; its log ends at {done.max_offset:,}")
     if done.left_behind:
         out.say(f"left behind as damaged: {done.left_behind:,} places, {done.left_size:,} bytes")
@@ -66,16 +68,16 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _places(given: MessageStoreConfig | None) -> MessageStoreConfig | None:
-    """Of a given configuration what says where the source lies: the sizes in it are the copy's."""
-    return given.only_paths() if given is not None and given.paths else None
+def _places(given_settings: MessageStoreConfig | None) -> MessageStoreConfig | None:
+    """Return the places of the source in a given configuration: the sizes in it are the copy's."""
+    return given_settings.only_paths() if given_settings is not None and given_settings.paths else None
 
 
-def _sizes(path: str, given: MessageStoreConfig | None) -> MessageStoreConfig:
-    """The source's sizes; those of its index come from ``given`` where the files do not tell them."""
+def _sizes(path: str, given_settings: MessageStoreConfig | None) -> MessageStoreConfig:
+    """Return the source's sizes; those of its index come from ``given_settings`` where the files do not tell them."""
     index = frozenset({"maxHashSlotNum", "maxIndexNum"})
-    kept = _places(given)
-    if given is not None and index <= given.given:
-        kept = replace(given, given=index | given.only_paths().given)
-    with open_store(path, kept) as source:
+    source_places = _places(given_settings)
+    if given_settings is not None and index <= given_settings.given:
+        source_places = replace(given_settings, given=index | given_settings.only_paths().given)
+    with open_store(path, source_places) as source:
         return derived_config(source)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.keeping import Keeping, add_consent, consented, keeping
-from engine.cli.options import add_release, common, open_to_write, stated_release
+from engine.cli.backup import Backup, add_consent, ask_consent, backed_up
+from engine.cli.options import add_release, common_options, open_to_write, stated_release
 from engine.cli.output import Output, Progress, size_text
-from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
-from engine.cli.writing import refuse_used
+from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
+from engine.cli.writing import check_new_path
 from engine.config import MessageStoreConfig
 from engine.counted import one_of
 from engine.errors import UsageError
@@ -34,7 +34,7 @@ _SIZES = {"mappedFileSizeConsumeQueue": "the size of queue files", "maxHashSlotN
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "dispatch", parents=[common()], help="writes: consume queues and index built again from the log"
+        "dispatch", parents=[common_options()], help="writes: consume queues and index built again from the log"
     )
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--to", metavar="DIR", help="build them here, absent or empty, and leave the store alone")
@@ -50,28 +50,28 @@ def run(args: argparse.Namespace, out: Output) -> int:
         refuse_undecoded(store.path)
         open_each(store)
         store.refuse_unread("nothing is built over it")
-        target = refuse_used(args.to, store.path) if args.to is not None else None
+        target = check_new_path(args.to, store.path) if args.to is not None else None
         if target is not None:
             config = _settled(store, out)
             _tell(_built(store, config, target, None, stated_release(args, store), out), str(target), out)
             return 0
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        if not consented(args, _planned(store), "Build them again?", empty_log=without_log(store)):
+        if not ask_consent(args, _planned(store), "Build them again?", empty_log=without_log(store)):
             return 2
         store.refuse_unread("nothing is built over it")
         config = _settled(store, out)
         assert store.paths is not None
-        with keeping(args, store.path, config) as kept, kept.lock():
+        with backed_up(args, store.path, config) as backup, backup.lock():
             release = stated_release(args, store)
-            done = _built(store, config, None, kept.keeper, release, out)
-            note_empty_log(store.paths, config, kept.store_disk or RealDisk(), release)
-        _tell(done, str(store.path), out, kept)
+            done = _built(store, config, None, backup.keeper, release, out)
+            note_empty_log(store.paths, config, backup.store_disk or RealDisk(), release)
+        _tell(done, str(store.path), out, backup)
         return 0
 
 
 def _planned(store: StoreSnapshot) -> Iterator[str]:
-    """What it does to the store, in numbers."""
+    """Describe what the command does to the store, in numbers."""
     assert store.paths is not None
     path = str(store.path)
     yield f"Advice first: storescope dispatch {shlex.quote(path)} --to DIR builds them elsewhere, to compare."
@@ -86,16 +86,16 @@ def _planned(store: StoreSnapshot) -> Iterator[str]:
 
 
 def _count(files: list[StoreFile], *kinds: str) -> tuple[int, int]:
-    """How many are of these kinds, and their bytes."""
+    """Return the number of files of these kinds, and their bytes."""
     sizes = [file.size for file in files if file.kind in kinds]
     return len(sizes), sum(sizes)
 
 
 def _settled(store: StoreSnapshot, out: Output) -> MessageStoreConfig:
     config = derived_config(store)
-    for key, what in _SIZES.items():
+    for key, description in _SIZES.items():
         if key not in config.given:
-            out.say(f"no file tells {what}: RocketMQ's default is taken, --config settles it ({key})")
+            out.say(f"no file tells {description}: RocketMQ's default is taken, --config settles it ({key})")
     return config
 
 
@@ -116,9 +116,9 @@ def _built(
         return rebuild_beside(store, target, config, progress.at, release)
 
 
-def _tell(done: Rebuilt, path: str, out: Output, kept: Keeping | None = None) -> None:
-    record = kept.record if kept is not None else None
+def _tell(done: Rebuilt, path: str, out: Output, backup: Backup | None = None) -> None:
+    record = backup.record if backup is not None else None
     out.record({"type": "dispatched", "path": path, **rebuilt_figures(done), "kept": record})
-    say_rebuilt(out, done, path)
-    if kept is not None:
-        kept.say(out)
+    print_rebuilt(out, done, path)
+    if backup is not None:
+        backup.say(out)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.commands.units import emit
-from engine.cli.options import common, count, masked, number, open_given
+from engine.cli.commands.units import print_unit
+from engine.cli.options import add_masking, common_options, count, number, open_named_store
 from engine.cli.output import Output
 from engine.inspection import records
 from engine.inspection.get_message import get_message
@@ -14,7 +14,7 @@ from engine.store.message_filter import BothFilters, MessageFilter, SqlFilter, T
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("get", parents=[common()], help="what a broker's getMessage answers")
+    parser = commands.add_parser("get", parents=[common_options()], help="what a broker's getMessage answers")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("queue", metavar="QUEUE", type=number)
@@ -22,15 +22,15 @@ def register(commands: Any) -> None:
     parser.add_argument("--max", dest="max_count", type=count, default=32, metavar="N")
     parser.add_argument("--tag", metavar="EXPR", help="tags as a subscription names them: 'A || B'")
     parser.add_argument("--sql", metavar="EXPR", help="a SQL92 expression as RocketMQ understands it")
-    masked(parser)
+    add_masking(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         store.settle_log_end()
-        wanted = _filter(args.tag, args.sql)
-        result = get_message(store, args.topic, args.queue, args.offset, args.max_count, wanted)
+        unit_filter = _filter(args.tag, args.sql)
+        result = get_message(store, args.topic, args.queue, args.offset, args.max_count, unit_filter)
         out.record(records.get_result(result))
         out.fields(
             (
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             )
         )
         for unit in result.units:
-            emit(store, unit, out)
+            print_unit(store, unit, out)
     return 0
 
 

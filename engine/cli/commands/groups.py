@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, open_given
+from engine.cli.options import common_options, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead
 from engine.inspection.group_waits import GroupWaits, find_group_waits, waits_of
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("groups", parents=[common()], help="progress of the consumer groups")
+    parser = commands.add_parser("groups", parents=[common_options()], help="progress of the consumer groups")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--offsets", metavar="FILE", help="a broadcasting client's own offsets.json")
     parser.set_defaults(run=run)
@@ -39,9 +39,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     """The progress of every group, or of one; 1 where the one is not known."""
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         store.settle_log_end()
-        waits = _read_waits(store)
+        waits = _read_waiting(store)
         shown = 0
         for item in group_progress(store, getattr(args, "offsets", None)):
             if group is not None and item.group != group:
@@ -72,8 +72,8 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     return 1 if group is not None and not shown and not undecoded else 0
 
 
-def _read_waits(store: StoreSnapshot) -> GroupWaits | None:
-    """What waits in retry topics or is not acknowledged; None where these cannot be read."""
+def _read_waiting(store: StoreSnapshot) -> GroupWaits | None:
+    """Read what waits in retry topics or is not acknowledged; None where these cannot be read."""
     try:
         return find_group_waits(store)
     except CannotRead:

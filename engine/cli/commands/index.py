@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, masked, open_given
+from engine.cli.options import add_masking, common_options, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
 from engine.inspection import records
@@ -33,16 +33,16 @@ _ENTRIES = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("index", parents=[common()], help="index files: headers and entries")
+    parser = commands.add_parser("index", parents=[common_options()], help="index files: headers and entries")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--file", metavar="NAME", help="only this index file")
     parser.add_argument("--entries", action="store_true", help="every entry too")
-    masked(parser)
+    add_masking(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         readers = [r for r in store.index_files() if args.file in (None, r.name)]
         if args.file is not None and not readers:
             raise StoreError(f"expected an index file {args.file}, found none of this name", file=str(store.path))

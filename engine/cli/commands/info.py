@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, open_given
-from engine.cli.output import Column, Output, iso, plain, size_text
+from engine.cli.options import common_options, open_named_store
+from engine.cli.output import Column, Output, escape_controls, iso_time, size_text
 from engine.inspection import records
 from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
 
@@ -29,13 +29,13 @@ _INDEX = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("info", parents=[common()], help="what a store holds, at a glance")
+    parser = commands.add_parser("info", parents=[common_options()], help="what a store holds, at a glance")
     parser.add_argument("store", metavar="STORE")
     parser.set_defaults(run=run, tells_undecoded=True)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         info = store_info(store)
     if out.as_json:
         out.record(records.store(info))
@@ -54,7 +54,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
     messages = "messages not known" if _is_partial(info) else f"{messages_in(info):,} messages in their queues"
     out.fields(
         (
-            ("Store", plain(info.path)),
+            ("Store", escape_controls(info.path)),
             ("State", f"{_state(info)}; lock {lock}"),
             ("Flavour", " ".join(info.flavour)),
             ("Commit log", _log(info)),
@@ -67,13 +67,13 @@ def _for_people(info: StoreInfo, out: Output) -> None:
         page = info.checkpoint
         out.fields(
             (
-                ("Checkpoint, log", iso(page.physic_msg_timestamp) if page.physic_msg_timestamp else "zero"),
-                ("Checkpoint, queues", iso(page.logics_msg_timestamp) if page.logics_msg_timestamp else "zero"),
-                ("Checkpoint, index", iso(page.index_msg_timestamp) if page.index_msg_timestamp else "zero"),
+                ("Checkpoint, log", iso_time(page.physic_msg_timestamp) if page.physic_msg_timestamp else "zero"),
+                ("Checkpoint, queues", iso_time(page.logics_msg_timestamp) if page.logics_msg_timestamp else "zero"),
+                ("Checkpoint, index", iso_time(page.index_msg_timestamp) if page.index_msg_timestamp else "zero"),
             )
         )
     for note in info.notes:
-        out.line(f"Note: {plain(note)}")
+        out.line(f"Note: {escape_controls(note)}")
     out.line()
     for topic, queues in info.topics.items():
         out.record(
@@ -93,7 +93,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
 
 
 def _log(info: StoreInfo) -> str:
-    """Where the log begins and ends."""
+    """Describe where the log begins and ends."""
     if "log" in info.unknown:
         return info.unknown["log"]
     if not info.log_files:
@@ -103,7 +103,7 @@ def _log(info: StoreInfo) -> str:
 
 
 def _state(info: StoreInfo) -> str:
-    """How the store was left. Nothing is called closed over files that could not be read."""
+    """Describe the state in which the store was left. Nothing is called closed over files that could not be read."""
     if info.unread:
         return f"not known: {len(info.unread):,} files or folders could not be read"
     if info.abort:
@@ -116,9 +116,13 @@ def _is_partial(info: StoreInfo) -> bool:
 
 
 def _messages(queues: list[QueueInfo]) -> int | None:
-    """Messages of a topic, None where a queue's bounds are not known."""
-    known = [(q.min_offset, q.max_offset) for q in queues if q.min_offset is not None and q.max_offset is not None]
-    return sum(high - max(low, 0) for low, high in known) if len(known) == len(queues) else None
+    """Count the messages of a topic; None where a queue's bounds are not known."""
+    bounds = [(q.min_offset, q.max_offset) for q in queues if q.min_offset is not None and q.max_offset is not None]
+    return (
+        sum(max_offset - max(min_offset, 0) for min_offset, max_offset in bounds)
+        if len(bounds) == len(queues)
+        else None
+    )
 
 
 def _few(offsets: list[int | None]) -> str:

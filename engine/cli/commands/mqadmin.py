@@ -11,8 +11,8 @@ from typing import Any
 
 from engine.cli.commands import groups
 from engine.cli.commands.message import show
-from engine.cli.commands.units import emit
-from engine.cli.options import common, count, number, open_given
+from engine.cli.commands.units import print_unit
+from engine.cli.options import common_options, count, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.codec.index_keys import INDEX_TYPES
 from engine.codec.message import Unit
@@ -62,7 +62,9 @@ def register(commands: Any) -> None:
 
 
 def _add(commands: Any, name: str, run: Any, help_text: str, *options: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, parents=[common()], help=f"as mqadmin: {help_text}")
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, parents=[common_options()], help=f"as mqadmin: {help_text}"
+    )
     parser.add_argument("-s", "--store", required=True, metavar="STORE")
     for option in options:
         match option:
@@ -97,18 +99,18 @@ def moment(text: str) -> int:
 
 
 def _query_by_key(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
-        found = 0
+    with open_named_store(args, out) as store:
+        match_count = 0
         span = args.begin, args.end
         for item in trace(store, args.topic, args.key, *span, args.max_count, args.index_type):
             if isinstance(item, Match):
-                found += 1
-                emit(store, item.unit, out)
+                match_count += 1
+                print_unit(store, item.unit, out)
             elif isinstance(item, TraceStep) and item.why is not None:
                 out.say_nothing(item.why)
-        if not found:
+        if not match_count:
             _say_of_batches(store, args.topic, args.key, out)
-    return 0 if found else 1
+    return 0 if match_count else 1
 
 
 def _say_of_batches(store: StoreSnapshot, topic: str, key: str, out: Output) -> None:
@@ -119,7 +121,7 @@ def _say_of_batches(store: StoreSnapshot, topic: str, key: str, out: Output) -> 
 
 
 def _query_by_id(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         code = 0
         for text in args.id.split(","):
             unit = by_offset_id(store, text.strip())
@@ -132,17 +134,17 @@ def _query_by_id(args: argparse.Namespace, out: Output) -> int:
 
 
 def _query_by_unique_key(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
-        found = [unit for unit in by_key(store, args.id, args.topic) if unit.unique_key == args.id]
-        for unit in found:
-            emit(store, unit, out)
-        if not found and args.topic is not None:
+    with open_named_store(args, out) as store:
+        units = [unit for unit in by_key(store, args.id, args.topic) if unit.unique_key == args.id]
+        for unit in units:
+            print_unit(store, unit, out)
+        if not units and args.topic is not None:
             _say_of_batches(store, args.topic, args.id, out)
-    return 0 if found else 1
+    return 0 if units else 1
 
 
 def _query_by_offset(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         entry = _queue(store, args).entry(args.offset)
         unit = unit_of(store, entry) if entry is not None else None
         if unit is None:
@@ -155,7 +157,7 @@ def _query_by_offset(args: argparse.Namespace, out: Output) -> int:
 def _query_cq(args: argparse.Namespace, out: Output) -> int:
     from engine.cli.commands.queue import COLUMNS
 
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         queue = _queue(store, args)
         for entry in queue.entries(args.start, args.start + args.max_count):
             verdict = resolve(store.log, args.topic, args.queue, entry).verdict
@@ -164,7 +166,7 @@ def _query_cq(args: argparse.Namespace, out: Output) -> int:
 
 
 def _print_messages(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         queues = list(store.topics().get(args.topic, {}).values())
         if not queues:
             store.whole_topics()
@@ -173,7 +175,7 @@ def _print_messages(args: argparse.Namespace, out: Output) -> int:
 
 
 def _print_by_queue(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         return _print(store, [_queue(store, args)], args, out)
 
 
@@ -188,7 +190,7 @@ def _print(store: StoreSnapshot, queues: list[QueueReader], args: argparse.Names
                 out.line(f"-- cut off after {printed:,} messages (--count)")
                 return 0
             printed += 1
-            emit(store, unit, out)
+            print_unit(store, unit, out)
     return 0
 
 
@@ -197,7 +199,7 @@ def _consumer_progress(args: argparse.Namespace, out: Output) -> int:
 
 
 def _topic_status(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         queues = store.topics().get(args.topic)
         if not queues:
             store.whole_topics()
@@ -226,6 +228,6 @@ def _queue(store: StoreSnapshot, args: argparse.Namespace) -> QueueReader:
 
 
 def unit_of(store: StoreSnapshot, entry: CqEntry) -> Unit | None:
-    """The unit that begins where an entry points, or None."""
-    found = store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
-    return found if isinstance(found, Unit) else None
+    """Return the unit that begins where an entry points, or None."""
+    item = store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
+    return item if isinstance(item, Unit) else None

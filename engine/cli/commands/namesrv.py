@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options import add_path_choice, common
+from engine.cli.options import add_path_choice, common_options
 from engine.cli.output import Output
 from engine.cli.serving import (
     add_address,
     allow_many_connections,
     ended_by_signals,
     is_loopback,
-    say_line,
-    say_record,
-    tls_of,
+    print_line,
+    print_record,
+    read_tls_option,
 )
 from engine.namesrv.routes import Change
 from engine.namesrv.server import PORT, ListeningNameServer, NameServerConfig, read_config
@@ -27,7 +27,9 @@ from engine.store_folders import OutsidePath
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("namesrv", parents=[common(store=False)], help="a name server for brokers and clients")
+    parser = commands.add_parser(
+        "namesrv", parents=[common_options(store=False)], help="a name server for brokers and clients"
+    )
     add_address(parser, PORT)
     parser.add_argument("--config", metavar="namesrv.conf", help="a name server's configuration")
     add_path_choice(
@@ -46,7 +48,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not is_loopback(args.host):
         out.say(f"listening on {args.host}: whoever reaches it may register brokers and change routes")
     allow_many_connections()
-    asyncio.run(_serve(args, config, tls_of(args, out), out))
+    asyncio.run(_serve(args, config, read_tls_option(args, out), out))
     return 0
 
 
@@ -68,16 +70,16 @@ async def _serve(args: argparse.Namespace, config: NameServerConfig, tls: Tls | 
 
     def told(change: Change) -> None:
         if out.as_json:
-            say_record(
+            print_record(
                 out, {"type": "broker", "state": change.word, "brokerName": change.broker, "address": change.address}
             )
         else:
-            say_line(out, f"{change.broker} at {change.address}: {change.word}")
+            print_line(out, f"{change.broker} at {change.address}: {change.word}")
 
     with ended_by_signals() as ended:
         async with ListeningNameServer(config, args.host, args.port, told, tls) as server:
             if out.as_json:
-                say_record(out, {"type": "serving", "namesrv": server.address, "pid": os.getpid()})
+                print_record(out, {"type": "serving", "namesrv": server.address, "pid": os.getpid()})
             else:
-                say_line(out, f"serving: name server {server.address}, pid {os.getpid()}; Ctrl+C ends it")
+                print_line(out, f"serving: name server {server.address}, pid {os.getpid()}; Ctrl+C ends it")
             await ended.wait()

@@ -8,7 +8,7 @@ import argparse
 import asyncio
 from typing import Any
 
-from engine.cli.options import common, host_and_port, open_given
+from engine.cli.options import common_options, host_and_port, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
@@ -25,14 +25,14 @@ _COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("positions", parents=[common()], help="how far everything came")
+    parser = commands.add_parser("positions", parents=[common_options()], help="how far everything came")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--broker", metavar="HOST:PORT", help="that has STORE open: its slaves, too")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         record = records.positions(positions(store))
     slaves = _slaves(*host_and_port(args.broker)) if args.broker else ()
     if out.as_json:
@@ -45,19 +45,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for name, value in rows.items():
         out.record({"name": name, **value, "said": value.get("how") or value.get("why")}, _COLUMNS)
     for slave in slaves:
-        said = f"{slave.peer}: sent {slave.sent:,}, behind {slave.behind:,}"
-        out.record({"name": "slave", "offset": slave.acknowledged, "said": said}, _COLUMNS)
+        description = f"{slave.peer}: sent {slave.sent:,}, behind {slave.behind:,}"
+        out.record({"name": "slave", "offset": slave.acknowledged, "said": description}, _COLUMNS)
     return 0
 
 
 def _slaves(host: str, port: int) -> tuple[SlavePosition, ...]:
     try:
-        found = asyncio.run(ask_slaves(host, port))
+        slaves = asyncio.run(ask_slaves(host, port))
     except UnexpectedAnswer as error:
         raise CannotRead(str(error)) from error
-    if found is None:
+    if slaves is None:
         raise UsageError(f"the broker at {host}:{port} does not say who follows it (brokers of 5.x do, and ours)")
-    return found
+    return slaves
 
 
 def slave_record(slave: SlavePosition) -> dict[str, Any]:

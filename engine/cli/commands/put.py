@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.cli.keeping import add_consent, consented, keeping
-from engine.cli.options import add_release, common, number
+from engine.cli.backup import add_consent, ask_consent, backed_up
+from engine.cli.options import add_release, common_options, number
 from engine.cli.output import Column, Output
-from engine.cli.writing import WriteTarget, find_target, given_config, say_compilation, target_release
+from engine.cli.writing import WriteTarget, find_target, given_config, report_compilation, target_release
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties
 from engine.codec.java import hash_map_order, i32
@@ -40,12 +40,12 @@ _COLUMNS = (
     Column("Stored", "storeTimestamp", "time"),
     Column("Message id", "msgId"),
 )
-_OF_ONE = ("queue", "body", "tags", "keys", "unique_key", "properties", "flag")
+_MESSAGE_OPTIONS = ("queue", "body", "tags", "keys", "unique_key", "properties", "flag")
 
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "put", parents=[common()], help="writes: puts messages into a store, or into a new one"
+        "put", parents=[common_options()], help="writes: puts messages into a store, or into a new one"
     )
     parser.add_argument("store", metavar="STORE", help="a store, or a directory that is absent or empty")
     parser.add_argument("--plan", metavar="PLAN.json", help="the messages and the configuration of a new store")
@@ -63,14 +63,14 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    say_compilation(out)
+    report_compilation(out)
     release = target_release(args.store, args.release)
-    plan = _asked(args, release)
+    plan = _plan_from_arguments(args, release)
     for remark in plan.remarks:
         out.say(remark)
     target = find_target(args.store, plan.over(given_config(args, out)), release)
     planned = _planned(target, plan.messages)
-    if target.exists and not consented(args, planned, "Put them there?", empty_log=target.empty_log):
+    if target.exists and not ask_consent(args, planned, "Put them there?", empty_log=target.empty_log):
         return 2
     return 0 if _put(args, out, target, plan) else 1
 
@@ -80,27 +80,27 @@ def _put(args: argparse.Namespace, out: Output, target: WriteTarget, plan: PutPl
 
     stored = True
     changes = target.recovery is not None and not target.recovery.changes_nothing
-    with keeping(args, target.path, target.config, wanted=changes) as kept:
+    with backed_up(args, target.path, target.config, enabled=changes) as backup:
         opened = MessageStore(
-            target.path, target.config, disk=kept.store_disk, release=target.release, empty_log=args.empty_log
+            target.path, target.config, disk=backup.store_disk, release=target.release, empty_log=args.empty_log
         )
         with opened as store:
-            kept.settled = True
+            backup.settled = True
             for name, queues in plan.batch_topics:
                 if not store.tables.is_batch_topic(name):
                     store.tables.create_topic(name, queues, attributes={"queue.type": "BatchCQ"})
             for message in plan.messages:
                 result = store.put_message(message)
                 stored &= result.ok
-                out.record({**records.put(result), **kept.place}, _COLUMNS)
+                out.record({**records.put(result), **backup.place}, _COLUMNS)
             store.wait_dispatched()
-    kept.say(out)
+    backup.say(out)
     return stored
 
 
-def _asked(args: argparse.Namespace, release: Release) -> PutPlan:
+def _plan_from_arguments(args: argparse.Namespace, release: Release) -> PutPlan:
     """The plan that was given, or one of the single message that the options describe."""
-    named = [name for name in _OF_ONE if getattr(args, name) is not None]
+    named = [name for name in _MESSAGE_OPTIONS if getattr(args, name) is not None]
     if args.plan is not None:
         if args.topic is not None or named:
             raise UsageError("expected either --plan or one message by --topic and --body, found both")
@@ -131,16 +131,16 @@ def _planned(target: WriteTarget, messages: Sequence[Message]) -> Iterator[str]:
     size = sum(len(message.body) for message in messages)
     topics = len({message.topic for message in messages})
     are = "is" if len(messages) == 1 else "are"
-    what = f"{counted(len(messages), 'messages')} of {counted(topics, 'topics')}"
-    yield f"Then {what} {are} put behind it, {size:,} bytes of bodies."
+    summary = f"{counted(len(messages), 'messages')} of {counted(topics, 'topics')}"
+    yield f"Then {summary} {are} put behind it, {size:,} bytes of bodies."
 
 
-LARGEST_PLAN = 1 << 30
-BORN_BASE = 1_700_000_000_000
-BORN_STEP = 7
+MAX_PLAN_BYTES = 1 << 30
+BORN_BASE_MS = 1_700_000_000_000
+BORN_STEP_MS = 7
 BORN_HOST = "10.1.2.3:40001"
 STORE_HOST = "127.0.0.1:10911"
-OF_THE_GENERATOR = (
+GENERATOR_FIELDS = (
     "count",
     "body",
     "keys",
@@ -157,7 +157,7 @@ OF_THE_GENERATOR = (
     "seed",
     "uniqStart",
 )
-OF_THE_RUN = (
+RUN_FIELDS = (
     "pauseEvery",
     "pauseMs",
     "bitmap",
@@ -169,8 +169,8 @@ OF_THE_RUN = (
     "damage",
     "rawIndex",
 )
-_READ = ("config", "topics", "messages", "bornHosts", "bornBase", "storeHost")
-_NOT_LOOKED_AT = (props.DELAY, props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
+_PLAN_FIELDS = ("config", "topics", "messages", "bornHosts", "bornBase", "storeHost")
+_IGNORED_PROPERTIES = (props.DELAY, props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
 """Properties that a broker, not its store, has rules for: the store of 5.x keeps them as they are."""
 
 
@@ -183,132 +183,132 @@ class PutPlan:
     messages: tuple[Message, ...]
     remarks: tuple[str, ...]
 
-    def over(self, given: MessageStoreConfig | None) -> MessageStoreConfig:
-        """The plan's configuration below what was ``given`` by ``--config``."""
+    def over(self, given_settings: MessageStoreConfig | None) -> MessageStoreConfig:
+        """Return the plan's configuration, overlaid with the one of ``--config``."""
         config, _ = from_mapping(self.config)
-        return config if given is None else config.overlaid(given)
+        return config if given_settings is None else config.overlaid(given_settings)
 
 
-def read_plan(path: str, like: Release = NEWEST) -> PutPlan:
-    """The plan in a file; raises :class:`UsageError` naming the message and the field, :class:`CannotRead`."""
+def read_plan(path: str, release: Release = NEWEST) -> PutPlan:
+    """Read the plan in a file; raises :class:`UsageError` naming the message and the field, :class:`CannotRead`."""
     try:
         with Path(path).open("rb") as file:
-            text = file.read(LARGEST_PLAN + 1)
+            text = file.read(MAX_PLAN_BYTES + 1)
     except OSError as error:
         raise CannotRead(error.strerror or str(error), file=path) from error
     try:
-        found = json.loads(text, parse_float=str)
+        fields = json.loads(text, parse_float=str)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"expected a plan in JSON: {error}", file=path) from None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise UsageError("expected a plan: a JSON object", file=path)
     try:
-        return _plan(found, like)
-    except _Wrong as wrong:
+        return _plan(fields, release)
+    except _PlanError as wrong:
         raise UsageError(str(wrong), file=path) from None
 
 
-class _Wrong(ValueError):
-    """What is wrong with a plan, in words."""
+class _PlanError(ValueError):
+    """An error in a plan, in words."""
 
 
-def _plan(found: dict[str, Any], like: Release) -> PutPlan:
-    config = found.get("config", {})
+def _plan(fields: dict[str, Any], release: Release) -> PutPlan:
+    config = fields.get("config", {})
     if not isinstance(config, dict):
-        raise _Wrong("config: expected an object")
+        raise _PlanError("config: expected an object")
     _, unknown = from_mapping(config)
     remarks = [f"config: no broker knows {name}" for name in unknown]
-    if _number(found, "count", 0):
-        raise _Wrong("count: random messages are not made here; expected an explicit list of messages")
-    ignored = [name for name in found if name in OF_THE_RUN]
+    if _number(fields, "count", 0):
+        raise _PlanError("count: random messages are not made here; expected an explicit list of messages")
+    ignored = [name for name in fields if name in RUN_FIELDS]
     if ignored:
         remarks.append(f"left out of the plan: {', '.join(ignored)}")
-    strange = [name for name in found if name not in (*_READ, *OF_THE_RUN, *OF_THE_GENERATOR)]
-    if strange:
-        remarks.append(f"not known in a plan: {', '.join(strange)}")
-    listed = found.get("messages", [])
+    unknown_fields = [name for name in fields if name not in (*_PLAN_FIELDS, *RUN_FIELDS, *GENERATOR_FIELDS)]
+    if unknown_fields:
+        remarks.append(f"not known in a plan: {', '.join(unknown_fields)}")
+    listed = fields.get("messages", [])
     if not isinstance(listed, list):
-        raise _Wrong("messages: expected a list")
-    hosts = found.get("bornHosts", [BORN_HOST])
+        raise _PlanError("messages: expected a list")
+    hosts = fields.get("bornHosts", [BORN_HOST])
     if not isinstance(hosts, list) or not hosts:
-        raise _Wrong("bornHosts: expected a list of ip:port")
+        raise _PlanError("bornHosts: expected a list of ip:port")
     born = _host(hosts[0], "bornHosts")
-    stored = _host(found.get("storeHost", STORE_HOST), "storeHost")
-    base = _number(found, "bornBase", BORN_BASE)
+    stored = _host(fields.get("storeHost", STORE_HOST), "storeHost")
+    base = _number(fields, "bornBase", BORN_BASE_MS)
     messages = []
-    for place, one in enumerate(listed):
+    for place, message_fields in enumerate(listed):
         try:
-            messages.append(_message(one, born, stored, base + BORN_STEP * place, like))
+            messages.append(_message(message_fields, born, stored, base + BORN_STEP_MS * place, release))
         except ValueError as error:
-            raise _Wrong(f"messages[{place}]: {error}") from None
-    return PutPlan(config, tuple(_batch_topics(found)), tuple(messages), tuple(remarks))
+            raise _PlanError(f"messages[{place}]: {error}") from None
+    return PutPlan(config, tuple(_batch_topics(fields)), tuple(messages), tuple(remarks))
 
 
-def _batch_topics(found: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    topics = found.get("topics", [])
-    if not isinstance(topics, list) or not all(isinstance(one, dict) and "name" in one for one in topics):
-        raise _Wrong("topics: expected a list of objects with a name")
-    for one in topics:
-        kind = one.get("type", "SimpleCQ")
+def _batch_topics(fields: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    topics = fields.get("topics", [])
+    if not isinstance(topics, list) or not all(isinstance(topic, dict) and "name" in topic for topic in topics):
+        raise _PlanError("topics: expected a list of objects with a name")
+    for topic in topics:
+        kind = topic.get("type", "SimpleCQ")
         if kind not in {"SimpleCQ", "BatchCQ"}:
-            raise _Wrong(f"topics: {one['name']}: expected SimpleCQ or BatchCQ, found {kind}")
+            raise _PlanError(f"topics: {topic['name']}: expected SimpleCQ or BatchCQ, found {kind}")
         if kind == "BatchCQ":
-            yield str(one["name"]), max(_number(one, "queues", 4) + _number(one, "firstQueue", 0), 1)
+            yield str(topic["name"]), max(_number(topic, "queues", 4) + _number(topic, "firstQueue", 0), 1)
 
 
-def _message(one: Any, born: str, stored: str, born_at: int, like: Release) -> Message:
-    if not isinstance(one, dict):
-        raise _Wrong("expected an object")
-    if not isinstance(one.get("topic"), str):
-        raise _Wrong("topic: expected a text")
-    properties = _properties(one.get("properties", {}))
+def _message(fields: Any, born: str, stored: str, born_at: int, release: Release) -> Message:
+    if not isinstance(fields, dict):
+        raise _PlanError("expected an object")
+    if not isinstance(fields.get("topic"), str):
+        raise _PlanError("topic: expected a text")
+    properties = _properties(fields.get("properties", {}))
     raw = encode_properties(properties)
-    looked_at = _with_room(properties, i32(_number(one, "sysFlag", 0)))
-    if not of(like).closes_last_property:
+    looked_at = _with_room(properties, i32(_number(fields, "sysFlag", 0)))
+    if not of(release).closes_last_property:
         raw = raw[:-1]  # 4.9.1 to 5.1 leave the last pair open
     else:
-        looked_at = {name: value for name, value in looked_at.items() if name not in _NOT_LOOKED_AT}
+        looked_at = {name: value for name, value in looked_at.items() if name not in _IGNORED_PROPERTIES}
     return Message(
-        one["topic"],
-        _body(one),
-        i32(_number(one, "queue", 0)),
+        fields["topic"],
+        _body(fields),
+        i32(_number(fields, "queue", 0)),
         looked_at,
         raw,
-        flag=i32(_number(one, "flag", 0)),
-        sys_flag=i32(_number(one, "sysFlag", 0)),
-        born_timestamp=_number(one, "bornTimestamp", born_at),
-        born_host=_host(one["bornHost"], "bornHost") if "bornHost" in one else born,
-        store_host=_host(one["storeHost"], "storeHost") if "storeHost" in one else stored,
-        reconsume_times=i32(_number(one, "reconsumeTimes", 0)),
-        prepared_transaction_offset=_number(one, "preparedTransactionOffset", 0),
+        flag=i32(_number(fields, "flag", 0)),
+        sys_flag=i32(_number(fields, "sysFlag", 0)),
+        born_timestamp=_number(fields, "bornTimestamp", born_at),
+        born_host=_host(fields["bornHost"], "bornHost") if "bornHost" in fields else born,
+        store_host=_host(fields["storeHost"], "storeHost") if "storeHost" in fields else stored,
+        reconsume_times=i32(_number(fields, "reconsumeTimes", 0)),
+        prepared_transaction_offset=_number(fields, "preparedTransactionOffset", 0),
     )
 
 
-def _body(one: dict[str, Any]) -> bytes:
-    text = one.get("bodyHex", one.get("body", ""))
+def _body(fields: dict[str, Any]) -> bytes:
+    text = fields.get("bodyHex", fields.get("body", ""))
     if not isinstance(text, str):
-        raise _Wrong("body: expected a text")
-    if "bodyHex" not in one:
+        raise _PlanError("body: expected a text")
+    if "bodyHex" not in fields:
         return text.encode()
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise _Wrong("bodyHex: expected pairs of hex digits") from None
+        raise _PlanError("bodyHex: expected pairs of hex digits") from None
 
 
-def _properties(given: Any) -> dict[str, str]:
-    """In the order in which Java's hash map gives them out, so that the stored text is the same."""
-    if not isinstance(given, dict):
-        raise _Wrong("properties: expected an object of texts")
-    found = {}
-    for name, value in given.items():
+def _properties(value_map: Any) -> dict[str, str]:
+    """Return the properties in the order in which Java's hash map yields them, so that the stored text is the same."""
+    if not isinstance(value_map, dict):
+        raise _PlanError("properties: expected an object of texts")
+    properties = {}
+    for name, value in value_map.items():
         if isinstance(value, bool):
-            found[name] = "true" if value else "false"
+            properties[name] = "true" if value else "false"
         elif isinstance(value, str | int):
-            found[name] = str(value)
+            properties[name] = str(value)
         else:
-            raise _Wrong(f"properties: {name}: expected a text")
-    return {name: found[name] for name in hash_map_order(found)}
+            raise _PlanError(f"properties: {name}: expected a text")
+    return {name: properties[name] for name in hash_map_order(properties)}
 
 
 def _with_room(properties: dict[str, str], sys_flag: int) -> dict[str, str]:
@@ -321,15 +321,15 @@ def _with_room(properties: dict[str, str], sys_flag: int) -> dict[str, str]:
     return {name: added[name] for name in hash_map_order(added)}
 
 
-def _number(one: dict[str, Any], name: str, default: int) -> int:
-    value = one.get(name, default)
+def _number(fields: dict[str, Any], name: str, default: int) -> int:
+    value = fields.get(name, default)
     if isinstance(value, str):
         try:
             value = int(value)
         except ValueError:
             value = None
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
-        raise _Wrong(f"{name}: expected a whole number within 64 bits, found {one.get(name)!r}")
+        raise _PlanError(f"{name}: expected a whole number within 64 bits, found {fields.get(name)!r}")
     return value
 
 
@@ -341,7 +341,7 @@ def _host(text: Any, name: str) -> str:
         if not colon or not 0 <= int(port) <= 65_535:
             raise ValueError
     except ValueError:
-        raise _Wrong(f"{name}: expected ip:port or [ip]:port, found {text!r}") from None
+        raise _PlanError(f"{name}: expected ip:port or [ip]:port, found {text!r}") from None
     if isinstance(ip, ipaddress.IPv6Address):
         return f"{ip.ipv4_mapped}:{int(port)}" if ip.ipv4_mapped else f"[{ip}]:{int(port)}"
     return f"{ip}:{int(port)}"

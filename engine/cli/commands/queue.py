@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, number, open_given
+from engine.cli.options import common_options, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
 from engine.inspection import records
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("queue", parents=[common()], help="the entries of a consume queue")
+    parser = commands.add_parser("queue", parents=[common_options()], help="the entries of a consume queue")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("queue", metavar="QUEUE", type=number)
@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         queue = store.queue(args.topic, args.queue)
         if queue is None:
             raise StoreError(

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.broker.serving import serving_open
-from engine.cli.keeping import Keeping, add_consent, consented, keeping
-from engine.cli.options import add_release, common
+from engine.cli.backup import Backup, add_consent, ask_consent, backed_up
+from engine.cli.options import add_release, common_options
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.cli.writing import WriteTarget, find_target
@@ -35,7 +35,7 @@ DIFFERENCES = (
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "replay",
-        parents=[common(store=False)],
+        parents=[common_options(store=False)],
         help="writes: the requests of a recording (serve --record) sent again, into another store or to a broker",
     )
     parser.add_argument("recording", metavar="RECORDING", type=Path, help="a file that serve --record wrote")
@@ -70,10 +70,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.to is not None:
         result = asyncio.run(_to_broker(replay(args.to[0]), args.to[0]))
     else:
-        found = _to_store(args, out, replay, len(exchanges))
-        if found is None:
+        replayed = _to_store(args, out, replay, len(exchanges))
+        if replayed is None:
             return 1
-        result = found
+        result = replayed
     _say(out, result, differ)
     return 0 if not result.differs and not result.unanswered else 1
 
@@ -88,35 +88,35 @@ async def _to_broker(replay: Replay, address: str) -> Replayed:
 def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> Replayed | None:
     target = find_target(args.store, None, args.release)
     planned = [*target.planned(), f"  {number:,} requests are sent to it again"]
-    if target.exists and not consented(args, planned, empty_log=target.empty_log):
+    if target.exists and not ask_consent(args, planned, empty_log=target.empty_log):
         return None
     changes = target.recovery is not None and not target.recovery.changes_nothing
-    with keeping(args, target.path, target.config, wanted=changes) as kept:
+    with backed_up(args, target.path, target.config, enabled=changes) as backup:
 
         async def served() -> Replayed:
-            async with _broker(args, target, kept) as address:
-                found: Replayed = await replay(address).run()
-                return found
+            async with _broker(args, target, backup) as address:
+                replayed: Replayed = await replay(address).run()
+                return replayed
 
         result = asyncio.run(served())
-    kept.say(out)
+    backup.say(out)
     return result
 
 
 @contextlib.asynccontextmanager
-async def _broker(args: argparse.Namespace, target: WriteTarget, kept: Keeping) -> AsyncIterator[str]:
+async def _broker(args: argparse.Namespace, target: WriteTarget, backup: Backup) -> AsyncIterator[str]:
     def opened(host: str) -> MessageStore:
         return MessageStore(
             target.path,
             target.config,
-            disk=kept.store_disk,
+            disk=backup.store_disk,
             release=target.release,
             store_host=host,
             empty_log=args.empty_log,
         )
 
     async with serving_open(opened) as server:
-        kept.settled = True
+        backup.settled = True
         yield server.address
 
 

@@ -9,10 +9,10 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.keeping import Keeping, add_opening, forget_earlier, keeping, refuse_empty
-from engine.cli.options import add_config, add_release, common, host_and_port
+from engine.cli.backup import Backup, add_opening, backed_up, refuse_empty, remove_earlier_backups
+from engine.cli.options import add_config, add_release, common_options, host_and_port
 from engine.cli.output import Output
-from engine.cli.serving import ended_by_signals, say_line, say_record
+from engine.cli.serving import ended_by_signals, print_line, print_record
 from engine.cli.writing import WriteTarget, find_target, given_config
 from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
@@ -20,14 +20,14 @@ from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, copy_tables
 
-_EVERY = 1.0
-_PATIENCE = 5.0
+_PROGRESS_INTERVAL_S = 1.0
+_CONNECT_TIMEOUT_S = 5.0
 
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "replicate",
-        parents=[common(store=False)],
+        parents=[common_options(store=False)],
         help="writes DST: a broker's log as its HA port gives it, queues and index built here",
     )
     parser.add_argument("master", metavar="HOST:HAPORT", help="a broker's HA port: its own port and one")
@@ -43,42 +43,42 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     host, port = host_and_port(args.master)
-    own = host_and_port(args.broker) if args.broker else (host, port - 1)
+    broker_address = host_and_port(args.broker) if args.broker else (host, port - 1)
     try:
-        told = asyncio.run(ask_master(*own))
+        master = asyncio.run(ask_master(*broker_address))
     except UnexpectedAnswer as error:
         raise CannotRead(str(error)) from error
     target = find_target(args.store, given_config(args, out), args.release)
     refuse_empty(args, target.empty_log)
     config = target.config
-    if target.recovery is None and args.release is None and told is not None and told.release is not None:
-        target = replace(target, release=told.release)
-    if told is None and target.recovery is None:
-        asyncio.run(_must_answer(host, port))
-    if told is not None and target.recovery is None:  # no log yet, be it that a run was killed before it had one
-        config = replace(config, mapped_file_size_commit_log=told.file_size)
-    if told is not None and config.mapped_file_size_commit_log != told.file_size:
+    if target.recovery is None and args.release is None and master is not None and master.release is not None:
+        target = replace(target, release=master.release)
+    if master is None and target.recovery is None:
+        asyncio.run(_check_master_answers(host, port))
+    if master is not None and target.recovery is None:  # no log yet, be it that a run was killed before it had one
+        config = replace(config, mapped_file_size_commit_log=master.file_size)
+    if master is not None and config.mapped_file_size_commit_log != master.file_size:
         raise UsageError(
             f"{args.store} has log files of {config.mapped_file_size_commit_log:,} bytes, the master's are of "
-            f"{told.file_size:,}"
+            f"{master.file_size:,}"
         )
     changes = target.recovery is not None and not target.recovery.changes_nothing
     if changes:
         for line in target.planned():
             out.say(line)
     loses = changes and target.recovery is not None and not target.recovery.loses_nothing
-    with keeping(args, target.path, config, wanted=loses) as kept:
-        asyncio.run(_follow(args, ((host, port), own), replace(target, config=config), told, kept, out))
-    kept.say(out)
+    with backed_up(args, target.path, config, enabled=loses) as backup:
+        asyncio.run(_follow(args, ((host, port), broker_address), replace(target, config=config), master, backup, out))
+    backup.say(out)
     return 0
 
 
-async def _must_answer(host: str, port: int) -> None:
+async def _check_master_answers(host: str, port: int) -> None:
     """Raise :class:`CannotRead` where nobody is at the HA port: a copy that is new is not begun for nothing. One that
     is there already waits for its master.
     """
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
             _, writer = await asyncio.open_connection(host, port)
     except (TimeoutError, OSError) as error:
         raise CannotRead(f"no broker's HA port at {host}:{port}: {cause_of(error)}") from error
@@ -89,11 +89,11 @@ async def _follow(
     args: argparse.Namespace,
     ports: tuple[tuple[str, int], tuple[str, int]],
     target: WriteTarget,
-    told: Master | None,
-    kept: Keeping,
+    master: Master | None,
+    backup: Backup,
     out: Output,
 ) -> None:
-    """Until Ctrl+C or TERM, or until the master has nothing more."""
+    """Follow until Ctrl+C or TERM, or until the master has nothing more."""
     with ended_by_signals() as ended:
         async with contextlib.AsyncExitStack() as opened:
             store = await asyncio.to_thread(
@@ -101,13 +101,13 @@ async def _follow(
                 target.path,
                 target.config,
                 release=target.release,
-                disk=kept.store_disk,
+                disk=backup.store_disk,
                 empty_log=args.empty_log,
             )
             opened.push_async_callback(asyncio.to_thread, store.close)
-            kept.settled = True
-            forget_earlier(kept, out)
-            start = None if args.last_file or told is None else told.min_offset
+            backup.settled = True
+            remove_earlier_backups(backup, out)
+            start = None if args.last_file or master is None else master.min_offset
             follower = Follower(store, *ports[0], start=start, ask_master=lambda: ask_master(*ports[1]))
             follower.on_status = out.say
             _say_begun(args, out, start)
@@ -116,9 +116,11 @@ async def _follow(
             waiting = asyncio.ensure_future(ended.wait())
             try:
                 while not waiting.done() and not following.done():
-                    await asyncio.wait({following, waiting}, timeout=_EVERY, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait(
+                        {following, waiting}, timeout=_PROGRESS_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED
+                    )
                     _say_progress(follower, out)
-                    if args.until_caught_up and _caught_up(follower, store, told):
+                    if args.until_caught_up and _caught_up(follower, store, master):
                         break
             finally:
                 following.cancel()
@@ -131,36 +133,41 @@ async def _follow(
             _say_ended(store, out)
 
 
-async def _copy_tables(own: tuple[str, int], store: MessageStore, out: Output) -> bool:
-    """Whether the broker gave its tables; an answer that cannot be read is reported, and changes nothing."""
+async def _copy_tables(broker_address: tuple[str, int], store: MessageStore, out: Output) -> bool:
+    """Copy the tables and return whether the broker gave them; an answer that cannot be read is reported, and
+    changes nothing.
+    """
     try:
-        return await copy_tables(*own, store.tables)
+        return await copy_tables(*broker_address, store.tables)
     except UnexpectedAnswer as error:
         out.say(str(error))
         return False
 
 
-def _caught_up(follower: Follower, store: MessageStore, told: Master | None) -> bool:
-    return follower.progress.caught_up or (told is not None and store.positions().wrote >= told.max_offset > 0)
+def _caught_up(follower: Follower, store: MessageStore, master: Master | None) -> bool:
+    return follower.progress.caught_up or (master is not None and store.positions().wrote >= master.max_offset > 0)
 
 
 def _say_begun(args: argparse.Namespace, out: Output, start: int | None) -> None:
     if start is None and not args.last_file:
         out.say("the broker's own port says nothing: a new copy begins with the master's last file")
     if out.as_json:
-        say_record(out, {"type": "replicating", "master": args.master, "store": str(args.store), "pid": os.getpid()})
+        print_record(out, {"type": "replicating", "master": args.master, "store": str(args.store), "pid": os.getpid()})
     else:
-        say_line(out, f"replicating {args.master} to {args.store}, pid {os.getpid()}; Ctrl+C ends it")
+        print_line(out, f"replicating {args.master} to {args.store}, pid {os.getpid()}; Ctrl+C ends it")
 
 
 def _say_progress(follower: Follower, out: Output) -> None:
     if out.as_json:
-        found = follower.progress
-        state = {"received": found.received, "flushed": found.flushed, "caughtUp": found.caught_up}
-        say_record(out, {"type": "replicated", **state, "links": found.links})
+        progress = follower.progress
+        state = {"received": progress.received, "flushed": progress.flushed, "caughtUp": progress.caught_up}
+        print_record(out, {"type": "replicated", **state, "links": progress.links})
 
 
 def _say_ended(store: MessageStore, out: Output) -> None:
-    at = store.positions()
+    positions = store.positions()
     if not out.as_json:
-        say_line(out, f"the log ends at {at.wrote:,}, {at.wrote - max(at.min, 0):,} bytes of it are here")
+        print_line(
+            out,
+            f"the log ends at {positions.wrote:,}, {positions.wrote - max(positions.min, 0):,} bytes of it are here",
+        )

@@ -19,17 +19,17 @@ from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.registration import Routes
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
-from engine.cli.keeping import Keeping, add_opening, forget_earlier, keeping, refuse_empty
-from engine.cli.options import add_release, common, number, paths_as_asked, read_given
+from engine.cli.backup import Backup, add_opening, backed_up, refuse_empty, remove_earlier_backups
+from engine.cli.options import add_release, apply_path_choice, common_options, number, read_named_config
 from engine.cli.output import Output
 from engine.cli.registering import (
     EVERYWHERE,
     add_register,
+    ask_name_servers,
     ask_to_register,
-    look_around,
     name_servers_of,
     registration_words,
-    say_left_out,
+    report_left_out,
     within_reach,
 )
 from engine.cli.serving import (
@@ -38,14 +38,14 @@ from engine.cli.serving import (
     allow_many_connections,
     ended_by_signals,
     is_loopback,
-    say_line,
-    say_record,
-    tell_troubles,
-    tls_of,
+    print_line,
+    print_record,
+    read_tls_option,
+    report_troubles,
 )
 from engine.cli.serving import port as a_port
 from engine.cli.slave_role import ask_masters_release, follow_until, with_role
-from engine.cli.writing import WriteTarget, find_target, say_compilation
+from engine.cli.writing import WriteTarget, find_target, report_compilation
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
@@ -54,8 +54,8 @@ from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.namesrv.server import PORT as NAMESRV_PORT
 from engine.releases import Release, of
 from engine.remoting.connection import bind, port_of
-from engine.remoting.recording import MOST, Recorder, RequestLog
-from engine.remoting.tap import FrameTap, Take
+from engine.remoting.recording import MAX_RECORDING_BYTES, Recorder, RequestLog
+from engine.remoting.tap import FrameTap, OnEvent
 from engine.remoting.tls import Tls
 from engine.replication.source import HaServer
 
@@ -67,7 +67,9 @@ HA_PORT = "the HA port (the broker's own and one, unless haListenPort is set)"
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "serve", parents=[common()], help="writes: a broker over a store, and a name server, for RocketMQ's own clients"
+        "serve",
+        parents=[common_options()],
+        help="writes: a broker over a store, and a name server, for RocketMQ's own clients",
     )
     parser.add_argument("store", metavar="STORE", help="a store, or a directory that is absent or empty")
     add_address(parser, PORT)
@@ -83,7 +85,11 @@ def register(commands: Any) -> None:
         "--record", type=Path, metavar="FILE", help="a new file with every frame whole, for the window and for replay"
     )
     parser.add_argument(
-        "--record-limit", type=number, default=MOST, metavar="BYTES", help=f"how large that file gets ({MOST:,})"
+        "--record-limit",
+        type=number,
+        default=MAX_RECORDING_BYTES,
+        metavar="BYTES",
+        help=f"how large that file gets ({MAX_RECORDING_BYTES:,})",
     )
     add_release(parser, "the release whose rules apply (default: that of the store, a new one is of the newest)")
     add_register(parser)
@@ -92,21 +98,23 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    say_compilation(out)
-    broker, given, unknown = read_config(args.config) if args.config else (BrokerConfig(), None, [])
-    given = paths_as_asked(args, given) if given is not None else read_given(args)[0]
-    broker, given, left_out = within_reach(args, broker, given)
-    say_left_out(out, args.config, unknown, left_out)
-    tls = tls_of(args, out)
-    broker = with_role(broker, given.broker_role if given else "", str(args.config))
-    broker = _opened(args, broker, out)
-    target = find_target(args.store, given, args.release)
+    report_compilation(out)
+    broker, given_settings, unknown = read_config(args.config) if args.config else (BrokerConfig(), None, [])
+    given_settings = (
+        apply_path_choice(args, given_settings) if given_settings is not None else read_named_config(args)[0]
+    )
+    broker, given_settings, left_out = within_reach(args, broker, given_settings)
+    report_left_out(out, args.config, unknown, left_out)
+    tls = read_tls_option(args, out)
+    broker = with_role(broker, given_settings.broker_role if given_settings else "", str(args.config))
+    broker = _check_listening(args, broker, out)
+    target = find_target(args.store, given_settings, args.release)
     address = f"{broker.broker_ip}:{broker.listen_port if args.port is None else args.port}"
-    around = asyncio.run(look_around(args, broker, address, tls))
-    target = _as_master(args, target, broker, around, out)
+    routes_by_server = asyncio.run(ask_name_servers(args, broker, address, tls))
+    target = _as_master(args, target, broker, routes_by_server, out)
     access = _access(args, broker, target.release, out)
     refuse_empty(args, target.empty_log)
-    if not ask_to_register(args, broker, given, address, around):
+    if not ask_to_register(args, broker, given_settings, address, routes_by_server):
         return 2
     changes = target.recovery is not None and not target.recovery.changes_nothing
     if changes:
@@ -114,9 +122,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.say(line)
     allow_many_connections()
     loses = changes and target.recovery is not None and not target.recovery.loses_nothing
-    with keeping(args, target.path, target.config, wanted=loses) as kept:
-        asyncio.run(_serve(args, _Rules(broker, tls, access), target, kept, out))
-    kept.say(out)
+    with backed_up(args, target.path, target.config, enabled=loses) as backup:
+        asyncio.run(_serve(args, _Rules(broker, tls, access), target, backup, out))
+    backup.say(out)
     return 0
 
 
@@ -134,9 +142,9 @@ def _as_master(
     return replace(target, release=release)
 
 
-def _opened(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> BrokerConfig:
-    """Say what listening beyond this machine opens. Raises :class:`UsageError` where nobody's requests would be looked
-    at and that is not wanted, and where clients cannot be told where the broker is.
+def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> BrokerConfig:
+    """Say what listening beyond this machine permits. Raises :class:`UsageError` where requests would not be checked
+    and that was not asked for, and where clients cannot be told the broker's address.
     """
     if is_loopback(args.host):
         return broker
@@ -150,73 +158,75 @@ def _opened(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> Brok
             f"--listen {args.host}: whoever reaches it may send, consume, read every message and delete topics; "
             "name accounts with --acl plain_acl.yml, or say --without-acl"
         )
-    who = (
+    access_words = (
         f"who signs as an account of {args.acl} may do what it allows"
         if args.acl
         else ("whoever reaches it may send, consume, read every message and delete topics")
     )
-    out.say(f"listening on {args.host}: {who}; whoever reaches the HA port may copy the log")
+    out.say(f"listening on {args.host}: {access_words}; whoever reaches the HA port may copy the log")
     if args.tls is None:
         out.say(f"listening on {args.host}: nothing is encrypted")
     return broker if args.host in EVERYWHERE else replace(broker, broker_ip=args.host)
 
 
 def _access(args: argparse.Namespace, broker: BrokerConfig, release: Release, out: Output) -> Access | None:
-    """The accounts of ``--acl``. Raises :class:`UsageError`, also where the configuration asks for accounts and the
-    command names none.
+    """Return the accounts of ``--acl``. Raises :class:`UsageError`, also where the configuration asks for accounts
+    and the command names none.
     """
     if args.acl is None:
-        for key, asked in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
-            if asked:
+        for key, is_set in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
+            if is_set:
                 raise UsageError(f"{key}=true: name the accounts with --acl plain_acl.yml", file=args.config)
         return None
-    found = Access(Path(args.acl), release, broker.cluster)
-    if found.acl.white_listed and of(release).major >= 5:
+    access = Access(Path(args.acl), release, broker.cluster)
+    if access.acl.white_listed and of(release).major >= 5:
         out.say(f"{args.acl}: globalWhiteRemoteAddresses has no effect with --release {release}, as in RocketMQ 5")
-    return found
+    return access
 
 
 class _Rules(NamedTuple):
-    """What is served how: the configuration, TLS, whose requests are done; None: plainly, and everybody's."""
+    """Options of serving: the configuration, TLS, the accounts; None: no TLS, no check."""
 
     config: BrokerConfig
     tls: Tls | None
     access: Access | None
 
 
-async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, kept: Keeping, out: Output) -> None:
-    """Until Ctrl+C or TERM."""
+async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, backup: Backup, out: Output) -> None:
+    """Serve until Ctrl+C or TERM."""
     config, tls, access = rules
-    said = asyncio.Event()
+    is_announced = asyncio.Event()
     with ended_by_signals() as ended:
         async with contextlib.AsyncExitStack() as opened:
             named = name_servers_of(args, config)
-            takes = _kept_requests(args, opened)
+            takes = _open_recorders(args, opened)
             rpc = RpcLatency() if args.metrics is not None else None
-            looking = [*takes, *([rpc.take] if rpc is not None else [])]
-            tap = FrameTap("broker", *looking) if looking else None
-            own = None if named else await opened.enter_async_context(_name_server(args, tls, out, said, takes))
+            observers = [*takes, *([rpc.take] if rpc is not None else [])]
+            tap = FrameTap("broker", *observers) if observers else None
+            own_name_server = (
+                None if named else await opened.enter_async_context(_name_server(args, tls, out, is_announced, takes))
+            )
             port = config.listen_port if args.port is None else args.port
             bound = opened.enter_context(bind(args.host, port, "the broker's port"))
             store = await asyncio.to_thread(
                 MessageStore,
                 target.path,
                 target.config,
-                disk=kept.store_disk,
+                disk=backup.store_disk,
                 release=target.release,
                 store_host=f"{config.broker_ip}:{port_of(bound)}",
                 empty_log=args.empty_log,
             )
             opened.push_async_callback(asyncio.to_thread, store.close)
-            kept.settled = True
-            forget_earlier(kept, out)
+            backup.settled = True
+            remove_earlier_backups(backup, out)
             ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config), HA_PORT))
             source = await opened.enter_async_context(HaServer(store, ha))
             served = await opened.enter_async_context(
                 ListeningBroker(
                     store,
                     config,
-                    name_servers=named or [own or ""],
+                    name_servers=named or [own_name_server or ""],
                     listening_socket=bound,
                     ha=f"{config.broker_ip}:{port_of(ha)}",
                     vip=_vip_port(args.host, bound, opened),
@@ -232,31 +242,33 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             figures = None
             if args.metrics is not None:
                 figures = opened.enter_context(_metrics_server(served, args)).address
-            _say_serving(out, served, own, str(args.store), figures)
+            _say_serving(out, served, own_name_server, str(args.store), figures)
             if named:
                 served.registration.on_change = partial(_say_registration, out)
-            telling = asyncio.ensure_future(tell_troubles(store, out.say))
-            opened.callback(telling.cancel)
-            said.set()
+            trouble_reports = asyncio.ensure_future(report_troubles(store, out.say))
+            opened.callback(trouble_reports.cancel)
+            is_announced.set()
             if served.broker.is_slave:
                 await follow_until(ended, served.broker, out.say)
             else:
                 await ended.wait()
 
 
-def _kept_requests(args: argparse.Namespace, opened: contextlib.ExitStack | contextlib.AsyncExitStack) -> list[Take]:
-    """Who keeps what goes over the connections, as the arguments say; closed behind everything else."""
-    kept: list[RequestLog | Recorder] = []
+def _open_recorders(
+    args: argparse.Namespace, opened: contextlib.ExitStack | contextlib.AsyncExitStack
+) -> list[OnEvent]:
+    """Open the recorders of requests that the arguments ask for; they are closed after everything else."""
+    recorders: list[RequestLog | Recorder] = []
     if args.log_requests:
-        kept.append(RequestLog(args.log_requests))
+        recorders.append(RequestLog(args.log_requests))
     if args.record:
         try:
-            kept.append(Recorder(args.record, args.record_limit))
+            recorders.append(Recorder(args.record, args.record_limit))
         except FileExistsError:
             raise UsageError(f"{args.record} is there already: a recording begins a new file") from None
-    for one in kept:
-        opened.callback(one.close)
-    return [one.take for one in kept]
+    for recorder in recorders:
+        opened.callback(recorder.close)
+    return [recorder.take for recorder in recorders]
 
 
 def follow_slaves(broker: Broker, source: HaServer) -> None:
@@ -289,13 +301,15 @@ def _metrics_server(served: ListeningBroker, args: argparse.Namespace) -> Metric
     return MetricsServer(served.broker, args.host, args.metrics)
 
 
-def _say_serving(out: Output, served: ListeningBroker, own: str | None, store: str, metrics: str | None) -> None:
+def _say_serving(
+    out: Output, served: ListeningBroker, own_name_server: str | None, store: str, metrics: str | None
+) -> None:
     config = served.broker.config
     registered, refused = sorted(served.registration.registered), served.registration.refused
     if out.as_json:
         record = {
             "type": "serving",
-            "namesrv": own,
+            "namesrv": own_name_server,
             "broker": served.address,
             "ha": served.broker.ha_address,
             "brokerName": config.broker_name,
@@ -306,31 +320,31 @@ def _say_serving(out: Output, served: ListeningBroker, own: str | None, store: s
             "registered": registered,
             "notRegistered": refused,
         }
-        say_record(out, record)
+        print_record(out, record)
     else:
-        where = f"name server {own}" if own else registration_words(registered, refused)
+        where = f"name server {own_name_server}" if own_name_server else registration_words(registered, refused)
         where += f", metrics http://{metrics}/metrics" if metrics else ""
-        say_line(out, f"serving: broker {served.address}, {where}, pid {os.getpid()}; Ctrl+C ends it")
+        print_line(out, f"serving: broker {served.address}, {where}, pid {os.getpid()}; Ctrl+C ends it")
 
 
 def _say_registration(out: Output, server: str, why: str | None) -> None:
     """A name server has taken the broker, or does so no longer."""
     if out.as_json:
-        say_record(out, {"type": "registration", "namesrv": server, "registered": why is None, "error": why})
+        print_record(out, {"type": "registration", "namesrv": server, "registered": why is None, "error": why})
     else:
-        say_line(out, f"registered with {server}" if why is None else f"not registered with {server}: {why}")
+        print_line(out, f"registered with {server}" if why is None else f"not registered with {server}: {why}")
 
 
 @contextlib.asynccontextmanager
 async def _name_server(
-    args: argparse.Namespace, tls: Tls | None, out: Output, told_serving: asyncio.Event, takes: list[Take]
+    args: argparse.Namespace, tls: Tls | None, out: Output, told_serving: asyncio.Event, takes: list[OnEvent]
 ) -> AsyncIterator[str]:
     """A name server of its own; what changes there is said behind the first line."""
 
     def told(change: Change) -> None:
         if told_serving.is_set() and out.as_json:
             state = {"state": change.word, "brokerName": change.broker, "address": change.address}
-            say_record(out, {"type": "broker", **state})
+            print_record(out, {"type": "broker", **state})
 
     tap = FrameTap("namesrv", *takes) if takes else None
     async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, told, tls, tap) as server:

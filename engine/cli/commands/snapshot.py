@@ -7,14 +7,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, open_to_write
+from engine.cli.options import common_options, open_to_write
 from engine.cli.output import Output, Progress, size_text
 from engine.errors import UsageError
 from engine.inspection.copy_out import copy_out, plan_copy
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("snapshot", parents=[common()], help="writes DST: a byte-exact copy with a manifest")
+    parser = commands.add_parser(
+        "snapshot", parents=[common_options()], help="writes DST: a byte-exact copy with a manifest"
+    )
     parser.add_argument("store", metavar="SRC")
     parser.add_argument("to", metavar="DST", help="must be absent or empty")
     parser.add_argument("--recovery-set", action="store_true", help="only what recovery reads")

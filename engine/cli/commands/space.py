@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import common, open_given
-from engine.cli.output import Column, Output, Progress, iso, size_text
+from engine.cli.options import common_options, open_named_store
+from engine.cli.output import Column, Output, Progress, iso_time, size_text
 from engine.inspection.retention import FileExpiry, Retention
 from engine.inspection.space.account import NamedSpace, Space
 from engine.inspection.space.log import OTHERS
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.inspection.space.account import NamedSpace, Space
 
 
-MOST = 40
+MAX_SHOWN_FILES = 40
 """Tags, producers and files that people are shown."""
 _TOPICS = (
     Column("Topic", "topic"),
@@ -86,7 +86,9 @@ HELD = {
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "space", parents=[common()], help="bytes by topic, queue, day, tag and producer; what retention deletes next"
+        "space",
+        parents=[common_options()],
+        help="bytes by topic, queue, day, tag and producer; what retention deletes next",
     )
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--quick", action="store_true", help="ask file lists and queues only, do not walk the log")
@@ -97,7 +99,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.retention import retention
     from engine.inspection.space.account import quick_space, space_of
 
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         if args.quick:
             space = quick_space(store)
         else:
@@ -110,10 +112,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return 0
     for row in space.rows:
         out.record(part_record(space, row))
-    for one in space.tags:
-        out.record(named_record("spaceTag", "tag", one))
-    for one in space.producers:
-        out.record(named_record("spaceProducer", "host", one))
+    for named_space in space.tags:
+        out.record(named_record("spaceTag", "tag", named_space))
+    for named_space in space.producers:
+        out.record(named_record("spaceProducer", "host", named_space))
     out.record(total_record(space))
     out.record(retention_record(forecast))
     return 0
@@ -122,33 +124,35 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _for_people(space: Space, out: Output) -> None:
     topics: dict[str, dict[str, Any]] = {}
     numbers: dict[str, set[int | None]] = defaultdict(set)
-    rest: dict[str, dict[str, Any]] = {}
+    other_totals: dict[str, dict[str, Any]] = {}
     days: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for row in space.rows:
         of_log = row.kind == "commitlog"
         if row.topic is not None and (not of_log or row.part in {"units", "stale", "beyondEnd"}):
-            one = topics.setdefault(row.topic, {"topic": row.topic, "log": 0, "queues": 0, "messages": 0})
-            one["log" if of_log else "queues"] += row.bytes
-            one["messages"] += (row.messages or 0) if of_log else 0
+            total = topics.setdefault(row.topic, {"topic": row.topic, "log": 0, "queues": 0, "messages": 0})
+            total["log" if of_log else "queues"] += row.bytes
+            total["messages"] += (row.messages or 0) if of_log else 0
             numbers[row.topic].add(row.queue_id)
         else:
-            what = row.kind if row.part == "file" else f"{row.kind}: {_PARTS.get(row.part, row.part)}"
-            one = rest.setdefault(what, {"what": what, "bytes": 0, "allocated": 0, "files": 0, "messages": None})
+            name = row.kind if row.part == "file" else f"{row.kind}: {_PARTS.get(row.part, row.part)}"
+            total = other_totals.setdefault(
+                name, {"what": name, "bytes": 0, "allocated": 0, "files": 0, "messages": None}
+            )
             for field, value in (("bytes", row.bytes), ("allocated", row.allocated), ("files", row.files)):
-                one[field] += value
+                total[field] += value
             if row.messages is not None:
-                one["messages"] = (one["messages"] or 0) + row.messages
+                total["messages"] = (total["messages"] or 0) + row.messages
         if of_log and row.part == "units":
             days[row.day or "no day"][0] += row.bytes
             days[row.day or "no day"][1] += row.messages or 0
-    for one in sorted(topics.values(), key=lambda r: (-r["log"], r["topic"])):
-        one["mean"] = round(one["log"] / one["messages"]) if one["messages"] else None
-        one["share"] = f"{(one['log'] + one['queues']) / max(space.bytes, 1):.1%}"
-        one["count"] = len(numbers[one["topic"]])
-        one["remark"] = "deleted: dead" if one["topic"] in space.deleted_topics else ""
-        out.record(_shown(one, "topic"), _TOPICS)
-    for one in rest.values():
-        out.record(one, _REST)
+    for total in sorted(topics.values(), key=lambda r: (-r["log"], r["topic"])):
+        total["mean"] = round(total["log"] / total["messages"]) if total["messages"] else None
+        total["share"] = f"{(total['log'] + total['queues']) / max(space.bytes, 1):.1%}"
+        total["count"] = len(numbers[total["topic"]])
+        total["remark"] = "deleted: dead" if total["topic"] in space.deleted_topics else ""
+        out.record(_shown(total, "topic"), _TOPICS)
+    for total in other_totals.values():
+        out.record(total, _REST)
     check = "equal to the files" if space.equal else f"the files have {space.bytes:,}"
     out.line(
         f"-- {space.counted:,} bytes in {space.file_count:,} files, {check}; {space.allocated:,} allocated, "
@@ -164,20 +168,20 @@ def _for_people(space: Space, out: Output) -> None:
     out.line()
     for day, (size, messages) in sorted(days.items()):
         out.record({"day": day, "bytes": size, "messages": messages}, _DAYS)
-    _few("tag", space.tags, out)
-    _few("host", space.producers, out)
+    _print_largest("tag", space.tags, out)
+    _print_largest("host", space.producers, out)
 
 
-def _few(field: str, rows: Iterable[NamedSpace], out: Output) -> None:
+def _print_largest(field: str, rows: Iterable[NamedSpace], out: Output) -> None:
     listed = list(rows)
     if not listed:
         return
     out.line()
-    for row in listed[:MOST]:
+    for row in listed[:MAX_SHOWN_FILES]:
         record = {"name": row.name or "(none)", "topic": row.topic, "bytes": row.bytes, "messages": row.messages}
         out.record(_shown(_shown(record, "name"), "topic"), _NAMES[field])
-    if len(listed) > MOST:
-        out.line(f"-- {len(listed) - MOST:,} more; --json gives all")
+    if len(listed) > MAX_SHOWN_FILES:
+        out.line(f"-- {len(listed) - MAX_SHOWN_FILES:,} more; --json gives all")
 
 
 def _shown(record: dict[str, Any], field: str) -> dict[str, Any]:
@@ -185,26 +189,26 @@ def _shown(record: dict[str, Any], field: str) -> dict[str, Any]:
     return record | {field: "(all others)"} if record[field] == "\x00others" else record
 
 
-def _retention_for_people(found: Retention, out: Output) -> None:
+def _retention_for_people(forecast: Retention, out: Output) -> None:
     out.line()
     use = ", ".join(
-        f"{what} {used:.0%}" if used >= 0 else f"{what} not known"
-        for what, used in (("log", found.log_used), ("queues", found.queue_used))
+        f"{disk} {used:.0%}" if used >= 0 else f"{disk} not known"
+        for disk, used in (("log", forecast.log_used), ("queues", forecast.queue_used))
     )
-    source = "" if found.configured else " (defaults: give the broker's own with --config)"
+    source = "" if forecast.configured else " (defaults: give the broker's own with --config)"
     out.fields(
         (
-            ("Retention", f"fileReservedTime {found.reserved_hours} h, deleteWhen {found.delete_when}{source}"),
+            ("Retention", f"fileReservedTime {forecast.reserved_hours} h, deleteWhen {forecast.delete_when}{source}"),
             ("Disk used", use),
-            ("Rule", rule_words(found)),
-            ("Next", next_words(found)),
+            ("Rule", rule_words(forecast)),
+            ("Next", next_words(forecast)),
         )
     )
-    if not found.running:
+    if not forecast.running:
         out.line("-- no broker holds this store: nothing is deleted until one is started")
-    if found.readers_unknown is not None:
-        out.line(f"-- who still reads which file {found.readers_unknown}")
-    for file in found.files[:MOST]:
+    if forecast.readers_unknown is not None:
+        out.line(f"-- who still reads which file {forecast.readers_unknown}")
+    for file in forecast.files[:MAX_SHOWN_FILES]:
         out.record(
             {
                 "name": file.name,
@@ -216,31 +220,31 @@ def _retention_for_people(found: Retention, out: Output) -> None:
             },
             _FILES,
         )
-    if len(found.files) > MOST:
-        out.line(f"-- {len(found.files) - MOST:,} more files; --json gives all")
+    if len(forecast.files) > MAX_SHOWN_FILES:
+        out.line(f"-- {len(forecast.files) - MAX_SHOWN_FILES:,} more files; --json gives all")
 
 
-def rule_words(found: Retention) -> str:
-    """The rule in force, in a sentence."""
-    at = found.levels
+def rule_words(forecast: Retention) -> str:
+    """Describe the rule in force, in a sentence."""
+    levels = forecast.levels
     return {
-        "none": f"no disk is over {at.full:.0%}: expired files go in the hours of deleteWhen",
-        "max": f"over {at.full:.0%}: expired files go at any hour",
-        "force": f"over {at.force:.0%}: the oldest files go at once, whatever their age",
-        "warn": f"over {at.warn:.0%}: the oldest files go at once, whatever their age, and puts are refused",
-        "share": f"over {at.full:.0%} of its share of the disk: expired files go at any hour",
+        "none": f"no disk is over {levels.full:.0%}: expired files go in the hours of deleteWhen",
+        "max": f"over {levels.full:.0%}: expired files go at any hour",
+        "force": f"over {levels.force:.0%}: the oldest files go at once, whatever their age",
+        "warn": f"over {levels.warn:.0%}: the oldest files go at once, whatever their age, and puts are refused",
+        "share": f"over {levels.full:.0%} of its share of the disk: expired files go at any hour",
         "shareForce": "over its share of the disk: the oldest files go at once, whatever their age",
         "unknown": "the disk's use cannot be told: expired files go at any hour",
-    }[found.rule.rule]
+    }[forecast.rule.rule]
 
 
-def next_words(found: Retention) -> str:
-    """What goes first, and when."""
-    files = found.next_files
+def next_words(forecast: Retention) -> str:
+    """Describe the files that are deleted next, and when."""
+    files = forecast.next_files
     if not files:
-        return "no file goes as things stand" if found.files else "the log has no files"
+        return "no file goes as things stand" if forecast.files else "the log has no files"
     size = size_text(sum(file.size for file in files))
-    when = "with the next run" if (found.next_time or 0) <= found.at else f"at {iso(found.next_time)}"
+    when = "with the next run" if (forecast.next_time or 0) <= forecast.at else f"at {iso_time(forecast.next_time)}"
     return f"{len(files):,} file{'s' if len(files) > 1 else ''}, {size}, {when}"
 
 
@@ -248,7 +252,7 @@ Json = dict[str, Any]
 
 
 def part_record(space: Space, row: PartSpace) -> Json:
-    """One row of the account; all of them together are every byte of every file."""
+    """Return one row of the account; all rows together are every byte of every file."""
     record: Json = {
         "type": "space",
         "topic": None if row.topic == OTHERS else row.topic,
@@ -268,15 +272,15 @@ def part_record(space: Space, row: PartSpace) -> Json:
 
 
 def named_record(kind: str, field: str, row: NamedSpace) -> Json:
-    """Bytes of units again, under another name: a tag, or a producer's host. Null is "without"."""
-    rest = OTHERS in {row.name, row.topic}
+    """Return the bytes of units again, under another name: a tag, or a producer's host. Null is "without"."""
+    is_rest = OTHERS in {row.name, row.topic}
     return {
         "type": kind,
         "topic": None if row.topic == OTHERS else row.topic,
         field: None if row.name == OTHERS else row.name,
         "bytes": row.bytes,
         "messages": row.messages,
-        "others": rest,
+        "others": is_rest,
     }
 
 
@@ -301,41 +305,41 @@ def total_record(space: Space) -> Json:
     }
 
 
-def retention_record(found: Retention) -> Json:
-    """The forecast: the rule in force, each file of the log, and who has not read everything."""
-    rule = found.rule
+def retention_record(forecast: Retention) -> Json:
+    """Return the forecast: the rule in force, each file of the log, and who has not read everything."""
+    rule = forecast.rule
     return {
         "type": "retention",
-        "at": found.at,
+        "at": forecast.at,
         "rule": rule.rule,
         "ruleOf": rule.of,
         "deletesAnyHour": rule.needed,
         "deletesAnyAge": rule.at_once,
         "putsRefused": rule.refused,
-        "diskUsage": {"commitlog": _share(found.log_used), "consumequeue": _share(found.queue_used)},
-        "levels": {"max": found.levels.full, "force": found.levels.force, "warn": found.levels.warn},
-        "fileReservedTime": found.reserved_hours,
-        "deleteWhen": found.delete_when,
-        "deleteFileBatchMax": found.batch_max,
-        "configured": found.configured,
-        "running": found.running,
-        "nextTime": found.next_time,
-        "nextFiles": [file.name for file in found.next_files],
-        "nextBytes": sum(file.size for file in found.next_files),
-        "files": [_file(file, found.readers_unknown) for file in found.files],
-        "readersWhy": found.readers_unknown,
+        "diskUsage": {"commitlog": _share(forecast.log_used), "consumequeue": _share(forecast.queue_used)},
+        "levels": {"max": forecast.levels.full, "force": forecast.levels.force, "warn": forecast.levels.warn},
+        "fileReservedTime": forecast.reserved_hours,
+        "deleteWhen": forecast.delete_when,
+        "deleteFileBatchMax": forecast.batch_max,
+        "configured": forecast.configured,
+        "running": forecast.running,
+        "nextTime": forecast.next_time,
+        "nextFiles": [file.name for file in forecast.next_files],
+        "nextBytes": sum(file.size for file in forecast.next_files),
+        "files": [_file(file, forecast.readers_unknown) for file in forecast.files],
+        "readersWhy": forecast.readers_unknown,
         "readers": None
-        if found.readers_unknown is not None
+        if forecast.readers_unknown is not None
         else [
             {
-                "name": one.name,
-                "kind": one.kind,
-                "offset": one.offset,
-                "topic": one.topic,
-                "queueId": one.queue_id,
-                "below": one.below,
+                "name": reader.name,
+                "kind": reader.kind,
+                "offset": reader.offset,
+                "topic": reader.topic,
+                "queueId": reader.queue_id,
+                "below": reader.below,
             }
-            for one in found.readers
+            for reader in forecast.readers
         ],
     }
 

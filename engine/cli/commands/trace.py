@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, count, number, open_given
-from engine.cli.output import Column, Output, iso
+from engine.cli.options import common_options, count, number, open_named_store
+from engine.cli.output import Column, Output, iso_time
 from engine.codec.index_keys import INDEX_TYPES, TAG, IndexType, key_text
 from engine.codec.java import index_key_hash
 from engine.inspection import records
@@ -27,7 +27,9 @@ _STEPS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("trace", parents=[common()], help="a key's or tag's chain through the index files")
+    parser = commands.add_parser(
+        "trace", parents=[common_options()], help="a key's or tag's chain through the index files"
+    )
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("key", metavar="KEY", help="a key, a unique key, tags (--tag), or T# and tags")
@@ -55,13 +57,13 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     index_type: IndexType | None = args.index_type
     text = key_text(args.key, index_type)
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         out.line(f"{args.topic}#{text}: hash {index_key_hash(args.topic, text):,}")
         for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count, index_type):
             match item:
                 case TraceFile():
                     out.record(records.trace_file(item))
-                    span = f"{iso(item.begin_timestamp)} to {iso(item.end_timestamp)}"
+                    span = f"{iso_time(item.begin_timestamp)} to {iso_time(item.end_timestamp)}"
                     out.line(f"{item.file}  {span}  {'walked' if item.chosen else 'passed over'}: {item.why}")
                 case TraceStep():
                     record = records.trace_step(item)

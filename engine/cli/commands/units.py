@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import common, count, masked, number, open_given
+from engine.cli.options import add_masking, common_options, count, number, open_named_store
 from engine.cli.output import Column, Output, Progress
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Item, Stop
@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("units", parents=[common()], help="the units of the commit log")
+    parser = commands.add_parser("units", parents=[common_options()], help="the units of the commit log")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--from", dest="start", type=number, metavar="N", help="begin at this physical offset")
     parser.add_argument("--to", dest="stop", type=number, metavar="N", help="end before this physical offset")
@@ -42,28 +42,28 @@ def register(commands: Any) -> None:
     parser.add_argument("--limit", type=count, metavar="N")
     parser.add_argument("--no-crc", action="store_true", help="leave body CRCs unchecked")
     parser.add_argument("--body", action="store_true", help="with --json: the stored body in base64")
-    masked(parser)
+    add_masking(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    wanted = choose(args)  # a mistake in the filter is told before anything is opened
-    with open_given(args, out) as store:
+    unit_filter = unit_filter_of(args)  # a mistake in the filter is told before anything is opened
+    with open_named_store(args, out) as store:
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
-        units, last = 0, Stop(max(begin, 0), "end", "the commit log has no files")
+        units, stop = 0, Stop(max(begin, 0), "end", "the commit log has no files")
         with Progress("units", total, out.quiet or not out.as_json) as progress:
-            for item in _items(store, wanted, start, args, out, lambda at: progress.at(at - begin)):
+            for item in _items(store, unit_filter, start, args, out, lambda offset: progress.at(offset - begin)):
                 if isinstance(item, Stop):
-                    last = item
+                    stop = item
                     break
                 if isinstance(item, records.Lines):
                     units += item.units
                     out.json_lines(item.text)
                     continue
                 if not isinstance(item, Unit):
-                    _odd(store, item, out)
+                    _print_other(store, item, out)
                     continue
                 if args.limit is not None and units >= args.limit:
                     out.record(
@@ -72,15 +72,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     out.line(f"-- cut off after {units:,} units; go on with --from {item.offset}")
                     return 0
                 units += 1
-                emit(store, item, out, body=args.body)
-        whole = last.kind in ("end", "zero", "cut", "damage") or (last.kind == "limit" and args.stop is not None)
-        complete = whole and not store.unread
-        out.record(records.end(last, units, complete))
-        out.line(f"-- {units:,} units; the log was read to {last.offset:,}: {last.reason}")
+                print_unit(store, item, out, body=args.body)
+        is_read_whole = stop.kind in ("end", "zero", "cut", "damage") or (
+            stop.kind == "limit" and args.stop is not None
+        )
+        complete = is_read_whole and not store.unread
+        out.record(records.end(stop, units, complete))
+        out.line(f"-- {units:,} units; the log was read to {stop.offset:,}: {stop.reason}")
     return 0
 
 
-def choose(args: argparse.Namespace) -> Filter | None:
+def unit_filter_of(args: argparse.Namespace) -> Filter | None:
     """The filter that the options ask for, None where everything is wanted."""
     if args.topic is None and args.queue is None and args.where is None:
         return None
@@ -91,31 +93,31 @@ def choose(args: argparse.Namespace) -> Filter | None:
 
 def _items(
     store: StoreSnapshot,
-    wanted: Filter | None,
+    unit_filter: Filter | None,
     start: int | None,
     args: argparse.Namespace,
     out: Output,
-    seen: Callable[[int], None],
+    on_progress: Callable[[int], None],
 ) -> Iterator[Item | records.Lines | Stop]:
-    """What is wanted of the log; without a filter also what is no unit."""
+    """Yield the items of the log that the arguments ask for; without a filter also what is no unit."""
     stop, crc = args.stop, not args.no_crc
     if out.as_json and out.mask is None and args.limit is None:
-        yield from listed(store.log, wanted, start, stop, crc=crc, body=args.body, on_progress=seen)
-    elif wanted is not None:
-        yield from matching_units(store.log, wanted, start, stop, crc=crc, on_progress=seen)
+        yield from listed(store.log, unit_filter, start, stop, crc=crc, body=args.body, on_progress=on_progress)
+    elif unit_filter is not None:
+        yield from matching_units(store.log, unit_filter, start, stop, crc=crc, on_progress=on_progress)
     else:
         for item in store.units(start, stop, crc=crc):
             if not isinstance(item, Stop):
-                seen(item.offset)
+                on_progress(item.offset)
             yield item
 
 
-def emit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
-    """One unit as a record or a row."""
+def print_unit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
+    """Write one unit as a record or a row."""
     out.record(records.unit(unit, store.log.file_name(unit.offset), kind, body), COLUMNS)
 
 
-def _odd(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
+def _print_other(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
     file = store.log.file_name(item.offset)
     if isinstance(item, Blank):
         out.record(records.blank(item, file), COLUMNS if not out.as_json else None)
@@ -124,7 +126,7 @@ def _odd(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
     if out.as_json:
         out.record(records.damage(item, file, lost))
         return
-    more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
-    said = "".join(f"was {was(one)}{more}: " for one in lost[:1])
-    said = f"DAMAGE: {said}{item.reason}"
-    out.record({"physicalOffset": item.offset, "size": item.size, "topic": said}, COLUMNS)
+    further = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+    description = "".join(f"was {was(lost_unit)}{further}: " for lost_unit in lost[:1])
+    description = f"DAMAGE: {description}{item.reason}"
+    out.record({"physicalOffset": item.offset, "size": item.size, "topic": description}, COLUMNS)

@@ -7,8 +7,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import common, open_given
-from engine.cli.output import Output, Progress, iso, plain
+from engine.cli.options import common_options, open_named_store
+from engine.cli.output import Output, Progress, escape_controls, iso_time
 from engine.inspection import records
 from engine.inspection.copy_out import copy_found
 
@@ -47,7 +47,7 @@ _NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("where", parents=[common()], help="where a message is, or why it is not")
+    parser = commands.add_parser("where", parents=[common_options()], help="where a message is, or why it is not")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("id", metavar="ID", help="offset id, unique key, key, or topic/queue/offset")
     parser.add_argument(
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     look_for = where_tagged if args.tag else where
     missing = True
-    with open_given(args, out) as store:
+    with open_named_store(args, out) as store:
         store.settle_log_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
             for result in look_for(store, args.id, args.topic, args.group, progress.at):
@@ -78,10 +78,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _say_where_tags_are_looked_for(store: StoreSnapshot, tags: str, out: Output, *, missing: bool) -> None:
     files = len(store.index_files())
-    said = "no entry of these tags" if missing else "found by their entries"
+    outcome = "no entry of these tags" if missing else "found by their entries"
     filter_text = f"tags == {json.dumps(tags, ensure_ascii=False)}"
     out.say(
-        f"{said} in {files:,} index files; RocketMQ before 5.4 indexes no tags. All units of the log with them: "
+        f"{outcome} in {files:,} index files; RocketMQ before 5.4 indexes no tags. All units of the log with them: "
         f"storescope units {shlex.quote(str(store.path))} --where {shlex.quote(filter_text)}"
     )
 
@@ -96,12 +96,12 @@ def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
         out.line(f"  life: {' → '.join(map(_step, result.life))}")
     for route in result.routes:
         way = "unique key" if route.by == "uniqueKey" else route.by
-        out.line(f"  by {way} {plain(route.value)}: {_ROUTE_WORDS.get(route.verdict, route.verdict)}")
-    for one in result.evidence:
-        pieces = [one.file or "", f"{one.offset:,}" if one.offset is not None else ""]
+        out.line(f"  by {way} {escape_controls(route.value)}: {_ROUTE_WORDS.get(route.verdict, route.verdict)}")
+    for evidence in result.evidence:
+        pieces = [evidence.file or "", f"{evidence.offset:,}" if evidence.offset is not None else ""]
         seen_at = " @ ".join(piece for piece in pieces if piece)
-        stored = f", stored {iso(one.timestamp)}" if one.timestamp is not None else ""
-        out.line(f"  {one.what}: {one.holds}{stored}" + (f" [{seen_at}]" if seen_at else ""))
+        stored = f", stored {iso_time(evidence.timestamp)}" if evidence.timestamp is not None else ""
+        out.line(f"  {evidence.what}: {evidence.holds}{stored}" + (f" [{seen_at}]" if seen_at else ""))
     out.line(f"  next: {result.next_step}")
     command = copy_found(store, result)
     if command:
@@ -109,5 +109,5 @@ def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
 
 
 def _step(step: LifeStep) -> str:
-    when = f" {iso(step.timestamp)}" if step.timestamp is not None else ""
+    when = f" {iso_time(step.timestamp)}" if step.timestamp is not None else ""
     return f"{_LIFE.get(step.step, step.step)}{when}{' by ' + ', '.join(step.who) if step.who else ''}"

@@ -8,7 +8,7 @@ import pytest
 
 from engine.broker.stats import HALF_COUNTS, MOST_ASKED, BrokerStats, HalfMessages, RpcKind, RpcLatency, Spread, kind_of
 from engine.mapped.disk import RealDisk
-from engine.remoting.exchanges import CAME, CLOSED, LATER, WENT, Seen
+from engine.remoting.exchanges import CAME, CLOSED, LATER, WENT, FrameEvent
 from engine.remoting.frame import ANSWER, ONE_WAY, Command
 
 
@@ -49,8 +49,8 @@ def test_timers_are_counted_as_they_come_and_go() -> None:
     assert stats.delays["a"].counts[:2] == [1, 1]
 
 
-def seen(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> Seen:
-    return Seen(us, 1, kind, b"", Command(code, opaque=opaque, flag=flag))
+def seen(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> FrameEvent:
+    return FrameEvent(us, 1, kind, b"", Command(code, opaque=opaque, flag=flag))
 
 
 def test_requests_are_counted_by_how_long_they_took() -> None:
@@ -67,7 +67,7 @@ def test_requests_are_counted_by_how_long_they_took() -> None:
         seen(CAME, 0, 5, 7_000, ANSWER),  # what the broker asks is none of a client's
         seen(WENT, 0, 6, 8_000, ANSWER),
         seen(CAME, 310, 7),
-        Seen(0, 1, CLOSED),
+        FrameEvent(0, 1, CLOSED),
         seen(WENT, 0, 7, 8_000, ANSWER),
     ):
         rpc.take(one)

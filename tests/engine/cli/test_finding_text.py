@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from engine.cli.finding_text import tell
+from engine.cli.finding_text import print_findings
 from engine.cli.output import Output
 from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding, summarise
@@ -13,7 +13,7 @@ from engine.rules.findings import Finding, summarise
 def told(*found: Finding, **options: bool) -> str:
     stream = io.StringIO()
     out = Output(as_json=False, stream=stream, markdown=options.pop("markdown", False))
-    tell([*(one.record() for one in found), summarise(found, complete=True).record()], out, "/s", **options)
+    print_findings([*(one.record() for one in found), summarise(found, complete=True).record()], out, "/s", **options)
     out.flush()
     return stream.getvalue()
 

@@ -10,7 +10,18 @@ import made_stores
 import pytest
 from commands import reading_commands
 
-from engine.cli.output import Column, Output, Progress, cell, cells_of, cut, iso, plain, size_text, time_left
+from engine.cli.output import (
+    Column,
+    Output,
+    Progress,
+    cell_width,
+    escape_controls,
+    format_cell,
+    iso_time,
+    shorten,
+    size_text,
+    time_left,
+)
 
 
 def shown(columns, rows, width, monkeypatch, markdown=False):
@@ -65,9 +76,9 @@ def test_characters_of_two_cells_are_counted_as_two(monkeypatch):
     columns = (Column("Topic", "topic"), Column("N", "n", "number"))
     lines = shown(columns, [{"topic": "主题", "n": 1}, {"topic": "abcd", "n": 2}], 80, monkeypatch)
     assert lines[1:] == ["主题   1", "abcd   2"]
-    assert [cells_of(line) for line in lines[1:]] == [8, 8]
-    assert cut("主题主题", 5) == "主题…"
-    assert cells_of("e\u0301") == 1
+    assert [cell_width(line) for line in lines[1:]] == [8, 8]
+    assert shorten("主题主题", 5) == "主题…"
+    assert cell_width("e\u0301") == 1
 
 
 def test_markdown_keeps_every_column_and_escapes_bars(monkeypatch):
@@ -94,12 +105,12 @@ CELLS = [
 
 @pytest.mark.parametrize(("value", "kind", "text"), CELLS)
 def test_a_cell(value, kind, text):
-    assert cell(value, kind) == text
+    assert format_cell(value, kind) == text
 
 
 def test_times_have_a_zone():
-    assert iso(1_700_000_000_123)[23:].startswith(("+", "-"))
-    assert iso(1_700_000_000_123)[10] == " "
+    assert iso_time(1_700_000_000_123)[23:].startswith(("+", "-"))
+    assert iso_time(1_700_000_000_123)[10] == " "
 
 
 def test_sizes():
@@ -112,7 +123,7 @@ STEERING = ["\x1b[2J", "\x9b31m", "\r\n", "\x7f", "\u202e", "\u2028", "\x00", "\
 
 @pytest.mark.parametrize("text", STEERING)
 def test_nothing_steers_the_terminal(text):
-    assert plain(f"a{text}b").isprintable()
+    assert escape_controls(f"a{text}b").isprintable()
     stream = io.StringIO()
     out = Output(as_json=False, stream=stream)
     out.line(f"a{text}b")
@@ -156,7 +167,7 @@ def test_every_table_fits_the_terminal(golden, monkeypatch, name, width):
             continue
         _, out, _ = agree.command(*arguments)
         lines = [line for line in out.splitlines() if "  " in line.strip() and not line.startswith(SENTENCES)]
-        assert [line for line in lines if cells_of(line) > width] == [], arguments
+        assert [line for line in lines if cell_width(line) > width] == [], arguments
 
 
 def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):

@@ -6,7 +6,7 @@ import io
 from types import SimpleNamespace
 
 from engine.cli.output import Output
-from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
+from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
 
 DONE = SimpleNamespace(
     units=1200,
@@ -29,7 +29,7 @@ def test_figures_are_in_the_record_s_spelling():
 
 def test_people_are_told_what_has_no_entry(capsys):
     stream = io.StringIO()
-    say_rebuilt(Output(as_json=False, stream=stream), DONE, "/new", "b-1: ")
+    print_rebuilt(Output(as_json=False, stream=stream), DONE, "/new", "b-1: ")
     assert stream.getvalue().startswith("1,200 units: 1,190 entries in 3 queues, 2,400 keys in 1 index file")
     said = capsys.readouterr().err
     assert "b-1: stepped over as damaged: 2 places of the log, 512 bytes" in said
@@ -38,5 +38,5 @@ def test_people_are_told_what_has_no_entry(capsys):
 
 def test_nothing_is_said_of_what_is_not(capsys):
     whole = SimpleNamespace(**vars(DONE) | {"damaged": 0, "stale": 0, "deleted_topics": []})
-    say_rebuilt(Output(as_json=False, stream=io.StringIO()), whole, "/new")
+    print_rebuilt(Output(as_json=False, stream=io.StringIO()), whole, "/new")
     assert capsys.readouterr().err == ""

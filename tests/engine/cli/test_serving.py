@@ -58,7 +58,7 @@ def test_a_signal_ends_it_and_is_what_it_was_afterwards(by):
 
 
 def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
-    monkeypatch.setattr(serving, "LOOK", 0.001)
+    monkeypatch.setattr(serving, "POLL_INTERVAL_S", 0.001)
 
     class Store:
         found: tuple[Trouble, ...] = ()
@@ -74,7 +74,7 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
                 await asyncio.sleep(0.001)
 
     async def main():
-        telling = asyncio.ensure_future(serving.tell_troubles(store, said.append))
+        telling = asyncio.ensure_future(serving.report_troubles(store, said.append))
         store.found = (Trouble("the log cannot grow", "no room at 4,096"),)
         await until(1)
         store.found = (Trouble("the log cannot grow", "no room at 8,192"), Trouble("dispatch waits", "no room"))

@@ -39,8 +39,8 @@ BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slave_role, "_LOOK", 0.02)
-    monkeypatch.setattr(slave_role, "TABLES", {5: (0.1, 0.1), 4: (0.1, 0.1)})
+    monkeypatch.setattr(slave_role, "_POLL_INTERVAL_S", 0.02)
+    monkeypatch.setattr(slave_role, "TABLE_DELAYS_S", {5: (0.1, 0.1), 4: (0.1, 0.1)})
     monkeypatch.setattr(follower, "_LONGEST_PAUSE_S", 0.05)
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from undone_stores import kept_in, like, made, same, undone
 
 from engine import rebuilding
-from engine.cli import keeping
+from engine.cli import backup
 from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import read_config
@@ -148,7 +148,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     for name in ("write", "delete", "flush", "_map", "reserve"):
         monkeypatch.setattr(BackupFile, name, guard(name, getattr(BackupFile, name)))
     monkeypatch.setattr(BackupWriter, "_write", guard("journal", BackupWriter._write))
-    monkeypatch.setattr("engine.cli.keeping.take_back", lambda *_: None)  # a killed process does nothing more
+    monkeypatch.setattr("engine.cli.backup.take_back", lambda *_: None)  # a killed process does nothing more
     return calls
 
 
@@ -214,7 +214,7 @@ def test_killed_at_any_step_a_dispatch_comes_back(tmp_path):
                 return call
 
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr("engine.cli.keeping.take_back", lambda *_: None)
+                patched.setattr("engine.cli.backup.take_back", lambda *_: None)
                 patched.setattr(BackupWriter, "_write", stop(BackupWriter._write))
                 if not swap:
                     patched.setattr(undo, "_system_call", lambda: None)
@@ -295,8 +295,8 @@ def test_it_says_in_numbers_what_comes_back_and_asks(applied, capsys, monkeypatc
     assert "--yes" in said
     terminal = io.StringIO("n\n")
     terminal.isatty = lambda: True
-    monkeypatch.setattr(keeping.sys, "stdin", terminal)
-    monkeypatch.setattr(keeping.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(backup.sys, "stdin", terminal)
+    monkeypatch.setattr(backup.sys.stderr, "isatty", lambda: True, raising=False)
     assert main(["recover", str(store), "--undo", str(folder)]) == 2
     assert same(store, before) == []
 

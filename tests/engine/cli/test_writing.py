@@ -9,7 +9,7 @@ import pytest
 from made_stores import LOG_SIZE, MadeStore
 
 from engine.cli.output import Output
-from engine.cli.writing import find_target, given_config, refuse_used, say_compilation
+from engine.cli.writing import check_new_path, find_target, given_config, report_compilation
 from engine.codec import compiled_cache
 from engine.config import from_mapping
 from engine.errors import NotAStore, StoreError, UsageError
@@ -47,11 +47,11 @@ def test_a_part_of_a_store_and_what_is_none_are_refused(root, tmp_path):
 
 
 def test_a_copy_goes_into_an_empty_place_outside_the_store(root, tmp_path):
-    assert refuse_used(str(tmp_path / "copy"), root) == tmp_path / "copy"
+    assert check_new_path(str(tmp_path / "copy"), root) == tmp_path / "copy"
     with pytest.raises(UsageError, match="outside the store"):
-        refuse_used(str(root / "copy"), root)
+        check_new_path(str(root / "copy"), root)
     with pytest.raises(UsageError, match="absent or empty"):
-        refuse_used(str(root), tmp_path / "elsewhere")
+        check_new_path(str(root), tmp_path / "elsewhere")
 
 
 def test_keys_that_no_broker_knows_are_named(tmp_path, capsys):
@@ -83,7 +83,7 @@ def test_a_store_whose_opening_would_leave_messages_in_no_queue_is_refused(golde
 
 def test_the_first_start_says_that_it_compiles_and_how_long_that_takes(monkeypatch, capsys):
     monkeypatch.setattr(compiled_cache, "on_first_compilation", None)
-    say_compilation(Output(as_json=False))
+    report_compilation(Output(as_json=False))
     assert capsys.readouterr().err == ""
     compiled_cache.note_compilation()
     words = capsys.readouterr().err

@@ -20,7 +20,7 @@ from engine.lab.samples import ServeSettings
 from engine.lab.server import Lab
 from engine.remoting.connection import connect
 from engine.remoting.frame import Command
-from engine.remoting.recording import unpacked
+from engine.remoting.recording import decode_events
 from engine.remoting.replaying import exchanges_of
 
 FREE = ServeSettings(0, 0)
@@ -85,7 +85,7 @@ def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
     lab.record_requests(True)
     asked(served.broker, a_send(b"during"))
     first, following, data = lab.requests(0)
-    names = [one.name for one in exchanges_of(unpacked(io.BytesIO(data)))]
+    names = [one.name for one in exchanges_of(decode_events(io.BytesIO(data)))]
     assert names.count("SEND_MESSAGE_V2") == 1  # a round of the registration may lie beside it
     assert following > first
     lab.record_requests(False)

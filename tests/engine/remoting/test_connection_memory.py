@@ -125,7 +125,7 @@ def test_above_twice_the_limit_whoever_holds_longest_is_ended():
 
 def test_above_the_limit_who_stands_still_is_ended_and_who_reads_is_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "STALL_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(module, "_LOOK_S", 0.05)
+    monkeypatch.setattr(module, "_POLL_INTERVAL_S", 0.05)
 
     async def talk() -> None:
         async with serving(memory_bytes=MIB // 4) as (server, port):
@@ -171,7 +171,7 @@ def test_parts_of_frames_wait_in_line_and_all_are_answered():
 
 def test_parts_of_frames_that_never_become_whole_are_given_up(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "STALL_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(module, "_LOOK_S", 0.05)
+    monkeypatch.setattr(module, "_POLL_INTERVAL_S", 0.05)
     whole = b"".join(map(bytes, encode(Command(2, body=bytes(2 * MIB)))))
 
     async def talk() -> None:

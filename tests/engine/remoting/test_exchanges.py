@@ -13,7 +13,7 @@ from engine.remoting.exchanges import (
     WENT,
     Exchange,
     Exchanges,
-    Seen,
+    FrameEvent,
     Talker,
     answer_name,
     exchange_of,
@@ -29,8 +29,8 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> list[Exchange]:
     return exchanges_of(recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store"))
 
 
-def a_frame(command: Command, kind: int = CAME, time: int = 0, connection: int = 1) -> Seen:
-    return Seen(time, connection, kind, b"".join(encode(command)), command)
+def a_frame(command: Command, kind: int = CAME, time: int = 0, connection: int = 1) -> FrameEvent:
+    return FrameEvent(time, connection, kind, b"".join(encode(command)), command)
 
 
 def named(talked: list[Exchange], name: str) -> list[Exchange]:
@@ -89,7 +89,7 @@ def test_the_record_has_bodies_by_length_and_digest(talked: list[Exchange]) -> N
 
 
 def test_a_record_gives_the_exchange_again(talked: list[Exchange]) -> None:
-    (broken,) = Exchanges().take(Seen(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
+    (broken,) = Exchanges().take(FrameEvent(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
     for one in (*talked, broken):
         again = exchange_of(request_record(one), one.number)
         for name in (
@@ -137,15 +137,15 @@ def test_answers_find_the_request_of_their_side() -> None:
 
 def test_a_connection_that_ends_leaves_no_one_waiting() -> None:
     table = Exchanges()
-    list(table.take(Seen(0, 1, OPENED, b"10.0.0.1:5 namesrv")))
+    list(table.take(FrameEvent(0, 1, OPENED, b"10.0.0.1:5 namesrv")))
     (asked,) = table.take(a_frame(Command(105, {"topic": "T"}, opaque=1)))
     assert (asked.peer, asked.server, asked.waits) == ("10.0.0.1:5", "namesrv", True)
-    assert list(table.take(Seen(1, 1, CLOSED))) == [asked]
+    assert list(table.take(FrameEvent(1, 1, CLOSED))) == [asked]
     assert (asked.waits, asked.ms, asked.answer_code) == (False, None, None)
 
 
 def test_broken_bytes_are_an_exchange_of_their_own() -> None:
-    (broken,) = Exchanges().take(Seen(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
+    (broken,) = Exchanges().take(FrameEvent(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
     assert (broken.broken, broken.name, broken.waits) == (True, "", False)
     assert request_record(broken)["broken"]["reason"] == "no frame"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.remoting.frame import ANSWER, BINARY, JSON, LARGEST, Command, Fault, FrameReader, encode, release_of
+from engine.remoting.frame import ANSWER, BINARY, JSON, MAX_FRAME_BYTES, Command, Fault, FrameReader, encode, release_of
 
 ROUTE_JSON = bytes.fromhex(
     "00000087000000837b22636f6465223a3130352c226578744669656c6473223a7b22746f706963223a22546f70696354657374227d2c22666c6167223a302c22"
@@ -125,7 +125,7 @@ def test_a_code_without_room_in_the_binary_form_goes_as_json():
     [
         (b"\x00\x00\x00\x03\x00\x00\x00", "length is 3"),
         (b"\xff\xff\xff\xff\x00", "length is -1"),
-        ((LARGEST - 3).to_bytes(4, "big"), "more than 16,777,216"),
+        ((MAX_FRAME_BYTES - 3).to_bytes(4, "big"), "more than 16,777,216"),
         (b"\x00\x00\x00\x08\x02\x00\x00\x04aaaa", "type is 2"),
         (b"\x00\x00\x00\x08\x00\x00\x00\x05aaaa", "header has 5 bytes in a frame of 8"),
         (framed(b"{nothing"), "cannot be read"),
@@ -155,14 +155,14 @@ def test_what_is_no_frame_is_told_and_ends_the_connection(data, words):
 
 
 def test_the_largest_frame_passes():
-    body = bytes(LARGEST - len(framed(b'{"code":1}')))
+    body = bytes(MAX_FRAME_BYTES - len(framed(b'{"code":1}')))
     data = framed(b'{"code":1}', body=body)
-    assert len(data) == LARGEST
+    assert len(data) == MAX_FRAME_BYTES
     [command] = read(data)
     assert len(command.body) == len(body)
-    assert isinstance(read((LARGEST - 3).to_bytes(4, "big") + bytes(4))[0], Fault)
+    assert isinstance(read((MAX_FRAME_BYTES - 3).to_bytes(4, "big") + bytes(4))[0], Fault)
     with pytest.raises(ValueError, match="more than 16,777,216"):
-        encode(Command(1, body=bytes(LARGEST)))
+        encode(Command(1, body=bytes(MAX_FRAME_BYTES)))
 
 
 TEXT = st.text(st.characters(blacklist_categories=("Cs",)), max_size=20)

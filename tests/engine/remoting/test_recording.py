@@ -11,20 +11,20 @@ import pytest
 import recorded_requests
 
 from engine.errors import CannotRead
-from engine.remoting.exchanges import BROKEN, CAME, OPENED, Seen
+from engine.remoting.exchanges import BROKEN, CAME, OPENED, FrameEvent
 from engine.remoting.frame import Command, encode
-from engine.remoting.recording import MAGIC, Recorder, Recording, RequestLog, packed, unpacked
+from engine.remoting.recording import MAGIC, Recorder, Recording, RequestLog, decode_events, encode_events
 
 COMMAND = Command(34, opaque=3, language="GO", version=397)
 ITEMS = [
-    Seen(1_700_000_000_000_000, 1, OPENED, b"127.0.0.1:4711 broker"),
-    Seen(1_700_000_000_000_001, 1, CAME, b"".join(encode(COMMAND)), COMMAND),
-    Seen(1_700_000_000_000_002, 1, BROKEN, b"GET", None, "no frame"),
+    FrameEvent(1_700_000_000_000_000, 1, OPENED, b"127.0.0.1:4711 broker"),
+    FrameEvent(1_700_000_000_000_001, 1, CAME, b"".join(encode(COMMAND)), COMMAND),
+    FrameEvent(1_700_000_000_000_002, 1, BROKEN, b"GET", None, "no frame"),
 ]
 
 
 def test_items_go_and_come_back() -> None:
-    assert list(unpacked(io.BytesIO(packed(ITEMS)))) == ITEMS
+    assert list(decode_events(io.BytesIO(encode_events(ITEMS)))) == ITEMS
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    whole = MAGIC + packed(ITEMS)
+    whole = MAGIC + encode_events(ITEMS)
     for length in range(len(MAGIC), len(whole)):
         (tmp_path / "cut").write_bytes(whole[:length])
         recording = Recording(tmp_path / "cut")
@@ -48,7 +48,7 @@ def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) 
 
 
 def test_a_full_recording_says_what_it_left_out(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path / "full", len(MAGIC) + len(packed(ITEMS[:2])))
+    recorder = Recorder(tmp_path / "full", len(MAGIC) + len(encode_events(ITEMS[:2])))
     for item in [*ITEMS, *ITEMS]:
         recorder.take(item)
     recorder.close()

@@ -8,7 +8,7 @@ import pytest
 
 from engine.broker.config import BrokerConfig
 from engine.errors import UsageError
-from engine.remoting.settings import by_key, key, over, pairs
+from engine.remoting.settings import attributes_by_key, key, key_value_pairs, overlay
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Some:
 
 
 def test_values_come_by_their_java_names_and_types():
-    found, unknown = over(Some(), "listenPort = 9\nisFast=true\nstorePath=/a b\nnobodys=1\n")
+    found, unknown = overlay(Some(), "listenPort = 9\nisFast=true\nstorePath=/a b\nnobodys=1\n")
     assert (found, unknown) == (Some(9, "/a b", True), ["nobodys"])
-    assert list(by_key(found)) == ["listenPort", "storePath", "isFast"]
-    assert pairs(found) == [("listenPort", "9"), ("storePath", "/a b"), ("isFast", "true")]
+    assert list(attributes_by_key(found)) == ["listenPort", "storePath", "isFast"]
+    assert key_value_pairs(found) == [("listenPort", "9"), ("storePath", "/a b"), ("isFast", "true")]
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_values_come_by_their_java_names_and_types():
 )
 def test_a_wrong_value_is_told_with_its_line(text, said):
     with pytest.raises(UsageError, match=said):
-        over(Some(), text, "some.conf")
+        overlay(Some(), text, "some.conf")
 
 
 def test_a_number_below_zero_is_taken_where_the_usual_one_is():
     """``defaultPopShareQueueNum=-1`` stands in files of real brokers."""
-    found, unknown = over(BrokerConfig(), "defaultPopShareQueueNum=-1\n")
+    found, unknown = overlay(BrokerConfig(), "defaultPopShareQueueNum=-1\n")
     assert (found.pop_share_queues, unknown) == (-1, [])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from engine.remoting.frame import Command
-from engine.remoting.signing import content, is_signed, sign, signature
+from engine.remoting.signing import is_signed, sign, signature, signed_content
 
 
 def test_the_signature_of_a_real_client() -> None:
     command = Command(105, {"topic": "TopicTest"})
     sign(command, "RocketMQ", "12345678")
-    assert content(command.fields, b"") == b"RocketMQTopicTest"
+    assert signed_content(command.fields, b"") == b"RocketMQTopicTest"
     assert command.fields["Signature"] == "0jiwhsaYp5ObE5GObbZH1I8/FT4="
     assert is_signed(command, "12345678")
     assert not is_signed(command, "87654321")
@@ -23,16 +23,16 @@ def test_the_body_is_signed_too() -> None:
 
 
 def test_capitals_come_before_small_letters() -> None:
-    assert content({"a": "3", "Signature": "-", "OnsChannel": "2", "AccessKey": "1"}, b"4") == b"1234"
+    assert signed_content({"a": "3", "Signature": "-", "OnsChannel": "2", "AccessKey": "1"}, b"4") == b"1234"
 
 
 def test_a_query_by_unique_key_may_leave_its_field_out() -> None:
     """4.9 and older clients do, later ones do not."""
     fields = {"topic": "Orders", "key": "K", "_UNIQUE_KEY_QUERY": "true", "AccessKey": "RocketMQ"}
     for without in ("", "_UNIQUE_KEY_QUERY"):
-        signed = {**fields, "Signature": signature("12345678", content(fields, b"", without))}
+        signed = {**fields, "Signature": signature("12345678", signed_content(fields, b"", without))}
         assert is_signed(Command(12, signed), "12345678")
-    other = {**fields, "Signature": signature("12345678", content(fields, b"", "topic"))}
+    other = {**fields, "Signature": signature("12345678", signed_content(fields, b"", "topic"))}
     assert not is_signed(Command(12, other), "12345678")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import recorded_requests
 from brokers import run
 
-from engine.remoting.exchanges import BROKEN, CAME, CLOSED, LATER, OPENED, WENT, Seen
+from engine.remoting.exchanges import BROKEN, CAME, CLOSED, LATER, OPENED, WENT, FrameEvent
 from engine.remoting.frame import Command, FrameReader
 from engine.remoting.tap import Ring
 
@@ -32,7 +32,7 @@ def test_frames_are_kept_as_they_came_and_went(tmp_path: Path) -> None:
 
 
 def test_what_is_no_frame_is_seen_with_its_reason(tmp_path: Path) -> None:
-    seen: list[Seen] = []
+    seen: list[FrameEvent] = []
 
     async def spoken() -> None:
         async with recorded_requests.tapped(tmp_path / "store", seen.append) as client:
@@ -49,9 +49,9 @@ def test_what_is_no_frame_is_seen_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_who_fails_is_told_no_more_and_the_broker_goes_on(tmp_path: Path) -> None:
-    told: list[Seen] = []
+    told: list[FrameEvent] = []
 
-    def full(seen: Seen) -> None:
+    def full(seen: FrameEvent) -> None:
         told.append(seen)
         raise OSError("no space left on device")
 
@@ -63,7 +63,7 @@ def test_who_fails_is_told_no_more_and_the_broker_goes_on(tmp_path: Path) -> Non
 def test_the_oldest_frames_make_room() -> None:
     ring = Ring(10_000)
     for number in range(100):
-        ring.take(Seen(number, 1, CAME, b"x" * 400))
+        ring.take(FrameEvent(number, 1, CAME, b"x" * 400))
     assert ring.bytes <= 10_000
     first, kept = ring.since(0, 1 << 20)
     assert first == ring.dropped == 90

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import recorded_requests
 
-from engine.remoting.exchanges import BROKEN, CAME, Seen
+from engine.remoting.exchanges import BROKEN, CAME, FrameEvent
 from engine.remoting.frame import Command
 from viewer.requests.columns import (
     EXCHANGES,
@@ -72,13 +72,13 @@ def test_one_way_and_what_the_server_asks(log: RequestLog) -> None:
 
 def test_a_request_without_an_answer_waits_or_is_held() -> None:
     log = RequestLog()
-    log.take([Seen(0, 1, CAME, b"", Command(34, opaque=1)), Seen(0, 1, CAME, b"", Command(11, opaque=2))])
+    log.take([FrameEvent(0, 1, CAME, b"", Command(34, opaque=1)), FrameEvent(0, 1, CAME, b"", Command(11, opaque=2))])
     assert [answer_chip(row).word for row in log.rows] == ["waits", "held by the broker"]
 
 
 def test_bytes_that_are_no_frame_are_a_row_of_words() -> None:
     log = RequestLog()
-    log.take([Seen(0, 1, BROKEN, b"GET", None, "the client begins with TLS")])
+    log.take([FrameEvent(0, 1, BROKEN, b"GET", None, "the client begins with TLS")])
     look = EXCHANGES.look(log.rows[0])
     assert look is not None
     assert (look.mark, look.words) == ("error", "No frame: the client begins with TLS")
@@ -97,7 +97,7 @@ def test_the_fields_stand_answer_first_with_their_links(log: RequestLog) -> None
 
 def test_letters_have_their_long_names() -> None:
     log = RequestLog()
-    log.take([Seen(0, 1, CAME, b"", Command(310, {"a": "g", "i": "KEYS\x01K1\x02"}, opaque=1))])
+    log.take([FrameEvent(0, 1, CAME, b"", Command(310, {"a": "g", "i": "KEYS\x01K1\x02"}, opaque=1))])
     fields = {field_row.name: (field_row.value, field_row.note) for field_row in field_rows(log.rows[0])}
     assert fields["a"] == ("g", "producerGroup")
     assert fields["i"] == ("KEYS␁K1␂", "properties")

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from engine.remoting.exchanges import Seen
+from engine.remoting.exchanges import FrameEvent
 from engine.remoting.recording import Recorder
 from viewer.look.theme import theme
 from viewer.requests.pane import RequestsPane, frame_fields
@@ -29,12 +29,12 @@ def run(work, done, failed):
 
 
 @pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> list[Seen]:
+def talk(tmp_path_factory: pytest.TempPathFactory) -> list[FrameEvent]:
     return recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store")
 
 
 @pytest.fixture
-def file(talk: list[Seen], tmp_path: Path) -> Path:
+def file(talk: list[FrameEvent], tmp_path: Path) -> Path:
     recorder = Recorder(tmp_path / "talk.requests")
     for frame in talk:
         recorder.take(frame)
@@ -169,7 +169,7 @@ def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: Request
     assert pane.side.isVisible()
 
 
-def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[Seen], tmp_path: Path) -> None:
+def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[FrameEvent], tmp_path: Path) -> None:
     watch = pane.watch
     assert watch is not None
     watch.source_status.kind = "live"
@@ -195,7 +195,7 @@ def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[
     assert state.text == "No frame matches the filter."
 
 
-def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, talk: list[Seen]) -> None:
+def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, talk: list[FrameEvent]) -> None:
     watch = pane.watch
     assert watch is not None
     watch.source_status.kind = "live"
@@ -216,7 +216,7 @@ def test_a_line_of_the_talks_is_a_filter(pane: RequestsPane, file: Path) -> None
     assert pane.table.total_rows() == 3
 
 
-def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk: list[Seen]) -> None:
+def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk: list[FrameEvent]) -> None:
     watch = pane.watch
     assert watch is not None
     watch.source_status.kind = "live"
@@ -229,7 +229,7 @@ def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk
     assert pane.pause.isChecked()
 
 
-def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, talk: list[Seen]) -> None:
+def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, talk: list[FrameEvent]) -> None:
     """The edge said "The end stays in view" while the table stood at rows of a minute ago. The view had been left and
     opened again, which put a row that was chosen long ago back into view.
     """
@@ -297,7 +297,7 @@ def test_what_is_shown_is_exported_and_sent_again(pane: RequestsPane, file: Path
     assert messages[-1].startswith("11 requests were sent again: ")
 
 
-def test_every_part_of_a_frame_has_a_fill(talk: list[Seen]) -> None:
+def test_every_part_of_a_frame_has_a_fill(talk: list[FrameEvent]) -> None:
     for frame in talk[1:-1]:
         fields = frame_fields(frame.data)
         assert {"totalLength", "headerLength"} <= {field.name for field in fields}

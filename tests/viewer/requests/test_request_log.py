@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import recorded_requests
 
-from engine.remoting.exchanges import CAME, CLOSED, OPENED, WENT, Seen
+from engine.remoting.exchanges import CAME, CLOSED, OPENED, WENT, FrameEvent
 from engine.remoting.frame import ANSWER, ONE_WAY, Command, encode
 from engine.remoting.replaying import exchanges_of
 from viewer.requests.fields import request_filter
@@ -13,15 +13,15 @@ from viewer.requests.request_log import Frame, RequestLog, family_index, frame_r
 
 
 @pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> list[Seen]:
+def talk(tmp_path_factory: pytest.TempPathFactory) -> list[FrameEvent]:
     return recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store")
 
 
-def frame(command: Command, kind: int = CAME, ms: int = 0, connection: int = 1) -> Seen:
-    return Seen(ms * 1000, connection, kind, b"".join(encode(command)), command)
+def frame(command: Command, kind: int = CAME, ms: int = 0, connection: int = 1) -> FrameEvent:
+    return FrameEvent(ms * 1000, connection, kind, b"".join(encode(command)), command)
 
 
-def test_a_row_comes_with_its_request_and_changes_with_its_answer(talk: list[Seen]) -> None:
+def test_a_row_comes_with_its_request_and_changes_with_its_answer(talk: list[FrameEvent]) -> None:
     log = RequestLog()
     for recorded in talk:
         new, changed = log.take([recorded])
@@ -31,13 +31,13 @@ def test_a_row_comes_with_its_request_and_changes_with_its_answer(talk: list[See
     assert (log.codes[10], log.codes[11], log.answers[17]) == (5, 3, 1)
 
 
-def test_a_client_has_a_short_name_by_what_it_is(talk: list[Seen]) -> None:
+def test_a_client_has_a_short_name_by_what_it_is(talk: list[FrameEvent]) -> None:
     log = RequestLog()
     log.take(talk)
     (client,) = log.clients.values()
     assert (client.name, client.requests, client.not_ok, client.open) == ("C1", 12, 1, False)
     assert client.talker.client_id == "10.0.0.1@7"
-    log.take([Seen(0, 99, OPENED, b"10.0.0.2:5 namesrv"), frame(Command(105, {"topic": "T"}), connection=99)])
+    log.take([FrameEvent(0, 99, OPENED, b"10.0.0.2:5 namesrv"), frame(Command(105, {"topic": "T"}), connection=99)])
     assert log.clients[99].name == "N1"
     log.take([frame(Command(310, {"a": "payers", "b": "T"}), connection=100)])
     assert log.clients[100].name == "P1"
@@ -94,7 +94,7 @@ def test_the_next_one_of_a_client_is_of_its_connection() -> None:
     assert log.next_of(following, -1) is first_row
 
 
-def test_what_is_kept_can_be_recorded_again(talk: list[Seen]) -> None:
+def test_what_is_kept_can_be_recorded_again(talk: list[FrameEvent]) -> None:
     log = RequestLog()
     log.take(talk)
     replayed = exchanges_of(log.items())
@@ -103,7 +103,7 @@ def test_what_is_kept_can_be_recorded_again(talk: list[Seen]) -> None:
     ]
 
 
-def test_a_log_of_whole_exchanges_counts_the_same(talk: list[Seen]) -> None:
+def test_a_log_of_whole_exchanges_counts_the_same(talk: list[FrameEvent]) -> None:
     frames, lines = RequestLog(), RequestLog()
     frames.take(talk)
     lines.take_exchanges(exchanges_of(talk))
@@ -115,7 +115,7 @@ def test_a_connection_that_ends_has_no_one_waiting() -> None:
     log = RequestLog()
     (held_pull,), _ = log.take([frame(Command(11, opaque=1))])
     assert (log.waiting, held_pull.exchange.held) == (1, True)
-    _, (changed,) = log.take([Seen(0, 1, CLOSED)])
+    _, (changed,) = log.take([FrameEvent(0, 1, CLOSED)])
     assert changed is held_pull
     assert log.waiting == 0
 
@@ -124,11 +124,11 @@ def halves(log: RequestLog) -> list[tuple[int, str, int]]:
     return [(row.number, row.frame, row.opaque) for row in log.rows if isinstance(row, Frame)]
 
 
-def asked(opaque: int, code: int = 10, size: int = 0, ms: int = 0) -> Seen:
+def asked(opaque: int, code: int = 10, size: int = 0, ms: int = 0) -> FrameEvent:
     return frame(Command(code, opaque=opaque, body=b"x" * size), ms=ms)
 
 
-def answered(opaque: int, code: int = 0, size: int = 0, ms: int = 0) -> Seen:
+def answered(opaque: int, code: int = 0, size: int = 0, ms: int = 0) -> FrameEvent:
     return frame(Command(code, opaque=opaque, flag=ANSWER, body=b"x" * size), WENT, ms)
 
 
@@ -157,7 +157,7 @@ def test_frames_are_rows_in_the_order_they_were_seen_and_know_their_other_half()
     assert log.rows == [request_1.row, request_2.row]
 
 
-def test_both_views_of_a_talk_hold_the_same(talk: list[Seen]) -> None:
+def test_both_views_of_a_talk_hold_the_same(talk: list[FrameEvent]) -> None:
     live, later = RequestLog(), RequestLog()
     live.show_by_frame(True)
     for recorded in talk:
@@ -218,9 +218,9 @@ def test_an_answer_that_comes_later_is_judged_by_the_filter() -> None:
         assert [row.number for row in log.rows] == sorted(row.number for row in log.rows)
 
 
-def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: list[Seen]) -> None:
+def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: list[FrameEvent]) -> None:
     log = RequestLog()
-    log.take([Seen(0, 1, OPENED, b"10.0.0.2:5 broker"), answered(7, ms=1), asked(8, ms=2)])
+    log.take([FrameEvent(0, 1, OPENED, b"10.0.0.2:5 broker"), answered(7, ms=1), asked(8, ms=2)])
     assert [row.opaque for row in log.rows] == [8]
     log.show_by_frame(True)
     stray, request_half = log.rows

@@ -8,8 +8,8 @@ import pytest
 import recorded_requests
 
 from engine.errors import BadFilter
-from engine.remoting.exchanges import Seen
-from engine.remoting.recording import Recorder, packed
+from engine.remoting.exchanges import FrameEvent
+from engine.remoting.recording import Recorder, encode_events
 from viewer.requests.watch import RequestWatch
 
 
@@ -25,7 +25,7 @@ def run(work, done, failed):
 class Served:
     """A feed of kept frames, ``piece`` at a time."""
 
-    def __init__(self, items: list[Seen], piece: int = 5) -> None:
+    def __init__(self, items: list[FrameEvent], piece: int = 5) -> None:
         self.items, self.piece = items, piece
         self.address = "127.0.0.1:10911"
         self.on: list[bool] = []
@@ -34,7 +34,7 @@ class Served:
     def fetch(self, since, done):
         start = max(since, self.gone)
         frames = self.items[start : start + self.piece]
-        done(start, start + len(frames), packed(frames))
+        done(start, start + len(frames), encode_events(frames))
 
     def record(self, on, done=lambda: None):
         self.on.append(on)
@@ -42,7 +42,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> list[Seen]:
+def talk(tmp_path_factory: pytest.TempPathFactory) -> list[FrameEvent]:
     return recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store")
 
 
@@ -51,7 +51,7 @@ def watch(qtbot) -> RequestWatch:
     return RequestWatch(run)
 
 
-def test_a_file_is_shown(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
+def test_a_file_is_shown(watch: RequestWatch, talk: list[FrameEvent], tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "talk.requests")
     for frame in talk:
         recorder.take(frame)
@@ -61,7 +61,7 @@ def test_a_file_is_shown(watch: RequestWatch, talk: list[Seen], tmp_path: Path) 
 
 
 def test_a_recording_that_another_broker_writes_is_followed_to_its_end(
-    watch: RequestWatch, talk: list[Seen], tmp_path: Path
+    watch: RequestWatch, talk: list[FrameEvent], tmp_path: Path
 ) -> None:
     """Requests of a broker outside the window's lab came only out of a file that was complete."""
     recorder = Recorder(tmp_path / "talk.requests")
@@ -82,7 +82,9 @@ def test_a_recording_that_another_broker_writes_is_followed_to_its_end(
     assert len(watch.log.rows) == 12
 
 
-def test_a_followed_recording_can_be_paused_and_stopped(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
+def test_a_followed_recording_can_be_paused_and_stopped(
+    watch: RequestWatch, talk: list[FrameEvent], tmp_path: Path
+) -> None:
     recorder = Recorder(tmp_path / "talk.requests")
     watch.open_file(tmp_path / "talk.requests")
     recorder.take(talk[0])
@@ -104,7 +106,7 @@ def test_a_file_that_cannot_be_read_says_why(watch: RequestWatch, tmp_path: Path
     assert watch.source_status.fault == f"{tmp_path / 'absent'}: No such file or directory"
 
 
-def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[Seen]) -> None:
+def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     feed = Served(talk)
     watch.follow(feed)
     assert (watch.source_status.kind, feed.on) == ("live", [True])
@@ -119,7 +121,7 @@ def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[See
     assert len(watch.log.rows) == 12
 
 
-def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: RequestWatch, talk: list[Seen]) -> None:
+def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     feed = Served(talk)
     watch.follow(feed)
     watch._fetch()
@@ -128,7 +130,7 @@ def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: Reques
     assert watch.log.missed == 7
 
 
-def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[Seen]) -> None:
+def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     watch.follow(Served(talk))
     watch.pause()
     assert (watch.source_status.kind, watch._timer.isActive()) == ("paused", False)
@@ -136,7 +138,7 @@ def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[Seen]) -> None:
     assert (watch.source_status.kind, watch._timer.isActive()) == ("live", True)
 
 
-def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[Seen]) -> None:
+def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     feed = Served(talk)
     watch.follow(feed)
     feed.address = ""
@@ -144,7 +146,7 @@ def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[Seen]) ->
     assert watch.source_status.kind == "ended"
 
 
-def test_a_filter_that_cannot_be_read_changes_nothing(watch: RequestWatch, talk: list[Seen]) -> None:
+def test_a_filter_that_cannot_be_read_changes_nothing(watch: RequestWatch, talk: list[FrameEvent]) -> None:
     watch.log.take(talk)
     watch.show("held")
     with pytest.raises(BadFilter):
@@ -152,7 +154,7 @@ def test_a_filter_that_cannot_be_read_changes_nothing(watch: RequestWatch, talk:
     assert (watch.text, len(watch.log.rows)) == ("held", 1)
 
 
-def test_rows_are_exported_and_replayed(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
+def test_rows_are_exported_and_replayed(watch: RequestWatch, talk: list[FrameEvent], tmp_path: Path) -> None:
     watch.log.take(talk)
     watch.show("held")
     results: list[object] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.remoting.exchanges import CAME, Seen
+from engine.remoting.exchanges import CAME, FrameEvent
 from engine.remoting.frame import Command
 from viewer.requests.request_log import RequestLog
 from viewer.requests.words import SourceStatus, card_words, edge_words, status_words
@@ -10,7 +10,7 @@ from viewer.requests.words import SourceStatus, card_words, edge_words, status_w
 
 def filled(count: int = 3) -> RequestLog:
     log = RequestLog()
-    log.take([Seen(number, 1, CAME, b"x" * 1000, Command(10, opaque=number)) for number in range(count)])
+    log.take([FrameEvent(number, 1, CAME, b"x" * 1000, Command(10, opaque=number)) for number in range(count)])
     return log
 
 

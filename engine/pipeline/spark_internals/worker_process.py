@@ -1,4 +1,4 @@
-"""What a Python process that Spark has started does once, and how it fails."""
+"""One-time setup of a Python process that Spark has started, and its failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ MANY_MODULES = 50
 
 
 def settling(items: Iterable[_Item]) -> Iterator[_Item]:
-    """What a task gives; behind the last of it, in a process of Spark's, what is loaded is taken from garbage's way.
+    """Yield a task's results; after the last one, in a process of Spark's, exclude all loaded objects from garbage
+    collection.
 
     ``pyspark`` collects garbage after every task, and with numpy, pyarrow and the engine loaded that took 45 ms each.
     What was loaded is looked at no more (:func:`gc.freeze`): 1 ms. A process that serves other queries in between loads
@@ -50,7 +51,7 @@ def settling(items: Iterable[_Item]) -> Iterator[_Item]:
 
 
 class _Settled:
-    """How many modules were loaded when garbage was last taken out of the way."""
+    """Number of modules that were loaded when objects were last excluded from garbage collection."""
 
     modules = 0
 

@@ -14,7 +14,7 @@ import pytest
 from served_stores import a_send, asked
 from undone_stores import kept_in, made
 
-from engine.cli import keeping
+from engine.cli import backup
 from engine.cli.main import COMMANDS, build_parser, main
 from engine.cli.output import Output
 from engine.config import MessageStoreConfig
@@ -48,7 +48,7 @@ def test_every_command_that_writes_into_a_store_can_do_it_with_and_without_keepi
         assert (asks or name in OPENS) == ("--no-backup" in words) == ("--empty-log" in words), name
         source = Path("engine/cli/commands").joinpath(f"{name}.py").read_text("utf-8")
         if asks or name in OPENS:
-            assert "with keeping(" in source, name
+            assert "with backed_up(" in source, name
         elif name not in WRITES_ANEW:
             assert "MessageStore" not in source, name
 
@@ -67,8 +67,8 @@ def crashed(golden, tmp_path):
 def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
     terminal = io.StringIO(answer)
     terminal.isatty = lambda: True
-    monkeypatch.setattr(keeping.sys, "stdin", terminal)
-    monkeypatch.setattr(keeping.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(backup.sys, "stdin", terminal)
+    monkeypatch.setattr(backup.sys.stderr, "isatty", lambda: True, raising=False)
     assert main(["recover", str(crashed), "--apply"]) == code
     assert "[y/N]" in capsys.readouterr().err
     assert (crashed / "abort").exists() == (code == 2)
@@ -77,9 +77,9 @@ def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
 def _keep(store: Path, command: str, out: Output) -> Path:
     """What one start of a command keeps of a store; its folder."""
     args = argparse.Namespace(command=command, no_backup=False, config=None)
-    with keeping.keeping(args, store, MessageStoreConfig()) as kept:
+    with backup.backed_up(args, store, MessageStoreConfig()) as kept:
         kept.settled = True
-        keeping.forget_earlier(kept, out)
+        backup.remove_earlier_backups(kept, out)
     assert kept.keeper is not None
     return kept.keeper.folder
 

@@ -1,4 +1,4 @@
-"""What rests on Spark's insides stands in one room, and a Spark without that place goes on."""
+"""What rests on Spark's internals stands in one room, and a Spark without that place goes on."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyspark
 import pytest
 
 import engine
-from engine.pipeline.insides import RELEASES, TRICKS
+from engine.pipeline.spark_internals import RELEASES, WORKAROUNDS
 
 ROOT = Path(engine.__file__).parent
-ROOM = ROOT / "pipeline" / "insides"
+ROOM = ROOT / "pipeline" / "spark_internals"
 SPARKS_OWN = {
     "_accumulatorServer",
     "_active_spark_context",
@@ -30,7 +30,7 @@ SPARKS_OWN = {
 """Names that pyspark keeps to itself."""
 
 
-def insides_used(source: str) -> list[str]:
+def internals_used(source: str) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr in SPARKS_OWN and not own(node.value):
@@ -46,30 +46,30 @@ def own(value: ast.expr) -> bool:
     return isinstance(value, ast.Name) and value.id in {"self", "cls"}
 
 
-def test_a_use_of_the_insides_is_seen():
-    assert insides_used("spark._jvm.java") == ["_jvm"]
-    assert insides_used("from pyspark import java_gateway") == ["pyspark.java_gateway"]
-    assert insides_used("from py4j.protocol import Py4JError") == ["py4j.protocol.Py4JError"]
-    assert insides_used("self._conf = 1; from pyspark.java_gateway import launch_gateway") == []
+def test_a_use_of_the_internals_is_seen():
+    assert internals_used("spark._jvm.java") == ["_jvm"]
+    assert internals_used("from pyspark import java_gateway") == ["pyspark.java_gateway"]
+    assert internals_used("from py4j.protocol import Py4JError") == ["py4j.protocol.Py4JError"]
+    assert internals_used("self._conf = 1; from pyspark.java_gateway import launch_gateway") == []
 
 
-def test_nothing_outside_the_room_uses_sparks_insides():
+def test_nothing_outside_the_room_uses_sparks_internals():
     outside = [path for path in (ROOT / "pipeline").rglob("*.py") if path.parent != ROOM]
     assert len(outside) > 30
-    assert {path.name: used for path in outside if (used := insides_used(path.read_text("utf-8")))} == {}
+    assert {path.name: used for path in outside if (used := internals_used(path.read_text("utf-8")))} == {}
 
 
-@pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.place.rpartition(".")[2])
-def test_each_trick_is_where_the_table_says(trick):
-    module, _, name = trick.place.rpartition(".")
+@pytest.mark.parametrize("workaround", WORKAROUNDS, ids=lambda workaround: workaround.place.rpartition(".")[2])
+def test_each_workaround_is_where_the_table_says(workaround):
+    module, _, name = workaround.place.rpartition(".")
     assert hasattr(importlib.import_module(module), name)
-    assert all((trick.rests_on, trick.why, trick.elsewhere))
+    assert all((workaround.rests_on, workaround.why, workaround.elsewhere))
 
 
 def test_whatever_stands_in_the_room_has_its_row():
     """Public functions of the room that no row names would have no reason, and nobody would know what to look at."""
     helping = {"forget_java": "hear_py4j", "own_interrupts": "hear_py4j", "inject": "NoPlace"}
-    named = {trick.place for trick in TRICKS} | {f"{ROOM.name}.{one}" for one in helping.values()}
+    named = {workaround.place for workaround in WORKAROUNDS} | {f"{ROOM.name}.{one}" for one in helping.values()}
     public = [
         (path.stem, node.name)
         for path in ROOM.glob("*.py")
@@ -80,7 +80,7 @@ def test_whatever_stands_in_the_room_has_its_row():
     missing = [
         name
         for module, name in public
-        if f"engine.pipeline.insides.{module}.{name}" not in named and name not in helping.values()
+        if f"engine.pipeline.spark_internals.{module}.{name}" not in named and name not in helping.values()
     ]
     assert missing == []
 

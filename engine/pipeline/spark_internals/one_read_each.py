@@ -1,12 +1,12 @@
-"""Each place in a query where a store is read gets a plan of its own, for the columns that it needs.
+"""Give each place in a query that reads a store its own plan, for the columns that it needs.
 
-Spark keeps the plan of a Python source at the loaded frame: a query over that frame without a filter takes the plan
-of the one before it, and of two filters in one query both places get the later one's, so that rows are missing. Here a
-rule of the optimizer gives each place a table of its own before filters are pushed down. And Spark hands a Python
-source no columns: the table of each place says to Spark's own rules that it takes them, as Parquet does, and has Python
-plan when both conditions and columns are known. Spark's rules are Java, and Spark brings a compiler for its own code;
-nothing of this reaches executors. Where Spark has no place for the rule, all columns are read, and no filter is handed
-down: right, only slower; and of a table that SQL made Spark forgets the path.
+Spark keeps the plan of a Python source with the loaded frame. A query over that frame without a filter reuses the plan
+of the previous query, and with two filters in one query both places get the later one's plan, so rows are missing. Here
+a rule of the optimizer gives each place its own table before filters are pushed down. Spark also passes no columns to a
+Python source. So the table of each place tells Spark's own rules that it accepts columns, as Parquet does, and calls
+Python to plan when conditions and columns are both known. Spark's rules are Java; Spark brings a compiler for its own
+code. Nothing of this reaches executors. If a Spark does not support the rule, all columns are read and no filter is
+pushed down: correct, only slower. For a table that was made by SQL, Spark forgets the path.
 """
 
 from __future__ import annotations
@@ -298,6 +298,6 @@ def _inject(spark: SparkSession) -> None:
     compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
     compiler.cook(_RULE)
     maker = compiler.getClassLoader().loadClass("storescope.OneReadEach$Maker")
-    nothing = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
-    made = maker.getDeclaredConstructor(nothing[0]).newInstance(nothing[1])
-    spark._jsparkSession.extensions().injectOptimizerRule(made)  # noqa: SLF001
+    no_arguments = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
+    rule = maker.getDeclaredConstructor(no_arguments[0]).newInstance(no_arguments[1])
+    spark._jsparkSession.extensions().injectOptimizerRule(rule)  # noqa: SLF001

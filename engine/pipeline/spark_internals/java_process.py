@@ -1,4 +1,4 @@
-"""Spark's Java and the session in it, where what pyspark promises is not enough to begin, to end and to be silent."""
+"""Spark's Java and the session in it, where pyspark's public interface is not enough to start, stop or silence it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def by_unix_socket(scratch: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def noted(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Put what Spark's launcher starts into ``java``: whoever interrupts the launcher has no other way to end it."""
+    """Collect the processes that Spark's launcher starts in ``java``: there is no other way to end one that was
+    interrupted, because the launcher returns nothing then.
+    """
     from pyspark import java_gateway as gateways
 
     launcher: Any = gateways
@@ -53,7 +55,9 @@ def noted(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
 
 
 def forget_java(*, session: bool = False) -> None:
-    """The next start gets a Java of its own; with ``session`` the one that was killed with its Java is forgotten."""
+    """Make the next start use a Java of its own; with ``session`` the session that was killed with its Java is
+    forgotten, too.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -61,19 +65,21 @@ def forget_java(*, session: bool = False) -> None:
     context._gateway = context._jvm = None  # noqa: SLF001
     if session:
         context._active_spark_context = None  # noqa: SLF001
-        known: Any = SparkSession
-        known._instantiatedSession = None  # noqa: SLF001
+        session_class: Any = SparkSession
+        session_class._instantiatedSession = None  # noqa: SLF001
 
 
 def without_last_words(spark: SparkSession) -> None:
-    """A session whose Java is about to be killed tells nobody of the lost connection."""
+    """Silence the messages about lost connections of a session whose Java is about to be killed."""
     server = getattr(spark.sparkContext, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
 
 
 def gives_an_executor(spark: SparkSession) -> bool | None:
-    """Whether there is an executor beside the driver; None where the session has ended, True where none can tell."""
+    """Return whether there is an executor beside the driver; None where the session has ended, True where this cannot
+    be known.
+    """
     java = getattr(spark.sparkContext, "_jsc", None)
     if java is None:
         return True
@@ -83,17 +89,18 @@ def gives_an_executor(spark: SparkSession) -> bool | None:
 
 @contextlib.contextmanager
 def own_interrupts() -> Iterator[None]:
-    """Keep what SIGINT does: Spark's own answer talks to Java in the middle of another talk, and py4j tells of both.
+    """Keep this process's handler of SIGINT: Spark's would call Java in the middle of another call, and py4j reports
+    both.
 
     That, and lost connections, py4j tells the root logger, with stacks; errors reach the caller as they are.
     """
     logging.getLogger().addFilter(_no_py4j)
-    before = signal.getsignal(signal.SIGINT)
+    old_handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
         with contextlib.suppress(ValueError):  # not the main thread: then nobody changed it
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, old_handler)
 
 
 def _no_py4j(record: logging.LogRecord) -> bool:
@@ -103,5 +110,5 @@ def _no_py4j(record: logging.LogRecord) -> bool:
 
 
 def hear_py4j() -> None:
-    """What py4j tells the root logger goes where it went before there was a session here."""
+    """Restore py4j's messages to the root logger as they were before there was a session here."""
     logging.getLogger().removeFilter(_no_py4j)

@@ -1,5 +1,5 @@
-"""Before a command writes into a store that exists it asks, saying in numbers what it will do; what it changes is kept
-beside the store; and where it fails, all of that is put back.
+"""Consent and backup of a command that changes an existing store: it says in numbers what it will do and asks; what it
+changes is kept beside the store; and if it fails, everything is put back.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from engine.store.recovery.plan import EmptyLog
 
 
-class Keeping:
-    """What is kept of the store at ``root``, or nothing; ``disk`` is what the store is to be opened with (None: its
-    own). ``settled`` says that what was done stays, whatever fails afterwards.
+class Backup:
+    """A backup of what a command changes in the store at ``root``, or none; the store must be opened with ``disk``
+    (None: its own). ``settled`` says that the changes stay, whatever fails afterwards.
     """
 
     def __init__(self, root: Path, keeper: BackupWriter | None, config: MessageStoreConfig) -> None:
@@ -56,13 +56,13 @@ class Keeping:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the locks of every folder that is written. Raises :class:`engine.errors.StoreLocked`."""
-        own = RealDisk()
-        taken = lock_folders(StorePaths(self.root), self.config, self.disk or own)
+        own_disk = RealDisk()
+        locks = lock_folders(StorePaths(self.root), self.config, self.disk or own_disk)
         try:
             yield
         finally:
-            taken.release()
-            own.close()
+            locks.release()
+            own_disk.close()
 
     def say(self, out: Output) -> None:
         """Name the folder, and how it is brought back."""
@@ -73,10 +73,11 @@ class Keeping:
 
 
 @contextmanager
-def keeping(
-    args: argparse.Namespace, root: Path, config: MessageStoreConfig, *, wanted: bool = True
-) -> Iterator[Keeping]:
-    """Keep what the block changes of the store at ``root``, but with ``--no-backup`` or where it is not ``wanted``.
+def backed_up(
+    args: argparse.Namespace, root: Path, config: MessageStoreConfig, *, enabled: bool = True
+) -> Iterator[Backup]:
+    """Back up what the block changes of the store at ``root``, except with ``--no-backup`` or where it is not
+    ``enabled``.
 
     Where the block raises before it is settled everything is put back, and the folder goes. Raises
     :class:`engine.mapped.backup.CannotBackUp` before anything is changed.
@@ -84,55 +85,60 @@ def keeping(
     refuse_undecoded(root)
     refuse_linked_files(settle_folders(root, config).written, RealDisk())
     refuse_undecoded_modes(getattr(args, "config", None))
-    if args.no_backup or not wanted:
-        yield Keeping(root, None, config)
+    if args.no_backup or not enabled:
+        yield Backup(root, None, config)
         return
     keeper = BackupWriter(root, args.command, log_folders(StorePaths(root), config))
-    found = Keeping(root, keeper, config)
-    assert found.disk is not None
+    backup = Backup(root, keeper, config)
+    assert backup.disk is not None
     try:
-        yield found
-        found.disk.close()
+        yield backup
+        backup.disk.close()
         keeper.finish()
     except BaseException as error:
-        found.disk.close()
-        if not found.settled:
+        backup.disk.close()
+        if not backup.settled:
             take_back(keeper, error)
         else:
             with suppress(OSError):
                 keeper.finish()
         raise
     files, size = read(keeper.folder).amount
-    found.record = {"folder": str(keeper.folder), "files": files, "bytes": size}
+    backup.record = {"folder": str(keeper.folder), "files": files, "bytes": size}
 
 
-def forget_earlier(kept: Keeping, out: Output) -> None:
-    """Remove what earlier runs of the same command kept of the same store: one that a supervisor starts again and again
-    keeps what its last start changed. A folder that another command, or one of another store, kept stays.
+def remove_earlier_backups(backup: Backup, out: Output) -> None:
+    """Remove the backups of earlier runs of the same command on the same store: of a command that a supervisor
+    starts again and again only the last start's changes are kept. Backups of another command or another store
+    stay.
     """
-    if kept.keeper is None:
+    if backup.keeper is None:
         return
-    newest = kept.keeper.folder
-    own = read(newest)
-    store_name = newest.name.rpartition(".kept-")[0]
-    for folder in sorted(newest.parent.glob(f"{glob.escape(store_name)}.kept-*")):
+    newest_folder = backup.keeper.folder
+    newest_backup = read(newest_folder)
+    store_name = newest_folder.name.rpartition(".kept-")[0]
+    for folder in sorted(newest_folder.parent.glob(f"{glob.escape(store_name)}.kept-*")):
         with suppress(OSError, StoreError):
             earlier = read(folder)
-            same = (earlier.store, earlier.inode, earlier.command) == (own.store, own.inode, own.command)
-            if folder != newest and same:
+            same = (earlier.store, earlier.inode, earlier.command) == (
+                newest_backup.store,
+                newest_backup.inode,
+                newest_backup.command,
+            )
+            if folder != newest_folder and same:
                 shutil.rmtree(folder)
-                out.say(f"{folder} is removed: {own.command} keeps what its last start changed")
+                out.say(f"{folder} is removed: {newest_backup.command} keeps what its last start changed")
 
 
 _YES = ("y", "yes")
 
 
-def refuse_empty(args: argparse.Namespace, found: EmptyLog | None) -> None:
+def refuse_empty(args: argparse.Namespace, empty_log: EmptyLog | None) -> None:
     """Raise :class:`LogIsEmpty` where the log is gone and ``--empty-log`` was not given."""
-    if found is not None and not args.empty_log:
+    if empty_log is not None and not args.empty_log:
         from engine.store.recovery.empty_log import LogIsEmpty
 
-        raise LogIsEmpty(found, "--empty-log")
+        raise LogIsEmpty(empty_log, "--empty-log")
 
 
 def add_consent(parser: argparse.ArgumentParser) -> None:
@@ -149,16 +155,16 @@ def add_opening(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-backup", action="store_true", help=text)
 
 
-def consented(
+def ask_consent(
     args: argparse.Namespace,
-    what: Iterable[str],
+    plan_lines: Iterable[str],
     question: str = "Go on?",
     *,
     empty_log: EmptyLog | None,
     what_it_does: str = "this writes into a store",
 ) -> bool:
-    """Whether the command may write; ``what`` are the lines that say what it will do, on standard error, and
-    ``empty_log`` who knows of messages that the log does not hold.
+    """Return whether the command may write; ``plan_lines`` say what it will do, on standard error, and ``empty_log``
+    names tables that know of messages which the log does not hold.
 
     False where a person said no. Raises :class:`LogIsEmpty` without the word for it, :class:`UsageError` where nobody
     can be asked.
@@ -166,7 +172,7 @@ def consented(
     refuse_empty(args, empty_log)
     if empty_log is not None:
         print(f"{empty_log.folder}: {empty_log.message}", file=sys.stderr)
-    for line in what:
+    for line in plan_lines:
         print(line, file=sys.stderr)
     if args.yes:
         return True
