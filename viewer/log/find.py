@@ -167,7 +167,7 @@ class LogFind(QObject):
         known = self._state.counted(everything)
         if known is not None and known.offsets:
             self._ended()
-            self._tell_inside(known, sought, forward, "")
+            self._tell_inside(known, sought, forward, self._filter_words())
             return
         try:
             hit = await _nearest(session, sought, sought.text[:40], within, now, offset, (start, end), forward)
@@ -248,6 +248,9 @@ class LogFind(QObject):
         self._task = None
         self.line.set_running(False)
 
+    def _filter_words(self) -> str:
+        return tr("in the rows of the filter") if self._model.filter.text else ""
+
     def _tell(self, result: Found, sought: Sought, total_bytes: int, seconds: float) -> None:
         """Show the hit, or say where nothing was found."""
         looked = tr(
@@ -256,7 +259,7 @@ class LogFind(QObject):
             all=size(total_bytes),
             seconds=seconds,
         )
-        where = tr("in the rows of the filter") if self._model.filter.text else ""
+        where = self._filter_words()
         if result.offset is None:
             outcome = tr("Not found") if result.complete else tr("Stopped, nothing found so far")
             self.line.say(" · ".join(part for part in (outcome, where, looked) if part), "warn")
