@@ -23,7 +23,7 @@ LOOK_MS = 30
 FIELD = "text"
 """Colour role of the frame around a field, whose background is the accent colour."""
 LOOKS = 40
-"""How often the row is looked for when no more rows are being read."""
+"""How often the row is looked for when nothing more is being read."""
 
 
 class JumpFrame(QWidget):
@@ -76,7 +76,7 @@ class Jumps:
             self._timer.stop()
             return
         views = [view for view in pane.findChildren(RecordView) if view.isVisible()]
-        if any(view.loading for view in views):
+        if any(view.loading for view in views) or not window.jobs.quick_idle:
             return
         self._left -= 1
         chosen = next((view for view in views if view.currentIndex().isValid()), None)

@@ -92,6 +92,7 @@ class MainWindow(FramedWindow):
         self._drops, self._zooms = _DropFilter(self), _ZoomFilter(self)
         self.setMinimumSize(*SMALLEST)
         self.jobs.changed.connect(self.changes.jobs)
+        self._jumps_begun = 0
         self.jobs.failed.connect(lambda error: self.say(str(error)))
         self.actions_by_id = make_actions(self.parts)
         self._build()
@@ -353,8 +354,13 @@ class MainWindow(FramedWindow):
         self._told(view_place)
 
     async def go_to_text(self, text: str, *, at_opening: bool = False) -> bool:
-        """Go to the place that the text of the go-to box names. If it names none, say why."""
+        """Go to the place that the text of the go-to box names. If it names none, say why.
+
+        A jump that begins later wins: if one did while this place was looked up, the view stays where that one went.
+        """
         session = self.session
+        self._jumps_begun += 1
+        jump_number = self._jumps_begun
         try:
             target = places.parse(text)
             if session is None and not (isinstance(target, Place) and BY_KIND[target.view].alone):
@@ -363,13 +369,15 @@ class MainWindow(FramedWindow):
             if session is not None and (isinstance(target, Search) or target.names_row):
                 place, note = await session.resolve(target)
         except (UnknownPlace, NothingFound, StoreError, OSError) as error:
+            if jump_number != self._jumps_begun:
+                return False
             if at_opening:
                 self.go(places.log())
             self.top.goto.set_fault(engine_words(str(error)))
             return False
         except Cancelled:
             return False
-        if session is not self.session or not isinstance(place, Place):
+        if session is not self.session or jump_number != self._jumps_begun or not isinstance(place, Place):
             return False
         self.go(place)
         self.top.goto.clear()
@@ -394,6 +402,7 @@ class MainWindow(FramedWindow):
         self._told(place)
 
     def _front(self, view: str) -> None:
+        self._jumps_begun += 1
         if self.session is None:
             self.pages.setCurrentIndex(0)
         changed, self.view = view != self.view, view

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from dataclasses import replace
+
 import pytest
 from panes import until
+from PySide6.QtCore import Qt
 
 from viewer.look.theme import theme
 from viewer.runtime import places
 from viewer.shell import jump_highlight
 from viewer.shell.jump_highlight import JumpFrame
+from viewer.widgets.record_view import RecordView
 
+HORIZONTAL = Qt.Orientation.Horizontal
 ROW = places.queue("OrderEvents", 0, 3)
 
 
@@ -72,3 +79,27 @@ def test_a_second_jump_takes_the_frame_of_the_first_away(run, window, golden, mo
     window.go(places.queue("OrderEvents", 0, 2))
     assert not frames(window)
     run(until(lambda: len(frames(window)) == 1, "the second row is framed"))
+
+
+def test_the_frame_waits_for_a_read_that_takes_long(run, window, golden, made, monkeypatch):
+    """A slow disk is no reason to leave the frame out."""
+    monkeypatch.setattr(jump_highlight, "LOOKS", 2)
+    monkeypatch.setattr(theme, "motion", True)
+
+    async def jump():
+        assert await window.open(golden("broker-orders"), "log:0")
+        await window.settled()
+        units = window.findChild(RecordView, "units.table").model()
+        column = next(n for n in range(units.columnCount()) if units.headerData(n, HORIZONTAL) == "Physical offset")
+        second = int(units.index(1, column).data().replace(",", ""))
+        before, may_end = len(made), threading.Event()
+        read = asyncio.ensure_future(window.jobs.quick(lambda: may_end.wait(60)))
+        await until(lambda: not window.jobs.quick_idle, "the read has begun")
+        window.go(replace(places.log(second), field="bodyCRC"))
+        await asyncio.sleep(10 * jump_highlight.LOOK_MS / 1000)
+        assert len(made) == before
+        may_end.set()
+        await read
+        await until(lambda: len(made) > before, "the row is framed")
+
+    run(jump())

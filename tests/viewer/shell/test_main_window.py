@@ -131,6 +131,32 @@ def test_go_to_box_finds_a_key_and_says_when_there_is_none(run: Run, window: Mai
     run(ask())
 
 
+@pytest.mark.parametrize("slow", ["K24", "no-such-key"])
+def test_a_search_that_ends_late_does_not_move_the_view_away_from_a_later_jump(
+    run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    async def ask() -> None:
+        await opened(window, golden("broker-orders"))
+        assert window.session is not None
+        resolve, may_end = window.session.resolve, asyncio.Event()
+
+        async def late(target: Any) -> Any:
+            await may_end.wait()
+            return await resolve(target)
+
+        monkeypatch.setattr(window.session, "resolve", late)
+        search = asyncio.ensure_future(window.go_to_text(slow))
+        await asyncio.sleep(0.02)
+        window.go(places.Place("groups"))
+        may_end.set()
+        assert not await search
+        await window.settled()
+        assert window.view == "groups"
+        assert window.top.goto.property("state") != "error"
+
+    run(ask())
+
+
 @pytest.mark.parametrize("what", ["nothing", "empty directory", "text file"])
 def test_error_page_says_what_was_found_instead(run: Run, window: MainWindow, tmp_path: Path, what: str) -> None:
     path = tmp_path / "here"
