@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,10 @@ if TYPE_CHECKING:
 
 LOOKING = words("Looking for the message")
 EMPTY_HINT = words(
-    "An id, a unique key, a key, an offset, or topic/queue/offset. Everything in the store is asked for it."
+    "An id, a unique key, a key, T# and tags, an offset, or topic/queue/offset. The whole store is searched for it."
+)
+NO_TAG_ENTRY = words(
+    "The index has no entry of these tags. RocketMQ before 5.4 indexes no tags: filter the commit log by them instead."
 )
 
 
@@ -76,7 +80,7 @@ class WherePane(Pane):
         self.setObjectName("where.pane")
         self.question = Question("")
         self.results: tuple[WhereResult, ...] = ()
-        self._running = False
+        self._running = self._answered = False
         self._summary = ""
         self.strip = LineStrip("where.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
@@ -122,7 +126,9 @@ class WherePane(Pane):
 
     def _form(self) -> Paper:
         form = self._form_paper = Paper("pane", ("bottom",))
-        self.field = self._field("where.field", tr("Message id, unique key, key, offset or topic/queue/offset"), 0)
+        self.field = self._field(
+            "where.field", tr("Message id, unique key, key, T#tags, offset or topic/queue/offset"), 0
+        )
         self.topic = self._field("where.topic", tr("any topic"), 150)
         self.topic.setAccessibleName(tr("Topic"))
         self.group = self._field("where.group", tr("any group"), 150)
@@ -202,6 +208,7 @@ class WherePane(Pane):
         super().set_session(session)
         self._survey.set_session(session)
         self._running, self.results, self.question, self._summary = False, (), Question(""), ""
+        self._answered = False
         for field in (self.field, self.topic, self.group):
             field.clear()
         self._fill((), "")
@@ -264,7 +271,7 @@ class WherePane(Pane):
             return
         if self.session is not None and not self._running:
             self.question = Question(text, self.topic.text().strip(), self.group.text().strip())
-            self._running, self.results = True, ()
+            self._running, self._answered, self.results = True, False, ()
             self._fill((), "")
             self.session.jobs.start(self._ask(self.session, self.question))
 
@@ -280,7 +287,7 @@ class WherePane(Pane):
             error = str(exception)
         if session is not self.session:
             return
-        self._running = False
+        self._running, self._answered = False, not error
         self._fill(
             [without_absence_verdicts(result) for result in answer.results] if session.unread else answer.results, error
         )
@@ -309,6 +316,9 @@ class WherePane(Pane):
         elif error:
             self.table.set_state(State("error", error, steps=((tr("Try again"), self.ask),)))
             state = State("empty", tr("Nothing was found out."))
+        elif not self.results and self._answered:
+            self.table.set_state(State("empty", tr(NO_TAG_ENTRY), steps=((tr("Filter the log"), self._filter_tags),)))
+            state = State("empty", tr("No message was found by these tags."))
         elif not self.results:
             self.table.set_state(State("empty", tr(EMPTY_HINT)))
             state = State("empty", tr("Nothing was asked yet."))
@@ -367,7 +377,16 @@ class WherePane(Pane):
         arguments = ["storescope", "where", "STORE"]
         for option, value in (("--topic", self.question.topic), ("--group", self.question.group)):
             arguments += [option, value] if value else []
-        self._copy_text(self.session.command_line([*arguments, "--json", "--", self.question.text]))
+        if self.question.tags:
+            arguments.append("--tag")
+        self._copy_text(
+            self.session.command_line([*arguments, "--json", "--", self.question.tags or self.question.text])
+        )
+
+    def _filter_tags(self) -> None:
+        """Show the units of the log that have the tags."""
+        tags = json.dumps(self.question.tags, ensure_ascii=False)
+        self.placeRequested.emit(places.filtered("only", f"tags = {tags}"))
 
     def _copy_out_command(self, result: WhereResult | None) -> str:
         """Return the command that copies the message out; "" if none of it remains."""

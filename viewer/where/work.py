@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.codec.index_keys import TAG_PREFIX
 from engine.rules.where import BEGINS_WITH
 from viewer.runtime import places
 from viewer.runtime.control import Control
@@ -27,11 +28,16 @@ _TRACE = re.compile(r"(?:no entry for |an entry for )?(?P<topic>[^#]+)#(?P<key>.
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Search input: an id, key, offset or ``topic/queue/offset``, with optional topic and group."""
+    """Search input: an id, key, ``T#`` and tags, offset or ``topic/queue/offset``, with optional topic and group."""
 
     text: str
     topic: str = ""
     group: str = ""
+
+    @property
+    def tags(self) -> str:
+        """Tags that the index is asked for; "" if the input names a single message or a key."""
+        return self.text.removeprefix(TAG_PREFIX) if self.text.startswith(TAG_PREFIX) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,9 @@ class _Stopped(Exception):
 def where_of(control: Control, path: Path, config: MessageStoreConfig | None, question: Question) -> WhereAnswer:
     """Search the store at ``path``; runs in the worker process."""
     from engine.inspection import open_store
-    from engine.inspection.where.evidence import where
+    from engine.inspection.where.evidence import where, where_tagged
 
+    find, text = (where_tagged, question.tags) if question.tags else (where, question.text)
     results: list[WhereResult] = []
     with open_store(path, config) as store:
         store.settle_log_end()
@@ -62,7 +69,7 @@ def where_of(control: Control, path: Path, config: MessageStoreConfig | None, qu
             control.report(min(done_bytes, total), total)
 
         try:
-            for result in where(store, question.text, question.topic or None, question.group or None, progress):
+            for result in find(store, text, question.topic or None, question.group or None, progress):
                 if len(results) == MAX_MESSAGES or control.cancelled:
                     return WhereAnswer(tuple(results), True)
                 results.append(result)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from made_stores import MadeStore
 from panes import on_store, settled
+from PySide6.QtGui import QGuiApplication
 
-from viewer.runtime.places import Place
+from viewer.runtime.places import Place, filtered
 from viewer.where.pane import WherePane, known_groups
 
 
@@ -39,5 +40,32 @@ def test_what_is_nowhere_is_never_seen(qapp, root) -> None:
         await settled(session.jobs)
         assert [result.verdict for result in pane.results] == ["neverSeen"]
         assert known_groups(session.snapshot) == []
+
+    on_store(qapp, WherePane, root, drive)
+
+
+def test_tags_are_looked_for_in_the_index(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        pane.show_place(Place("where", key="T#open"))
+        await settled(session.jobs)
+        assert len(pane.results) > 1
+        assert {result.verdict for result in pane.results} == {"found"}
+        pane._copy_command()
+        assert QGuiApplication.clipboard().text().endswith("--tag --json -- open")
+
+    on_store(qapp, WherePane, golden("broker-tags-5.5.1"), drive)
+
+
+def test_tags_that_no_entry_has_lead_to_the_filter(qapp, root) -> None:
+    async def drive(pane, session) -> None:
+        places = []
+        pane.placeRequested.connect(places.append)
+        pane.show_place(Place("where", key="T#open"))
+        await settled(session.jobs)
+        assert not pane.results
+        state = pane.table.note.state
+        assert state.text.startswith("The index has no entry of these tags.")
+        state.steps[0][1]()
+        assert places == [filtered("only", 'tags = "open"')]
 
     on_store(qapp, WherePane, root, drive)
