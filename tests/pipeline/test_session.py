@@ -43,7 +43,7 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
     script = """if True:
         import os, socket, sys
         from engine.pipeline import session
-        session.BEGINNING = 2.0
+        session.START_TIMEOUT_S = 2.0
         with socket.create_server(("127.0.0.1", 0)) as silent:
             try:
                 session.start(f"spark://127.0.0.1:{silent.getsockname()[1]}", "one.log", patience=2.0)
