@@ -52,10 +52,9 @@ def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
         second.send_signal(signal.SIGINT)
         assert ended(second) == 0
         assert ended(following(said["ha"], copy, "--until-caught-up")) == 0
-    files = sorted((Path(said["store"]) / "commitlog").iterdir())
-    assert len(files) >= 3
-    assert [one.name for one in files] == sorted(one.name for one in (copy / "commitlog").iterdir())
-    assert all(filecmp.cmp(one, copy / "commitlog" / one.name, shallow=False) for one in files)
+    log = Path(said["store"]) / "commitlog"
+    assert len(list(log.iterdir())) >= 3
+    assert not real_cluster.differing_log_files(log, copy / "commitlog")
     assert main(["check", str(copy)]) == 0
 
 

@@ -52,7 +52,7 @@ EXCEPTIONS = {
     "cli/commands/recover.py": "the folder of what was kept",
     "cli/commands/put.py": "the plan that the user gives",
     "cli/pipeline_trace.py": "the list of keys that the user gives",
-    "cli/keeping.py": "the folders beside the store in which earlier runs kept what they changed",
+    "cli/backup.py": "the folders beside the store in which earlier runs kept what they changed",
     "cli/main.py": "the null device, where a pipe was closed",
     "rebuilding.py": "the trees that it exchanges, which it holds the lock for",
     "cli/copying.py": "the copy that it closes",
