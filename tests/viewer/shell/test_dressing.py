@@ -30,7 +30,7 @@ async def opened(window: MainWindow, path: Path) -> None:
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    for _ in range(2000):
+    for _ in range(15_000):  # 150 s: a machine may be busy
         if true():
             return
         await asyncio.sleep(0.01)
