@@ -13,6 +13,7 @@ import hashlib
 import io
 import ipaddress
 import json
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -51,6 +52,9 @@ INDEX_FIELDS = {
     "hashSlotCount": "usedSlots",
     "indexCount": "count",
 }
+
+QUESTION_LIMIT = int(os.environ.get("STORESCOPE_QUESTIONS", "15"))
+"""Maximum number of questions of each kind that a store is asked: each one opens the store anew."""
 
 
 class Tally:
@@ -188,10 +192,10 @@ def index(store: Path, account: Iterable[Line]) -> Tally:
     return tally
 
 
-def trace(store: Path, account: Iterable[Line], limit: int = 60) -> Tally:
+def trace(store: Path, account: Iterable[Line]) -> Tally:
     """Key queries: RocketMQ answers with every unit its hash points at, ours names collisions apart."""
     tally = Tally()
-    for line in sample((line for line in account if line["t"] == "query"), limit):
+    for line in sample((line for line in account if line["t"] == "query"), QUESTION_LIMIT):
         begin, end = max(line["begin"], 0), min(line["end"], 2**63 - 1)
         out = ask("trace", store, line["topic"], line["key"], "--begin", begin, "--end", end, "--max", line["max"])
         got = {record["physicalOffset"] for record in out if record["type"] == "match"}
@@ -207,10 +211,10 @@ def trace(store: Path, account: Iterable[Line], limit: int = 60) -> Tally:
     return tally
 
 
-def get(store: Path, account: Iterable[Line], limit: int = 80) -> Tally:
+def get(store: Path, account: Iterable[Line]) -> Tally:
     """What getMessage answers: status, offsets, and which units."""
     tally = Tally()
-    for line in sample((line for line in account if line["t"] == "get" and line.get("status")), limit):
+    for line in sample((line for line in account if line["t"] == "get" and line.get("status")), QUESTION_LIMIT):
         tag = ["--tag", line["tag"]] if line["tag"] else []
         out = ask("get", store, line["topic"], line["queue"], line["offset"], "--max", line["max"], *tag)
         head = next(record for record in out if record["type"] == "getResult")
@@ -222,13 +226,13 @@ def get(store: Path, account: Iterable[Line], limit: int = 80) -> Tally:
     return tally
 
 
-def time(store: Path, account: Iterable[Line], limit: int = 60) -> Tally:
+def time(store: Path, account: Iterable[Line]) -> Tally:
     """Offsets by store time; 4.9 has no boundaries and goes by the files' modification times, so it is not asked."""
     tally = Tally()
     asked = (
         line for line in account if line["t"] == "byTime" and line["offset"] is not None and line["boundary"] != "NONE"
     )
-    for line in sample(asked, limit):
+    for line in sample(asked, QUESTION_LIMIT):
         boundary = line["boundary"].lower()
         got = ask("offset", store, line["topic"], line["queue"], "--time", line["ts"], "--boundary", boundary)
         tally.same(got and got[0]["queueOffset"] == line["offset"], f"{line}: ours {got[:1]}")
@@ -252,12 +256,12 @@ def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Tally
     return tally
 
 
-def truth(store: Path, account: Iterable[Line], limit: int = 25) -> Tally:
+def truth(store: Path, account: Iterable[Line]) -> Tally:
     """What clients and an administrator were told by a running broker."""
     tally = Tally()
     lines = list(account)
     for compare in (_sends, _ranges, _client_queries, _progress, _whereabouts, _searches, _pulls):
-        compare(tally, store, lines, limit)
+        compare(tally, store, lines, QUESTION_LIMIT)
     return tally
 
 
