@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import UsageError
-from engine.properties_file import Property, parse, read_text
+from engine.files.properties_file import Property, parse, read_text
 
 CQ_UNIT = 20
 DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -51,7 +51,7 @@ def _text(java: str, default: str, meaning: str, choices: tuple[str, ...] | None
 
 
 def _path(java: str, meaning: str) -> Any:
-    """A path, or a list of paths: :mod:`engine.store_folders` decides whether it belongs to the store."""
+    """A path, or a list of paths: :mod:`engine.files.store_folders` decides whether it belongs to the store."""
     shared = {"java": java, "unit": "", "meaning": meaning, "choices": None}
     return field(default="", metadata={**shared, "path": True})
 
@@ -623,4 +623,5 @@ OLD_PATH_KEYS = frozenset(key for key, decides in RENAMED.items() if decides == 
 """Keys of :data:`RENAMED` that name a part of a store: nobody follows them, but they tell which store was meant."""
 
 PATH_KEYS = frozenset(str(item.metadata["java"]) for item in _path_fields())
-"""Keys of :class:`MessageStoreConfig` that name a file or folder: :mod:`engine.store_folders` decides about each."""
+"""Keys of :class:`MessageStoreConfig` that name a file or folder: :mod:`engine.files.store_folders` decides about each.
+"""

@@ -37,7 +37,7 @@ from engine.codec.message import Unit
 from engine.codec.message_columns import MessageColumns
 from engine.config import MessageStoreConfig
 from engine.errors import StoreClosed
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.mapped.memory import advise
@@ -97,8 +97,8 @@ class MessageStore:
     is missing.
 
     The store is the folder ``path``. Paths of ``config`` below its storePathRootDir mean parts of that folder. Any
-    other path raises :class:`engine.store_folders.OutsidePath`, unless ``paths_from_config`` allows it; then the lock
-    of every folder that is written is taken.
+    other path raises :class:`engine.files.store_folders.OutsidePath`, unless ``paths_from_config`` allows it; then the
+    lock of every folder that is written is taken.
 
     Opening takes the lock, reads the tables, recovers as a broker would (see :attr:`recovery_plan`) and starts the
     services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` if a broker would not start, and

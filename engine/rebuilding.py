@@ -24,22 +24,22 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead
+from engine.files.layout import StorePaths
+from engine.files.temporary_folders import staged
+from engine.files.whole_file import sync_folder
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.foreign import release_of
 from engine.inspection.snapshot import StoreSnapshot
-from engine.layout import StorePaths
 from engine.mapped.backup import TREES, BackupWriter
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import exchange
 from engine.releases import Release
 from engine.rules.unit_check import Request
-from engine.scratch import staged
 from engine.services.rebuild import Rebuild
 from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService
-from engine.whole_file import sync_folder
 
 NOTHING_BUILT = "nothing is built over it"
 STAGING = ".dispatch"

@@ -26,11 +26,11 @@ from engine.codec.index_builder import key_hashes
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import BY_VERSION
+from engine.files.layout import CONSUME_QUEUE_FILE_SIZE, INDEX_ENTRIES, INDEX_SLOTS, StorePaths, queue_file_name
+from engine.files.whole_file import whole_file
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
-from engine.layout import CONSUME_QUEUE_FILE_SIZE, INDEX_ENTRIES, INDEX_SLOTS, StorePaths, queue_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.whole_file import whole_file
 
 GIB = 1 << 30
 BODY_BYTES = {"200": (150, 250), "1k": (900, 1148)}

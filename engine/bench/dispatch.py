@@ -22,9 +22,9 @@ from engine.bench.reads import conditions
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
+from engine.files.layout import StorePaths
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
-from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.read_only import DescriptorCache, FileSequence

@@ -20,10 +20,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from engine import frames
 from engine.bench.append import by_text, open_store, puts_per_second
 from engine.bench.reads import conditions
 from engine.config import from_mapping
+from engine.lab import pipe_frames
 from engine.lab.lab_store import DISK_BYTES
 from engine.lab.load_settings import LoadSettings
 from engine.lab.server import serve
@@ -102,8 +102,8 @@ class _LabClient:
 
     def __call__(self, verb: str, *args: object) -> Any:
         self._number += 1
-        self._pipe.send_bytes(frames.pack(self._number, verb, *args))
-        value, error = frames.receive(self._pipe).content()
+        self._pipe.send_bytes(pipe_frames.pack(self._number, verb, *args))
+        value, error = pipe_frames.receive(self._pipe).content()
         if error is not None:
             raise error
         return value

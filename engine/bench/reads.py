@@ -26,12 +26,12 @@ from engine.bench import data as bench_data
 from engine.bench.yardstick import Yardstick, find_yardstick
 from engine.codec.columns import BLANK, UnitColumns, twin
 from engine.codec.topic_table import TopicTable
+from engine.files.layout import StorePaths
 from engine.inspection.block_scan import scan_log
 from engine.inspection.chain_query import find_matches, hashes_of
 from engine.inspection.key_trace import trace
 from engine.inspection.log_reader import LogReader
 from engine.inspection.snapshot import open_store
-from engine.layout import StorePaths
 from engine.mapped.read_only import DescriptorCache, FileSequence
 
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from typing import Any
 from engine.bench import data as bench_data
 from engine.bench.reads import conditions
 from engine.config import MessageStoreConfig
-from engine.layout import StorePaths, queue_file_name
+from engine.files.layout import StorePaths, queue_file_name
 from engine.message_store import MessageStore
 
 Row = dict[str, Any]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.codec.columns import BLOCK_ROWS, BUFFER_BYTES, CHUNK_BYTES, UnitColumns
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 
 SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "scan.c"
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.config import OTHER_KEYS, MessageStoreConfig, parse_properties
-from engine.properties_file import read_text
+from engine.files.properties_file import read_text
 from engine.remoting.settings import key, key_value_pairs, overlay
 
 PORT = 10_911

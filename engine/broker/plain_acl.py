@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import CannotRead, UsageError
-from engine.whole_file import PRIVATE, put_whole
+from engine.files.whole_file import PRIVATE, put_whole
 
 PERMISSIONS = ("PUB", "SUB", "PUB|SUB", "SUB|PUB", "DENY")
 SHORTEST_KEY = 6

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import LMQ_PREFIX, SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
-from engine.layout import LONGEST_GROUP, LONGEST_TOPIC
+from engine.files.layout import LONGEST_GROUP, LONGEST_TOPIC
 from engine.releases import NEWEST, Release, of
 from engine.rules.system_names import TIMER_TOPIC, is_system_topic
 from engine.store.config_tables import ConfigTables

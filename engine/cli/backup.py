@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
+from engine.files.layout import StorePaths
+from engine.files.store_folders import settle_folders
 from engine.inspection.undecoded_modes import refuse_undecoded_modes
-from engine.layout import StorePaths
 from engine.mapped.backup import BackupDisk, BackupWriter, read
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import take_back
 from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
 from engine.store.recovery.load_source import log_folders
-from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     from engine.store.recovery.plan import EmptyLog

@@ -26,6 +26,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError, Undecoded
+from engine.files.temporary_folders import staged
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.foreign import release_of
@@ -35,7 +36,6 @@ from engine.query import Filter
 from engine.releases import Release
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Request
-from engine.scratch import staged
 from engine.store.put.raw_units import with_property_crc
 
 NOTHING_COPIED = "nothing is copied over it"

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from engine.cli.output import Column, Output, escape_controls, iso_time
-from engine.counted import capital
+from engine.english import capital
 from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, STORE, of_store
 
 Record = dict[str, Any]

@@ -21,8 +21,8 @@ from engine import __version__
 from engine.cli.options import Parser, masking
 from engine.cli.output import Output, escape_controls
 from engine.errors import StoreError, UsageError
+from engine.files.store_folders import OutsidePath
 from engine.mapped.reading import Gathered, gather_unread
-from engine.store_folders import OutsidePath
 
 MAX_UNREAD_LINES = 20
 """Unread files that are named for people; ``--json`` has a record for each."""

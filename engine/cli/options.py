@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import UsageError
+from engine.files.store_folders import settle_folders
 from engine.inspection.foreign import release_of
 from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.releases import NAMES, Release, parse
-from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     from engine.cli.output import Output
@@ -136,8 +136,8 @@ def _report_folders(store: StoreSnapshot, args: argparse.Namespace, out: Output)
 
 
 def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
-    """:func:`open_named_store` for a command that writes. Raises :class:`engine.store_folders.OutsidePath` where the
-    configuration leads out of the store.
+    """:func:`open_named_store` for a command that writes. Raises :class:`engine.files.store_folders.OutsidePath` where
+    the configuration leads out of the store.
     """
     store = open_store(args.store, read_config(args))
     store.release = getattr(args, "release", None)

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
 
-from engine.counted import one_of
+from engine.english import one_of
 
 if TYPE_CHECKING:
     from engine.rules.masking import Masking

@@ -21,9 +21,9 @@ from engine.cli.pipeline_export import ABOUT_FILE
 from engine.cli.pipeline_jobs import Job, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError, UsageError
+from engine.files.store_folders import settle_folders
 from engine.pipeline.defaults import IMPORT_MEMORY_BYTES
 from engine.releases import NAMES, NEWEST, Release
-from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     from engine.message_store import MessageStore

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import common_options, count
 from engine.cli.output import Output, escape_controls, size_text
 from engine.errors import CannotRead, StoreError, UsageError
+from engine.files.temporary_folders import growing, take_old_logs
 from engine.mapped.reading import Action, Reading
 from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
-from engine.scratch import growing, take_old_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

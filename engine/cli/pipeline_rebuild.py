@@ -23,9 +23,9 @@ from engine.cli.pipeline_jobs import Job, add_split_option, job_options, run_job
 from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
+from engine.files.store_folders import settle_folders
 from engine.mapped.reading import Reading
 from engine.releases import Release, parse
-from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace

@@ -22,8 +22,8 @@ from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
+from engine.files.store_folders import settle_folders
 from engine.mapped.reading import Reading, gather_unread
-from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     import pyarrow as pa

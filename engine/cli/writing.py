@@ -16,18 +16,18 @@ from engine.cli.output import Output
 from engine.codec import compiled_cache
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
+from engine.files.layout import StorePaths
+from engine.files.store_folders import settle_folders
 from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.foreign import release_of
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
 from engine.inspection.undecoded_modes import refuse_undecoded_modes
-from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.releases import NEWEST, Release
 from engine.services.opening import refuse_linked_files, refuse_undecoded, without_log
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan, file_limit_words, undispatched_words
-from engine.store_folders import settle_folders
 
 _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock", "rocksdbstore"])
 
@@ -98,7 +98,7 @@ def find_target(path: str, config: MessageStoreConfig | None, given_release: Rel
     the store open, :class:`Undecoded` where a part of it is not decoded, :class:`LinkedFile` where another
     store shares a file of it, :class:`UsageError` where the configuration asks for a part that is not decoded,
     :class:`StoreError` where a broker would not start, or would leave messages in no queue,
-    :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
+    :class:`engine.files.store_folders.OutsidePath` where the configuration leads out of it.
     """
     place, release = Path(path), given_release or NEWEST
     refuse_undecoded(place)

@@ -22,7 +22,7 @@ from engine.codec.compression import unpack
 from engine.codec.encode import HEAD_FORMATS, HEAD_SIZE
 from engine.codec.message import Unit
 from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
-from engine.layout import LONGEST_TOPIC
+from engine.files.layout import LONGEST_TOPIC
 from engine.remoting.unique_ids import unique_id
 
 MAX_BODY = 4 << 20

@@ -20,7 +20,7 @@ from engine.client.routes import MessageQueue
 from engine.codec.config_tables import client_offsets
 from engine.codec.json_dialect import parse
 from engine.errors import CannotRead
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 
 _log = logging.getLogger(__name__)
 

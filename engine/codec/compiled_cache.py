@@ -13,8 +13,8 @@ import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.own_folders import find_own, for_a_while, own_folder, user_cache
-from engine.whole_file import PRIVATE, put_whole
+from engine.files.own_folders import find_own, for_a_while, own_folder, user_cache
+from engine.files.whole_file import PRIVATE, put_whole
 
 _SOURCES = (
     "compiled.py",

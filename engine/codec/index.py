@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
+from engine.files.layout import INDEX_ENTRIES, INDEX_SLOTS
 
 HEADER_SIZE = 40
 SLOT_SIZE = 4

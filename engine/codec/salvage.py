@@ -30,7 +30,7 @@ from engine.codec.message import (
     list_fields,
 )
 from engine.codec.unit_flavours import BY_MAGIC, FLAVOURS, MAGICS
-from engine.layout import LONGEST_NAME
+from engine.files.layout import LONGEST_NAME
 
 _I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
 _I64 = struct.Struct(">q")

@@ -13,10 +13,10 @@ from typing import Any
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
+from engine.files.layout import COMMIT_LOG_FILE_SIZE
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
-from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.rules.log_rules import LogFile, likely_length
 
 _LMQ = "%LMQ%"

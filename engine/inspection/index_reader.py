@@ -20,7 +20,7 @@ from pathlib import Path
 from engine.codec import index as codec
 from engine.codec.index import ENTRY_SIZE, Geometry, IndexHeader, derive_geometry
 from engine.errors import CannotRead, CorruptUnit
-from engine.layout import parse_file_name
+from engine.files.layout import parse_file_name
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
 
 _CHUNK = 4096

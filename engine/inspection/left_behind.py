@@ -21,13 +21,13 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.java import i32
 from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
+from engine.files.layout import is_folder_name
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
-from engine.layout import is_folder_name
 from engine.releases import of
 from engine.rules.dispatch_rules import light_entries, names_light_queues
 from engine.rules.system_names import LMQ, is_system_topic

@@ -20,7 +20,7 @@ from typing import Literal
 from engine.codec.message import check_frame
 from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, NotAStore
-from engine.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.mapped.reading import Reading
 
 Kind = Literal["store", "commitlog", "file"]

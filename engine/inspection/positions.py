@@ -15,11 +15,11 @@ from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
     from engine.codec.checkpoint import Checkpoint
+    from engine.files.layout import StorePaths
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.log_reader import LogReader
     from engine.inspection.opening import LockState
     from engine.inspection.queue_reader import QueueReader
-    from engine.layout import StorePaths
     from engine.mapped.reading import Unread
 
 _NO_QUEUE_ENTRY = "no consume queue holds an entry"

@@ -14,9 +14,9 @@ from engine.codec.config_tables import BACKUP
 from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
+from engine.files.layout import COMMIT_LOG_FILE_SIZE
 from engine.inspection import foreign, left_behind
 from engine.inspection.snapshot import StoreSnapshot
-from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.releases import NEWEST, Release
 from engine.rules.log_rules import LogFile, likely_length
 from engine.rules.undecoded import TABLE_SUBJECTS

@@ -20,9 +20,9 @@ from platformdirs import user_cache_path
 
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CannotRead
+from engine.files.whole_file import PRIVATE, put_whole
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
-from engine.whole_file import PRIVATE, put_whole
 
 EVERY = 4096
 """Rows between two anchors: the longest walk to find a row's exact number."""

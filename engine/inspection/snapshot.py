@@ -21,18 +21,18 @@ from engine.codec.checkpoint import decode as decode_checkpoint
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, Undecoded
+from engine.files.layout import StorePaths, parse_file_name
+from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 from engine.inspection import foreign
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
 from engine.inspection.queue_reader import QueueReader
-from engine.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
 from engine.rules.system_names import LMQ
 from engine.rules.undecoded import Subject, UndecodedPart, in_the_way_of_writing
-from engine.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced

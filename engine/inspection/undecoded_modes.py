@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.errors import UsageError
-from engine.properties_file import parse, read_text
+from engine.files.properties_file import parse, read_text
 from engine.rules.undecoded import Mode, modes_in, refuses_double_write
 
 

@@ -17,11 +17,11 @@ from typing import Any, Final, cast
 
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError, UsageError
+from engine.files.whole_file import put_whole
 from engine.lab.presets import NOT_IN_A_LAB, changes_of
 from engine.lab.shadow_disk import ShadowDisk
 from engine.message_store import MessageStore
 from engine.releases import NEWEST, Release, parse
-from engine.whole_file import put_whole
 
 MARKER: Final = "storescope-lab.json"
 DISK_BYTES: Final = 16 << 30

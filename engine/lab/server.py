@@ -1,8 +1,8 @@
 """The lab's own process: a store, a load on it, and a pipe that asks for both.
 
-Both go as frames (:mod:`engine.frames`): a request is a verb with its arguments, its answer an ``end`` with a value and
-an error. A look is answered by the thread that reads
-the pipe, everything else by a few others, so that a put that waits for a disk keeps nobody else waiting.
+Both go as frames (:mod:`engine.lab.pipe_frames`): a request is a verb with its arguments, its answer an ``end`` with a
+value and an error. A look is answered by the thread that reads the pipe, everything else by a few others, so that a put
+that waits for a disk keeps nobody else waiting.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from engine import frames
 from engine.codec import dispatch_twin
 from engine.codec.encode import Message
 from engine.codec.machine_code_build import import_compiled
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
-from engine.frames import Frame
+from engine.files.layout import StorePaths
+from engine.lab import pipe_frames
 from engine.lab.lab_store import LabStore, is_lab
 from engine.lab.load import Acknowledged, Load
 from engine.lab.load_settings import LoadSettings
+from engine.lab.pipe_frames import Frame
 from engine.lab.plug import PlugReport
 from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_again, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
 from engine.lab.watch import Watch
-from engine.layout import StorePaths
 from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.mapped.disk import RealDisk
 from engine.mapped.undo import take_back
@@ -388,7 +388,7 @@ def serve(pipe: Connection) -> None:
     other_calls.submit(_warm_up)
     try:
         while True:
-            frame = frames.receive(pipe)
+            frame = pipe_frames.receive(pipe)
             if frame.kind == "sample":
                 answer(frame)
             elif frame.kind in ("put", "put_batch"):
@@ -419,9 +419,9 @@ def _warm_up() -> None:
 def _answer(lab: Lab, frame: Frame) -> bytes:
     """Do what ``frame`` asks for; its end, whatever became of it."""
     try:
-        return frames.pack(frame.number, "end", _do(lab, frame.kind, frame.content()), None)
+        return pipe_frames.pack(frame.number, "end", _do(lab, frame.kind, frame.content()), None)
     except Exception as error:  # noqa: BLE001 (carried to whoever asked)
-        return frames.pack(frame.number, "end", None, frames.portable(error))
+        return pipe_frames.pack(frame.number, "end", None, pipe_frames.portable(error))
 
 
 def _do(lab: Lab, verb: str, args: tuple[Any, ...]) -> object:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.releases import NEWEST, Release, of
 

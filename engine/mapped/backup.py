@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.errors import StoreError
+from engine.files.whole_file import sync_folder
 from engine.mapped.disk import RealDisk
 from engine.mapped.reading import data_extents
 from engine.mapped.real_file import OpenFiles, RealFile
-from engine.whole_file import sync_folder
 
 JOURNAL = "kept.jsonl"
 FILES = "files"

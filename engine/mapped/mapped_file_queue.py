@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from engine.errors import StoreError, WrongFileSize
-from engine.layout import parse_file_name, queue_file_name
+from engine.files.layout import parse_file_name, queue_file_name
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import Lent, MappedFile, PoolBuffer
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CannotRead
-from engine.layout import parse_file_name
+from engine.files.layout import parse_file_name
 from engine.mapped.reading import Identity, Reading, data_extents
 
 OPEN_FILES = 128

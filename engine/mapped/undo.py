@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
+from engine.files.whole_file import sync_folder, take_away
 from engine.mapped.backup import (
     JOURNAL,
     NO_LINK_ERRORS,
@@ -30,7 +31,6 @@ from engine.mapped.backup import (
     stamps,
 )
 from engine.mapped.store_lock import StoreLock
-from engine.whole_file import sync_folder, take_away
 
 _EXCHANGE, _CURRENT_FOLDER = 2, -100
 _BLOCK = 1 << 20

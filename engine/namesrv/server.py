@@ -20,6 +20,8 @@ from typing import Any, Self
 
 from engine.codec.json_dialect import parse
 from engine.errors import UsageError
+from engine.files.properties_file import read_text
+from engine.files.whole_file import put_whole
 from engine.namesrv.routes import (
     ORDER_TOPIC_CONFIG,
     Change,
@@ -30,13 +32,11 @@ from engine.namesrv.routes import (
     check_crc,
     read_body,
 )
-from engine.properties_file import read_text
 from engine.remoting.codes import NAME_SERVER, Answer, WrongRequest, by_code
 from engine.remoting.connection import Connection, Limits, Server, Tap, bind, not_supported, port_of
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.settings import key, key_value_pairs, overlay
 from engine.remoting.tls import Tls
-from engine.whole_file import put_whole
 
 PORT = 9876
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from engine.codec.foreign import FOLDER_PREFIX
 from engine.errors import CannotRead, NotAStore, UsageError
-from engine.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
 
 LARGEST_OFFSET = (1 << 63) - 1

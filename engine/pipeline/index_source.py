@@ -20,7 +20,7 @@ import numpy as np
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, decode_header, derive_geometry
 from engine.errors import CannotRead
-from engine.layout import parse_file_name
+from engine.files.layout import parse_file_name
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace

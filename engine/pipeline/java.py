@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import StoreError
-from engine.own_folders import for_a_while, own_folder, user_cache
-from engine.whole_file import put_whole
+from engine.files.own_folders import for_a_while, own_folder, user_cache
+from engine.files.whole_file import put_whole
 
 OLDEST_JAVA = 17
 ON_THE_PATH = (17, 21)

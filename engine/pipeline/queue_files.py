@@ -16,7 +16,7 @@ from engine.codec.consume_queue import CQ_UNIT_SIZE
 from engine.codec.message import Unit
 from engine.codec.unit_scan import walk_file
 from engine.errors import CannotRead
-from engine.layout import parse_file_name
+from engine.files.layout import parse_file_name
 from engine.pipeline.anchors import ErrorNotingFile, SplitBytes
 from engine.pipeline.files import LogFile, StorePlace, log_files
 from engine.pipeline.splits import NEAR_BYTES, Split, edge_of_zeros, first_in

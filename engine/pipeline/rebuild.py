@@ -30,14 +30,14 @@ from engine.codec.index import Geometry
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.errors import StoreError, UsageError
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
+from engine.files.whole_file import put_whole, sync_folder, take_away
 from engine.pipeline import tasks
 from engine.pipeline.progress import Counter, Watch
 from engine.pipeline.rebuild_files import IndexPlan, build_index, build_queues, plan_index
 from engine.pipeline.rebuild_parts import Key, PartWriter, StoreFacts, path_of, read_part
 from engine.pipeline.splits import Split, SplitEnd, broken_seams, read_split
 from engine.rules.dispatch_rules import TopicsKnown
-from engine.whole_file import put_whole, sync_folder, take_away
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,7 +24,7 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT, INDEX_ENTRY
 from engine.codec.index import HEADER_SIZE, Geometry, decode_header
 from engine.codec.index_builder import key_hashes
 from engine.codec.topic_table import TopicTable
-from engine.layout import StorePaths, parse_file_name
+from engine.files.layout import StorePaths, parse_file_name
 from engine.pipeline.files import find_stores
 from engine.pipeline.rebuild_parts import Key, StoreFacts
 from engine.pipeline.splits import plan, read_split

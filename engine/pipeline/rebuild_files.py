@@ -32,7 +32,7 @@ from engine.codec.index import HEADER_SIZE, Geometry, IndexHeader, encode_header
 from engine.codec.index_builder import put_entries
 from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, NO_ADDRESS, put, put_batch, put_ext, put_run
 from engine.config import MessageStoreConfig
-from engine.layout import StorePaths, index_file_name, queue_file_name
+from engine.files.layout import StorePaths, index_file_name, queue_file_name
 from engine.pipeline.rebuild_parts import (
     BATCH,
     EXT,

@@ -27,12 +27,12 @@ from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
-from engine.layout import is_folder_name
+from engine.files.layout import is_folder_name
+from engine.files.whole_file import put_whole
 from engine.pipeline.splits import SplitEnd
 from engine.rules import unit_check
 from engine.rules.dispatch_rules import TopicsKnown, light_entries, names_light_queues, units_of
 from engine.rules.unit_check import Request, Rules
-from engine.whole_file import put_whole
 
 ROWS = 1 << 17
 """Rows of a chunk: few enough to stay in the processor's cache while they are grouped."""

@@ -12,7 +12,7 @@ Java runs beside this process with a session of Spark in it. It is either starte
 temporary files.
 
 Executors that do not have the engine get it as one zip from Spark. Its code runs from that zip only
-(:mod:`engine.shipped`), whatever is in the caches of a machine.
+(:mod:`engine.files.zip_import`), whatever is in the caches of a machine.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
+from engine.files.temporary_folders import Scratch, hold_new
 from engine.pipeline.defaults import NEEDED
 from engine.pipeline.java import CannotStart, find_java
 from engine.pipeline.spark_internals.java_process import (
@@ -51,7 +52,6 @@ from engine.pipeline.spark_internals.java_process import (
     own_interrupts,
     without_last_words,
 )
-from engine.scratch import Scratch, hold_new
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -482,7 +482,7 @@ NOT_SHIPPED = ("lab",)
 _DATE = (2000, 1, 1, 0, 0, 0)
 _BEGIN = """
 
-from engine.shipped import import_from
+from engine.files.zip_import import import_from
 
 import_from(__spec__.loader.archive, "{digest}")
 """

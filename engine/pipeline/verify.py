@@ -26,7 +26,7 @@ from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
-from engine.layout import StorePaths, is_folder_name
+from engine.files.layout import StorePaths, is_folder_name
 from engine.pipeline import tasks
 from engine.pipeline.rebuild_compare import QueueEntries
 from engine.pipeline.splits import Split, SplitEnd, read_split

@@ -6,7 +6,7 @@ from dataclasses import Field, field, fields, replace
 from typing import Any, TypeVar
 
 from engine.errors import UsageError
-from engine.properties_file import parse
+from engine.files.properties_file import parse
 
 Settings = TypeVar("Settings")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CannotRead, UsageError
-from engine.properties_file import read_text
+from engine.files.properties_file import read_text
 from engine.remoting.frame import TLS_HELLO
 from engine.remoting.settings import key, overlay
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from engine.codec import config_tables as codec
 from engine.codec.config_tables import ConsumerOffset, Rows, TopicConfig
-from engine.properties_file import parse as parse_properties
+from engine.files.properties_file import parse as parse_properties
 from engine.releases import Release, of_version
 from engine.releases import parse as parse_release
 from engine.remoting.answers import UnexpectedAnswer, json_object, member_object, member_objects, reading

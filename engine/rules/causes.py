@@ -15,7 +15,7 @@ from pathlib import PurePath
 from engine.codec.config_tables import TABLES
 from engine.codec.flipped_bits import Explanation
 from engine.codec.words import time_text
-from engine.counted import capital, one_of, small
+from engine.english import capital, one_of, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
 
 CAUSES: tuple[tuple[str, str], ...] = (

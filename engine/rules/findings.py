@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from engine.counted import capital, one_of
+from engine.english import capital, one_of
 from engine.releases import Release, name_next_start
 
 # Parts of a store, and the parts that a rule depends on: if one could not be read, the rule stays silent.

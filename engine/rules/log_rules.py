@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.codec import flipped_bits, properties
 from engine.codec.columns import BAD, UnitColumns
 from engine.codec.crc import crc31, hex_crc
-from engine.layout import queue_file_name
+from engine.files.layout import queue_file_name
 from engine.rules import catalogue, causes
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Rule
 

@@ -22,7 +22,7 @@ from engine.codec.foreign import (
     rocks_folder,
     wraps_message,
 )
-from engine.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
 """Subjects of questions."""

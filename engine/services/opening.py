@@ -11,7 +11,8 @@ from pathlib import Path
 
 from engine.config import MessageStoreConfig
 from engine.errors import LinkedFile, Undecoded
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
+from engine.files.store_folders import lock_files, refuse_links_into_another_store, settle_folders
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock
 from engine.mapped.folder_listing import ReadingListing
@@ -30,7 +31,6 @@ from engine.store.recovery import planning as recovery
 from engine.store.recovery.empty_log import LogIsEmpty
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 from engine.store.store_parts import StoreParts
-from engine.store_folders import lock_files, refuse_links_into_another_store, settle_folders
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ def take_lock(
 
     If that would create the store's lock file, the store is examined first, so that a store that :func:`load`
     refuses stays unchanged. Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`,
-    ``OSError``, and :class:`engine.store_folders.OutsidePath` if the configuration leads out of the store.
+    ``OSError``, and :class:`engine.files.store_folders.OutsidePath` if the configuration leads out of the store.
 
     """
     folders = settle_folders(paths.root, config)

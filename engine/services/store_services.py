@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue

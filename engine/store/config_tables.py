@@ -17,7 +17,7 @@ from engine.codec import config_tables as codec
 from engine.codec.config_tables import BACKUP, SubscriptionGroup, TopicConfig, load_table
 from engine.codec.json_dialect import RowTexts, render
 from engine.errors import CannotRead, StoreError, UsageError
-from engine.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
+from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
 from engine.mapped.disk import Disk, put_file
 from engine.releases import NEWEST, Release, of
 

@@ -33,7 +33,7 @@ from engine.codec.queue_builder import EntryColumns, EntryRows, QueueRuns, build
 from engine.codec.queue_placing import NO_ADDRESS
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
-from engine.layout import StorePaths, is_folder_name, parse_file_name
+from engine.files.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
 from engine.releases import NEWEST, Release
 from engine.rules.unit_check import Request

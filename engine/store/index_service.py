@@ -38,7 +38,7 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
 from engine.errors import WrongFileSize
-from engine.layout import StorePaths, index_file_name
+from engine.files.layout import StorePaths, index_file_name
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import RESERVE_STEP_BYTES
 from engine.rules.unit_check import Request

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from engine.errors import StoreError, WrongFileSize
-from engine.layout import parse_file_name, queue_file_name
+from engine.files.layout import parse_file_name, queue_file_name
 from engine.mapped.disk import Disk, DiskFile
 
 PAGE = 4096

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import MessageStoreConfig
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import TransientStorePool

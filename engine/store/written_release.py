@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from engine.codec import checkpoint as codec
 from engine.errors import CorruptUnit
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.releases import Release
 
 _NAMES_OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abort.bak")

@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from engine.layout import queue_file_name
+from engine.files.layout import queue_file_name
 from engine.pipeline import files, storage
 from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.splits import Split, plan

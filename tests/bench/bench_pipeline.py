@@ -42,9 +42,9 @@ from engine.bench import data as bench_data
 from engine.bench.reads import conditions
 from engine.codec.columns import UNIT, UnitColumns
 from engine.codec.topic_table import TopicTable
+from engine.files.layout import StorePaths, queue_file_name
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
-from engine.layout import StorePaths, queue_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.pipeline import export, register, session
 from engine.pipeline.files import find_stores

@@ -30,10 +30,10 @@ from engine.bench import data as bench_data  # noqa: E402
 from engine.bench.reads import conditions  # noqa: E402
 from engine.cli.pipeline_rebuild import facts_of  # noqa: E402
 from engine.cli.pipeline_verify import verify  # noqa: E402
+from engine.files.layout import StorePaths, queue_file_name  # noqa: E402
 from engine.inspection.derived_config import derived_config  # noqa: E402
 from engine.inspection.findings import check  # noqa: E402
 from engine.inspection.snapshot import open_store  # noqa: E402
-from engine.layout import StorePaths, queue_file_name  # noqa: E402
 from engine.pipeline import session  # noqa: E402
 from engine.pipeline.files import find_stores  # noqa: E402
 from engine.pipeline.rebuild import OnSpark, rebuild  # noqa: E402

@@ -22,10 +22,10 @@ import pytest
 from engine.cli.main import build_parser, main
 from engine.config import MessageStoreConfig, read_config
 from engine.errors import StoreLocked
+from engine.files.store_folders import OutsidePath
 from engine.lab.server import Lab
 from engine.mapped.store_lock import StoreLock
 from engine.message_store import MessageStore
-from engine.store_folders import OutsidePath
 from viewer.runtime.lab_client import config_for_writing
 
 READS, WRITES = "reads", "writes"

@@ -30,8 +30,8 @@ from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError
+from engine.files.layout import StorePaths
 from engine.inspection.snapshot import open_store
-from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.mapped.reading import SystemDisk, read_through
 from engine.mapped.real_file import RealFile

@@ -14,10 +14,20 @@ from engine.pipeline import session
 
 EVIL = "open({ran!r}, 'w').close()\n"
 """What somebody else put where the engine's files are kept; it leaves a trace."""
+MODULES = (
+    "__init__",
+    "errors",
+    "files/__init__",
+    "files/layout",
+    "files/own_folders",
+    "files/zip_import",
+    "codec/__init__",
+    "codec/columns",
+)
 ASK = """
 import sys; sys.path[:0] = [sys.argv[1]]
-import engine.layout, engine.codec.columns
-print(engine.layout.FILE_NAME_DIGITS, engine.layout.__file__)
+import engine.files.layout, engine.codec.columns
+print(engine.files.layout.FILE_NAME_DIGITS, engine.files.layout.__file__)
 """
 
 
@@ -48,18 +58,19 @@ def asked(archive, cache):
 
 
 def digest_of(archive, tmp_path):
-    return asked(archive, tmp_path / "elsewhere").parents[1].name
+    return asked(archive, tmp_path / "elsewhere").parents[2].name
 
 
 def planted(folder, ran):
     """The folder of an engine as somebody else makes it first: each file of the engine is theirs."""
     package = folder / "engine"
-    for name in ("__init__", "layout", "errors", "codec/__init__", "codec/columns", "own_folders", "shipped"):
+    for name in MODULES:
         file = package / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(EVIL.format(ran=str(ran)))
-    (package / "__pycache__").mkdir()
-    shutil.copy(package / "layout.py", package / "__pycache__" / f"layout.{sys.implementation.cache_tag}.pyc")
+    compiled = package / "files" / "__pycache__"
+    compiled.mkdir()
+    shutil.copy(package / "files" / "layout.py", compiled / f"layout.{sys.implementation.cache_tag}.pyc")
     return package
 
 
@@ -80,7 +91,7 @@ def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, 
     digest = digest_of(sent, tmp_path)
     first = asked(sent, cache)
     place = cache / "storescope" / "engine" / digest
-    assert first == place / "engine" / "layout.py"
+    assert first == place / "engine" / "files" / "layout.py"
     if how == "half emptied":
         first.unlink()
     elif how == "another length":
@@ -105,7 +116,7 @@ def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, 
         assert found == first
         assert "FILE_NAME_DIGITS" in first.read_text()
     else:
-        assert found == tmp_path / "work" / "engine" / digest / "engine" / "layout.py"
+        assert found == tmp_path / "work" / "engine" / digest / "engine" / "files" / "layout.py"
 
 
 @pytest.mark.spark_full

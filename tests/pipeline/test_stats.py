@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from raw_units import raw_unit
 
 from engine.codec.tally import REGISTERS
+from engine.files.layout import StorePaths
 from engine.inspection.log_reader import LogReader
 from engine.inspection.space.log import LogSpace, walk_space
-from engine.layout import StorePaths
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan

@@ -50,7 +50,7 @@ def test_imports_only_go_down():
 def test_the_engine_starts_without_numpy_numba_and_qt():
     """``storescope info`` and Spark's executors import the light half; what it must not pull in stays out."""
     code = (
-        "import sys, engine.config, engine.layout, engine.codec.message, engine.codec.unit_scan\n"
+        "import sys, engine.config, engine.files.layout, engine.codec.message, engine.codec.unit_scan\n"
         "import engine.codec.config_tables\n"
         "import engine.inspection.snapshot, engine.cli.main\n"
         "heavy = {'numpy', 'numba', 'PySide6', 'pandas', 'pyspark'}\n"

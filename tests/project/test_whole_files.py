@@ -1,4 +1,6 @@
-"""Files are put in place by ``engine/whole_file.py``, in a store by its ``Disk``; nobody makes this by hand again."""
+"""Files are put in place by ``engine/files/whole_file.py``, in a store by its ``Disk``; nobody makes this by hand
+again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BESIDE = (".part", ".tmp", ".growing", ".draft", ".partial")
 MOVES = {"replace", "rename", "renames", "move", "link"}
 ALLOWED = {
-    "engine/whole_file.py": "the one place",
+    "engine/files/whole_file.py": "the one place",
     "engine/mapped/disk.py": "the disk itself, and the one place for files of a store behind it",
     "engine/mapped/real_file.py": "a file without a name gets one",
     "engine/mapped/backup.py": "a file that is about to go keeps a second name",
@@ -19,12 +21,12 @@ ALLOWED = {
     "engine/lab/lab_store.py": "a store's folder comes back from before its plug was pulled",
     "engine/lab/pulling.py": "a store's folder goes aside, what the power loss left takes its place",
     "engine/inspection/samples.py": "a folder is unpacked beside its place",
-    "engine/shipped.py": "files that lend their names to machine code: never run, made again where they are missing",
+    "engine/files/zip_import.py": "files that lend their names to machine code: never run, made again",
     "engine/pipeline/rebuild.py": "a folder is built beside its place",
     "engine/pipeline/export.py": "files of a task's attempt move into the export's folder, itself staged",
     "engine/cli/pipeline_export.py": "files that Spark wrote move inside the export's folder, itself staged",
     "engine/cli/pipeline_jobs.py": "a folder is written beside its place",
-    "engine/scratch.py": "a folder is written beside its place",
+    "engine/files/temporary_folders.py": "a folder is written beside its place",
     "engine/rebuilding.py": "folders of a store change places with new ones",
     "viewer/shell/open_other.py": "a folder is unpacked beside its place",
     "viewer/shell/app.py": "last words of an earlier run are put aside whole",

@@ -11,7 +11,7 @@ from simulated_disk import SimulatedDisk
 from engine.codec.columns import UnitColumns, scan_block
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.rules import unit_check
 from engine.rules.unit_check import Request, Rules

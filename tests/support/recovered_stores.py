@@ -17,7 +17,7 @@ from engine import releases
 from engine.codec import index as index_codec
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.config import MessageStoreConfig, from_mapping
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.releases import Release

@@ -10,7 +10,7 @@ import pytest
 
 import viewer
 from engine.cli.output import Output
-from engine.counted import in_number, many_of, one_of
+from engine.english import in_number, many_of, one_of
 from engine.rules.catalogue import RULES
 from tests.support.said_words import said
 from viewer.look.assets import tr

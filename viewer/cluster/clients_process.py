@@ -31,8 +31,8 @@ from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.routes import MASTER
 from engine.cluster.state import Queue
 from engine.errors import StoreError, cause_of
+from engine.files.temporary_folders import Scratch, hold_new
 from engine.remoting.frame import Command
-from engine.scratch import Scratch, hold_new
 from viewer.cluster.deliveries import Delivery, RebalanceEvent
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.whole_file import whole_text
+from engine.files.whole_file import whole_text
 from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues
 from viewer.cluster.clients_bar import ClientsBar
 from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, Selection

@@ -109,11 +109,11 @@ def rebuild(control: Control, path: Path, config: MessageStoreConfig | None, tar
 
     Raises StoreError, OSError, and what ``control.check`` raises.
     """
+    from engine.files.temporary_folders import staged
     from engine.inspection.derived_config import derived_config
     from engine.inspection.snapshot import open_store
     from engine.mapped.disk import RealDisk
     from engine.rebuilding import STAGING, build
-    from engine.scratch import staged
 
     with open_store(path, config) as store:
         length = store.log.end_offset - max(store.log.min_offset, 0)
@@ -158,8 +158,8 @@ def compare_queues(control: Control, store: StoreSnapshot, folder: Path) -> list
 
 
 def _queues_below(store: StoreSnapshot, folder: Path, cache: Any) -> dict[tuple[str, int], QueueReader]:
+    from engine.files.layout import StorePaths
     from engine.inspection.queue_reader import Kind, QueueReader
-    from engine.layout import StorePaths
     from engine.mapped.read_only import FileSequence
 
     paths, queues = StorePaths(folder), {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, UsageError
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
@@ -64,8 +64,8 @@ def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan:
     and recover it there as ``plan.like``. Returns the result beside the plan. Raises StoreError, OSError, and
     what ``control.check`` raises; then nothing is left behind.
     """
+    from engine.files.temporary_folders import staged
     from engine.inspection.copy_out import copy_out, plan_copy
-    from engine.scratch import staged
 
     plan_copy(path, target, recovery_set=True)
     config = _at_home(path, config)
@@ -112,7 +112,7 @@ def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfi
     """The configuration without folders: everything of the copy lies below the copy. A store whose log is read
     elsewhere is refused; paths that were not followed do not count.
     """
-    from engine.store_folders import LOG_FOLDER, settle_folders
+    from engine.files.store_folders import LOG_FOLDER, settle_folders
 
     if config is None:
         return None

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 from viewer.log.colour_rules import TINTS
 from viewer.log.rows import LogRow, UnitRow
 from viewer.look.assets import tr

@@ -19,8 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.files.whole_file import whole_file, whole_text
 from engine.rules.masking import Masking
-from engine.whole_file import whole_file, whole_text
 from viewer.runtime.control import Control
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 
-from engine.counted import in_number
+from engine.english import in_number
 from viewer.look import formats
 
 LANGUAGES = ("en", "zh_CN")

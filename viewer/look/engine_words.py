@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.counted import many_of, one_of
+from engine.english import many_of, one_of
 from viewer.look.assets import language, resource_bytes, tr, words
 
 DEEPEST = 4

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.counted import capital
+from engine.english import capital
 from engine.rules.catalogue import RULES
 from engine.rules.causes import CAUSES
 from engine.rules.findings import CAUSES as EXPLAINING

@@ -13,7 +13,7 @@ from typing import IO, Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
-from engine.whole_file import whole_text
+from engine.files.whole_file import whole_text
 from viewer.look.assets import tr, words
 from viewer.look.theme import px
 from viewer.pane import Pane

@@ -11,9 +11,9 @@ from typing import Any
 
 from engine.codec.consume_queue import CQ_UNIT_SIZE
 from engine.codec.message import list_fields
-from engine.counted import capital
+from engine.english import capital
 from engine.errors import CannotRead
-from engine.layout import parse_file_name
+from engine.files.layout import parse_file_name
 from engine.mapped.reading import Reading
 from engine.rules.catalogue import RULES
 from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding, rank

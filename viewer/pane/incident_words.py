@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.counted import capital
+from engine.english import capital
 from engine.releases import NAMES, Release, of
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.codec.message import Unit
 from engine.errors import StoreError
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Place, Search

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock, moment, size, span
 from viewer.look.theme import px

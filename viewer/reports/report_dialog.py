@@ -9,8 +9,8 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
+from engine.files.whole_file import put_whole
 from engine.rules.masking import Masking
-from engine.whole_file import put_whole
 from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
 from viewer.pane.finding_facts import unread_findings

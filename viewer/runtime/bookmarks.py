@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.edit import Edit

@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine import frames
 from engine.errors import StoreError, UsageError
-from engine.frames import CannotTravel
+from engine.lab import pipe_frames
+from engine.lab.pipe_frames import CannotTravel
 from engine.releases import NEWEST
 from viewer.runtime.worker import quiet_main
 
@@ -317,7 +317,7 @@ class LabClient:
         assert self._pipe is not None
         with self._sending:
             try:
-                self._pipe.send_bytes(frames.pack(number, verb, *args))
+                self._pipe.send_bytes(pipe_frames.pack(number, verb, *args))
             except OSError:  # the listener tells it, too
                 self._fall(self._pipe)
 
@@ -326,7 +326,7 @@ class LabClient:
         assert self._loop is not None
         while True:
             try:
-                frame = frames.receive(pipe)
+                frame = pipe_frames.receive(pipe)
             except (EOFError, OSError):
                 break
             try:
@@ -369,7 +369,7 @@ class LabClient:
         if process is None or pipe is None:
             return
         with contextlib.suppress(OSError), self._sending:
-            pipe.send_bytes(frames.pack(0, "end"))
+            pipe.send_bytes(pipe_frames.pack(0, "end"))
         process.join(5)
         if process.is_alive():
             process.kill()
@@ -381,9 +381,9 @@ def config_for_writing(path: Path, config: MessageStoreConfig | None) -> Message
     """The configuration under which somebody's own store is opened for writing: sizes as its files show them, and
     nothing that expires. Raises ``StoreError`` where it is no whole store or its sizes cannot be told.
     """
+    from engine.files.store_folders import settle_folders
     from engine.inspection.derived_config import derived_config, quiet
     from engine.inspection.snapshot import open_store
-    from engine.store_folders import settle_folders
 
     settle_folders(path, config).refuse_outside()
     with open_store(path, config) as store:

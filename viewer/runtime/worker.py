@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from engine import frames
-from engine.frames import CannotTravel, Frame
+from engine.lab import pipe_frames
+from engine.lab.pipe_frames import CannotTravel, Frame
 from engine.mapped.reading import gather_unread
 from viewer.runtime import own_process
 from viewer.runtime.own_process import stand_back
@@ -112,14 +112,14 @@ class Worker:
         number = next(self._numbers)
         self._requests[number] = _Request(items, on_progress, finished)
         try:
-            self._send(number, frames.pack(number, "call", target, args))
+            self._send(number, pipe_frames.pack(number, "call", target, args))
         except CannotTravel as error:
             self._post(self._finish, number, None, error)
         return number
 
     def cancel(self, number: int) -> None:
         """Tell a request to stop; it ends with ``Cancelled`` or with its partial result."""
-        self._send(number, frames.pack(number, "cancel"))
+        self._send(number, pipe_frames.pack(number, "cancel"))
 
     def close(self) -> None:
         """End the process and forget what waits."""
@@ -147,7 +147,7 @@ class Worker:
         """In a thread of its own: hand on what the worker says until the pipe ends."""
         while True:
             try:
-                frame = frames.receive(pipe)
+                frame = pipe_frames.receive(pipe)
             except (EOFError, OSError):
                 self._post(self._died, pipe)
                 return
@@ -212,19 +212,19 @@ class WorkerControl:
 
     def emit(self, items: object) -> None:
         """Send results; batch small ones. Raises :class:`CannotTravel`."""
-        self._send(frames.pack(self._number, "items", items))
+        self._send(pipe_frames.pack(self._number, "items", items))
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report progress."""
         now = time.monotonic()
         if now - self._told >= REPORT_EVERY:
             self._told = now
-            self._send(frames.pack(self._number, "told", done, total, note))
+            self._send(pipe_frames.pack(self._number, "told", done, total, note))
 
     def tell(self, note: str) -> None:
         """Say ``note`` at once, where nothing can be said of how far the work is."""
         self._told = time.monotonic()
-        self._send(frames.pack(self._number, "told", 0.0, None, note))
+        self._send(pipe_frames.pack(self._number, "told", 0.0, None, note))
 
 
 class _Rest:
@@ -283,7 +283,7 @@ def serve(pipe: Connection) -> None:
     threading.Thread(target=_warm_up, args=(tell_compiling,), name="warm-up", daemon=True).start()
     while True:
         try:
-            frame = frames.receive(pipe)
+            frame = pipe_frames.receive(pipe)
         except (EOFError, OSError):
             return
         number = frame.number
@@ -305,7 +305,7 @@ def serve(pipe: Connection) -> None:
         try:
             threading.Thread(target=body, name=f"request-{number}", daemon=True).start()
         except RuntimeError as error:  # no further thread is to be had
-            send(frames.pack(number, "end", None, frames.portable(error), ()))
+            send(pipe_frames.pack(number, "end", None, pipe_frames.portable(error), ()))
 
 
 def _answer(control: WorkerControl, frame: Frame) -> bytes:
@@ -315,9 +315,9 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
             target, args = frame.content()
             module, _, name = target.partition(":")
             value = getattr(importlib.import_module(module), name)(control, *args)
-            return frames.pack(frame.number, "end", value, None, tuple(unread))
+            return pipe_frames.pack(frame.number, "end", value, None, tuple(unread))
         except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)
-            return frames.pack(frame.number, "end", None, frames.portable(error), tuple(unread))
+            return pipe_frames.pack(frame.number, "end", None, pipe_frames.portable(error), tuple(unread))
 
 
 def _warm_up(on_compiling: Callable[[bool], None]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine import __version__
 from engine.errors import StoreError
-from engine.whole_file import put_whole
+from engine.files.whole_file import put_whole
 from viewer.runtime.bookmarks import Bookmark, from_records, records
 
 SUFFIX = ".storescope"

@@ -11,12 +11,12 @@ from engine.cli.output import Output, Progress, size_text
 from engine.cli.writing import check_new_path, given_config
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
+from engine.files.store_folders import settle_folders
 from engine.inspection import records
 from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import open_each
 from engine.inspection.snapshot import open_store
 from engine.query import parse
-from engine.store_folders import settle_folders
 
 
 def register(commands: Any) -> None:

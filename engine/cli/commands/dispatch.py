@@ -14,7 +14,7 @@ from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
 from engine.cli.writing import check_new_path
 from engine.config import MessageStoreConfig
-from engine.counted import one_of
+from engine.english import one_of
 from engine.errors import UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import open_each, without_log

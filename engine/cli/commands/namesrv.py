@@ -20,10 +20,10 @@ from engine.cli.serving import (
     print_record,
     read_tls_option,
 )
+from engine.files.store_folders import OutsidePath
 from engine.namesrv.routes import Change
 from engine.namesrv.server import PORT, ListeningNameServer, NameServerConfig, read_config
 from engine.remoting.tls import Tls
-from engine.store_folders import OutsidePath
 
 
 def register(commands: Any) -> None:

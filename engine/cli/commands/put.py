@@ -27,7 +27,7 @@ from engine.codec.encode import Message, encode_properties
 from engine.codec.java import hash_map_order, i32
 from engine.codec.message import INNER_BATCH
 from engine.config import MessageStoreConfig, from_mapping
-from engine.counted import counted
+from engine.english import counted
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
 from engine.releases import NEWEST, Release, of

@@ -13,8 +13,9 @@ from typing import Any
 from engine.cli.backup import add_consent, ask_consent, backed_up, refuse_empty
 from engine.cli.options import add_release, common_options, open_named_store, open_to_write, stated_release
 from engine.cli.output import Column, Output, Progress, escape_controls, iso_time, size_text
-from engine.counted import counted
+from engine.english import counted
 from engine.errors import NotAStore, StoreError, UsageError
+from engine.files.store_folders import lock_beside
 from engine.inspection.foreign import guess
 from engine.inspection.left_behind import Look
 from engine.inspection.opening import recognise
@@ -33,7 +34,6 @@ from engine.store.recovery.plan import (
     recovery_record,
     undispatched_words,
 )
-from engine.store_folders import lock_beside
 
 MAX_SHOWN_FILES = 20
 

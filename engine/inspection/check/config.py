@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.config import MessageStoreConfig
+from engine.files.store_folders import ConfiguredPath, settle_folders
 from engine.inspection.index_reader import index_geometry
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded_modes import refused_by_releases
 from engine.rules import catalogue
 from engine.rules.findings import Finding
-from engine.store_folders import ConfiguredPath, settle_folders
 
 CQ_UNIT = 20
 BATCH_CQ_UNIT = 46

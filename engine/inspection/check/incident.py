@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.codec import index as codec
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
-from engine.counted import capital
+from engine.english import capital
 from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.check import losses

@@ -18,8 +18,8 @@ from engine.codec.index_builder import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
+from engine.files.layout import INDEX_ENTRIES, INDEX_SLOTS
 from engine.inspection.index_reader import IndexReader
-from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
 from engine.rules import index_rules
 from engine.rules.index_rules import BadLink, Chains
 from engine.rules.proofs import KeyDigest, Proof

@@ -16,6 +16,7 @@ from engine.codec.crc import hex_crc
 from engine.codec.message import Unit
 from engine.codec.salvage import FieldFault
 from engine.codec.unit_scan import Damage, Stop
+from engine.files.store_folders import LOG_FOLDER
 from engine.inspection.check.clock import Clock
 from engine.inspection.check.places import Span, Spans, between
 from engine.inspection.lost_units import lost_units
@@ -26,7 +27,6 @@ from engine.rules import catalogue, causes, log_rules
 from engine.rules.causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, STORE, Finding, Rule, Severity
 from engine.rules.proofs import Proof
-from engine.store_folders import LOG_FOLDER
 
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from engine.codec.message import Unit
-from engine.counted import counted
+from engine.english import counted
 from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot

@@ -13,7 +13,7 @@ from typing import Any
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.encode import LONGEST_V1_TOPIC
 from engine.codec.message import Unit
-from engine.counted import small
+from engine.english import small
 from engine.errors import CannotRead, StoreError
 from engine.inspection import foreign, left_behind, recovery
 from engine.inspection.check.log import LogCheck

@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.codec import config_tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.words import duration_text, time_text
-from engine.counted import capital
+from engine.english import capital
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables

@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.files.whole_file import PRIVATE, put_whole
 from engine.inspection.side_index import stamp_of
 from engine.inspection.space.log import Count, LogFileSpace, LogSpace
-from engine.whole_file import PRIVATE, put_whole
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader

@@ -17,7 +17,7 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit, host_text, parse_unique_key
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
-from engine.counted import in_number
+from engine.english import in_number
 from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import places_of

@@ -86,7 +86,7 @@ WORKAROUNDS = (
         "the sentence stands below the stack",
     ),
     Workaround(
-        "engine.shipped.import_from",
+        "engine.files.zip_import.import_from",
         "addPyFile hands executors a zip, which Python imports",
         "executors need not have the project; machine code is kept by path and time, a zip has another each session",
         "executors that have the project import theirs",

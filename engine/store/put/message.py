@@ -24,7 +24,7 @@ from engine.codec.message import (
     offset_message_id,
 )
 from engine.config import MessageStoreConfig
-from engine.layout import LONGEST_NAME, LONGEST_TOPIC
+from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC
 from engine.releases import Release, of
 
 Clock = Callable[[], int]

@@ -24,7 +24,7 @@ from engine.codec.checkpoint import Checkpoint, encode
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.errors import StoreError
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.layout import StorePaths, parse_file_name
+from engine.files.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import Release, of
 from engine.store.recovery.plan import Blocker

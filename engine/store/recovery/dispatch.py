@@ -17,7 +17,7 @@ from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.queue_builder import QueueRuns, build_runs, run_ends
 from engine.codec.topic_table import TopicTable
-from engine.layout import is_folder_name
+from engine.files.layout import is_folder_name
 from engine.rules import unit_check
 from engine.rules.unit_check import Request, Rules
 from engine.store.recovery.queues import QueueBytes, RecoveredQueue

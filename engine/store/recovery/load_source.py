@@ -17,12 +17,12 @@ from engine.codec.checkpoint import Checkpoint, decode
 from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, StoreError
-from engine.layout import StorePaths, parse_file_name
+from engine.files.layout import StorePaths, parse_file_name
+from engine.files.store_folders import StoreFolders, settle_folders
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
 from engine.store.recovery import source as recovery_tables
 from engine.store.recovery.source import Entry, IndexHead, QueueFiles, QueueKind, RecoverySource
-from engine.store_folders import StoreFolders, settle_folders
 
 CHECKPOINT_NOTE = "the checkpoint's time less 3 s"
 MIN_MAPPED_BYTES = 64 << 20
@@ -74,8 +74,8 @@ def log_folders(paths: StorePaths, config: MessageStoreConfig) -> tuple[Path, ..
 
 
 def written_folders(paths: StorePaths, config: MessageStoreConfig) -> StoreFolders:
-    """The folders of a store that is written. Raises :class:`engine.store_folders.OutsidePath` where the configuration
-    leads to folders that are not of the store.
+    """The folders of a store that is written. Raises :class:`engine.files.store_folders.OutsidePath` where the
+    configuration leads to folders that are not of the store.
     """
     folders = settle_folders(paths.root, config)
     folders.refuse_outside()

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Literal, Protocol
 
 from engine.codec.words import time_text
-from engine.counted import counted
+from engine.english import counted
 from engine.releases import Release, of
 from engine.store.recovery.source import QueueKind
 

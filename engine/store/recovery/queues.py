@@ -29,7 +29,7 @@ from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offs
 from engine.codec.cq_ext import END_MARK
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.queue_placing import byte_of
-from engine.layout import queue_file_name
+from engine.files.layout import queue_file_name
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import Release, ReleaseRules, of

@@ -12,7 +12,7 @@ from engine.broker import topics as names
 from engine.broker.config import BrokerConfig
 from engine.broker.topics import OWN_GROUPS, Topics, plain_topic, wrong_name
 from engine.codec.config_tables import TopicConfig
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.store.config_tables import ConfigTables
 

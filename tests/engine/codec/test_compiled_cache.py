@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import own_folders
 from engine.codec import compiled_cache
+from engine.files import own_folders
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from engine.codec import index as codec
 from engine.codec.dtypes import INDEX_ENTRY, INDEX_SLOT
 from engine.codec.index import Geometry, IndexEntry, IndexHeader, derive_geometry
 from engine.codec.java import index_key_hash
-from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
+from engine.files.layout import INDEX_ENTRIES, INDEX_SLOTS
 
 HEADERS = [
     pytest.param(

@@ -16,11 +16,11 @@ from worker_tasks import CannotUnpack
 from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.errors import UsageError
-from engine.frames import CannotTravel, pack, receive
 from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
 from engine.lab.lab_store import LabStore
 from engine.lab.load_settings import LoadSettings
+from engine.lab.pipe_frames import CannotTravel, pack, receive
 from engine.lab.presets import PRESETS
 from engine.lab.server import Lab, OwnStore, serve
 from engine.store.recovery.empty_log import LogIsEmpty

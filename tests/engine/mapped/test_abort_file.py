@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from simulated_disk import PowerLoss, SimulatedDisk
 
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 
 PATHS = StorePaths(Path("/store"))

@@ -9,7 +9,7 @@ import pytest
 from simulated_disk import SimulatedDisk
 
 from engine.errors import StoreError, WrongFileSize
-from engine.layout import queue_file_name
+from engine.files.layout import queue_file_name
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import TransientStorePool

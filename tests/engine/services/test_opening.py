@@ -8,7 +8,7 @@ import pytest
 
 from engine.config import from_mapping
 from engine.errors import StoreLocked
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.message_store import Message, MessageStore
 from engine.services import opening

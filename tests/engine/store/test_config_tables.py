@@ -11,7 +11,7 @@ import pytest
 
 from engine.codec.json_dialect import parse
 from engine.errors import UsageError
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.store import config_tables
 from engine.store.config_tables import BadTable, ConfigTables

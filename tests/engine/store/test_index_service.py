@@ -11,7 +11,7 @@ from simulated_disk import SimulatedDisk
 
 from engine.config import from_mapping
 from engine.errors import WrongFileSize
-from engine.layout import StorePaths, index_file_name
+from engine.files.layout import StorePaths, index_file_name
 from engine.mapped.disk import RealDisk
 from engine.store.index_service import IndexService
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.codec.checkpoint import Checkpoint, encode
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.services.opening import written_by
 from engine.store.written_release import TagEntries, Written, guess

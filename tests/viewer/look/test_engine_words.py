@@ -13,7 +13,7 @@ from made_stores import healthy
 from PySide6.QtWidgets import QApplication
 
 from engine.codec.words import duration_text
-from engine.counted import one_of
+from engine.english import one_of
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store

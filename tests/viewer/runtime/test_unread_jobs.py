@@ -14,8 +14,8 @@ from failing_reads import FailingDisk
 
 import viewer
 from engine.errors import CannotRead
-from engine.frames import Frame, pack
 from engine.inspection.samples import sample
+from engine.lab.pipe_frames import Frame, pack
 from engine.mapped.reading import Unread, read_through
 from viewer.log.work import Plan
 from viewer.queues.verdict_work import Verdicts

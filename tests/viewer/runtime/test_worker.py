@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import worker_tasks
 
-from engine.frames import CannotTravel
+from engine.lab.pipe_frames import CannotTravel
 from viewer.runtime import worker
 from viewer.runtime.jobs import Cancelled, Jobs
 from viewer.runtime.worker import PREPARING, WorkerDied

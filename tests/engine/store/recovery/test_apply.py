@@ -16,7 +16,7 @@ from simulated_disk import PowerLoss, SimulatedDisk
 
 from engine.codec.index import Geometry
 from engine.config import MessageStoreConfig
-from engine.layout import StorePaths
+from engine.files.layout import StorePaths
 from engine.services.rebuild import Rebuild
 from engine.store.recovery import apply as recovery_apply
 from engine.store.recovery import load_source

@@ -12,9 +12,9 @@ import pytest
 
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead
+from engine.files.layout import StorePaths
 from engine.inspection import recovery as inspected
 from engine.inspection.snapshot import open_store
-from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.store.recovery import load_source
 from engine.store.recovery import planning as recovery

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from zipimport import zipimporter
 
-from engine.own_folders import for_a_while, own_folder, user_cache
+from engine.files.own_folders import for_a_while, own_folder, user_cache
 
 
 def import_from(archive: str, digest: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.counted import capital, one_of, small
+from engine.english import capital, one_of, small
 from engine.rules.findings import Rule
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import own_folders
-from engine.own_folders import find_own, holds_own_only, is_own, own_folder
+from engine.files import own_folders
+from engine.files.own_folders import find_own, holds_own_only, is_own, own_folder
 
 NOBODY = 65534
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from engine.whole_file import sync_folder, take_away
+from engine.files.whole_file import sync_folder, take_away
 
 KEPT_DAYS = 3
 """Days for which a log is retained after its last line: the user may still need it."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import whole_file as engine_whole_file
-from engine import whole_file as module
-from engine.whole_file import PRIVATE, put_whole, whole_file, whole_text
+from engine.files import whole_file as engine_whole_file
+from engine.files import whole_file as module
+from engine.files.whole_file import PRIVATE, put_whole, whole_file, whole_text
 
 
 def names(folder: Path) -> list[str]:

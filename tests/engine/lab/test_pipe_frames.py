@@ -9,7 +9,7 @@ import pytest
 from worker_tasks import CannotUnpack
 
 from engine.errors import BadFilter, StoreError
-from engine.frames import CannotTravel, pack, portable, receive
+from engine.lab.pipe_frames import CannotTravel, pack, portable, receive
 
 
 def test_a_frame_comes_as_it_was_packed():

@@ -1,4 +1,4 @@
-"""Counted nouns of English: "1 entry", "2 entries", in sentences with a number before a noun; pure, no Qt.
+"""English sentences: nouns and verbs behind a number ("1 entry is", "2 entries are"), and capitals. Pure, no Qt.
 
 Sentences are written once, in the plural: ``"{n:,} entries are left out"``. Before filling them in, call
 :func:`in_number`: a noun whose number is one becomes singular, and the verb behind it too.

@@ -15,9 +15,9 @@ from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import OLD_PATH_KEYS, PATH_KEYS, MessageStoreConfig, parse_properties
 from engine.errors import StoreLocked
+from engine.files.store_folders import OutsidePath, lock_files, settle_folders
 from engine.mapped.store_lock import StoreLock
 from engine.message_store import MessageStore
-from engine.store_folders import OutsidePath, lock_files, settle_folders
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_root_that_may_not_be_looked_into_is_another_store(copy: Path, live: P
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
-    monkeypatch.setattr("engine.store_folders.os.scandir", guarded)
+    monkeypatch.setattr("engine.files.store_folders.os.scandir", guarded)
     refused(copy, conf(storePathRootDir=live, storePathCommitLog=live / "commitlog"))
 
 

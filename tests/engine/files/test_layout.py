@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.layout import is_folder_name, parse_file_name, queue_file_name
+from engine.files.layout import is_folder_name, parse_file_name, queue_file_name
 
 FOLDERS = [
     *(pytest.param(name, True, id=name) for name in ("Orders", "%RETRY%g", "a|b", "...", "仓库", "with blank")),

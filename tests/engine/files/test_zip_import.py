@@ -10,7 +10,7 @@ PROGRAM = """
 import sys, zipfile
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from engine.shipped import Shipped
+from engine.files.zip_import import Shipped
 found = Shipped({archive!r}, Path({folder!r})).find_spec("engine.made_up", None)
 import importlib.util
 module = importlib.util.module_from_spec(found)

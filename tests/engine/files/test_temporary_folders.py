@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import scratch
 from engine.cli.pipeline_jobs import staged_output
-from engine.scratch import KEPT_DAYS, growing, hold_new, staged, take_old_logs
+from engine.files import temporary_folders
+from engine.files.temporary_folders import KEPT_DAYS, growing, hold_new, staged, take_old_logs
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
@@ -53,7 +53,7 @@ def test_what_a_killed_run_left_goes_at_the_next_into_the_same_place(running, tm
 
 def test_a_new_folder_is_held_even_where_somebody_looks_whether_it_is_dead(tmp_path, monkeypatch):
     """Between making a folder and locking it another run may have found it unlocked, and taken it away."""
-    made, make, opened = [], scratch.tempfile.mkdtemp, os.open
+    made, make, opened = [], temporary_folders.tempfile.mkdtemp, os.open
 
     def noted(**how):
         made.append(Path(make(**how)))
@@ -65,7 +65,7 @@ def test_a_new_folder_is_held_even_where_somebody_looks_whether_it_is_dead(tmp_p
             made[0].rmdir()
         return descriptor
 
-    monkeypatch.setattr(scratch.tempfile, "mkdtemp", noted)
+    monkeypatch.setattr(temporary_folders.tempfile, "mkdtemp", noted)
     monkeypatch.setattr(os, "open", open_while_it_is_removed)
     held = hold_new(tmp_path, ".a.")
     assert len(made) == 2

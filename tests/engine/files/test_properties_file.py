@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CannotRead, UsageError
-from engine.properties_file import LARGEST_FILE, parse, read_text
+from engine.files.properties_file import LARGEST_FILE, parse, read_text
 
 CASES = [
     pytest.param("a=1", [("a", "1", 1)], id="equals"),
