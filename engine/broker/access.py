@@ -20,14 +20,26 @@ from engine.broker.topics import DEAD_LETTERS, RETRY
 from engine.broker.users import DISABLED, SUPER, Users, deny_reason
 from engine.errors import StoreError
 from engine.releases import Release, of
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.frame import Command
 from engine.remoting.signing import ACCESS_KEY, is_signed
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 PUB, SUB = "Pub", "Sub"
 _log = logging.getLogger(__name__)
-_ADMIN = frozenset({17, 25, 50, 51, 53, 54, 200, 207, 215})
+_ADMIN = frozenset(
+    {
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        RequestCode.UPDATE_BROKER_CONFIG,
+        RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
+        RequestCode.DELETE_ACL_CONFIG,
+        RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+        RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+        RequestCode.DELETE_SUBSCRIPTIONGROUP,
+        RequestCode.DELETE_TOPIC_IN_BROKER,
+    }
+)
 """Requests that an account of 4.9 needs ``admin`` for. RocketMQ does not check it for 50 to 54: there, any account can
 make itself an administrator, and read every secret.
 """
@@ -36,7 +48,20 @@ _DENIED = (
     "org.apache.rocketmq.acl.plain.PlainPermissionManager.{}(PlainPermissionManager.java:{})"
 )
 """Refusals of 4.9: its words, and their place in the source of 4.9.7."""
-_SUB_ON_GROUP = {35: "consumerGroup", 36: "group", 38: "consumerGroup"}
+_SENDS = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
+_SENDS_CHECKED_BY_4_9 = _SENDS - {RequestCode.SEND_BATCH_MESSAGE}
+_READS_CHECKED_BY_4_9 = frozenset(
+    {RequestCode.PULL_MESSAGE, RequestCode.QUERY_MESSAGE, RequestCode.UPDATE_CONSUMER_OFFSET}
+)
+_PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+_LOCKS = frozenset({RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ})
+_OFFSETS = frozenset({RequestCode.QUERY_CONSUMER_OFFSET, RequestCode.UPDATE_CONSUMER_OFFSET})
+_GROUP_REQUESTS = frozenset({RequestCode.UNREGISTER_CLIENT, RequestCode.CONSUMER_SEND_MSG_BACK})
+_SUB_ON_GROUP = {
+    RequestCode.UNREGISTER_CLIENT: "consumerGroup",
+    RequestCode.CONSUMER_SEND_MSG_BACK: "group",
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: "consumerGroup",
+}
 
 
 class Need(NamedTuple):
@@ -48,40 +73,53 @@ class Need(NamedTuple):
 
 
 _NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
-    14: (("Sub", "Get"), "topic consumerGroup"),
-    15: (("Sub", "Update"), "topic consumerGroup"),
-    17: (("Create",), "topic"),
-    29: (("Get",), "topic"),
-    30: (("Get",), "topic"),
-    31: (("Get",), "topic"),
-    32: (("Get",), "topic"),
-    33: (("Get",), "topic"),
-    202: (("Get",), "topic"),
-    203: (("Get",), "consumerGroup"),
-    204: (("Get",), ""),
-    207: (("Delete",), "groupName"),
-    208: (("Get",), "consumerGroup topic"),
-    215: (("Delete",), "topic"),
-    222: (("Update",), "group topic"),
-    223: (("Get",), "topic group"),
-    300: (("Get",), "topic"),
-    307: (("Get",), "consumerGroup"),
-    309: (("Sub",), "consumerGroup topic"),
-    315: (("Get",), ""),
-    321: (("Get",), "topic consumerGroup"),
-    328: (("Get",), ""),
-    343: (("Get",), "group"),
-    351: (("Get",), "topic"),
-    352: (("Get",), "group"),
-    **dict.fromkeys((3001, 3002, 3003, 3006, 3007, 3008), (("Update",), "")),
-    **dict.fromkeys((3004, 3005, 3009, 3010), (("Get",), "")),
-    370: (("Pub",), "topic"),
-    200050: (("Sub",), "consumerGroup topic"),
-    200051: (("Sub",), "consumerGroup topic"),
-    200052: (("Sub",), "topic consumerGroup"),
-    200053: (("Sub",), "consumerGroup topic"),
-    200054: (("Sub",), "consumerGroup topic"),
-    200055: (("Get",), "consumerGroup topic"),
+    RequestCode.QUERY_CONSUMER_OFFSET: (("Sub", "Get"), "topic consumerGroup"),
+    RequestCode.UPDATE_CONSUMER_OFFSET: (("Sub", "Update"), "topic consumerGroup"),
+    RequestCode.UPDATE_AND_CREATE_TOPIC: (("Create",), "topic"),
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: (("Get",), "topic"),
+    RequestCode.GET_MAX_OFFSET: (("Get",), "topic"),
+    RequestCode.GET_MIN_OFFSET: (("Get",), "topic"),
+    RequestCode.GET_EARLIEST_MSG_STORETIME: (("Get",), "topic"),
+    RequestCode.VIEW_MESSAGE_BY_ID: (("Get",), "topic"),
+    RequestCode.GET_TOPIC_STATS_INFO: (("Get",), "topic"),
+    RequestCode.GET_CONSUMER_CONNECTION_LIST: (("Get",), "consumerGroup"),
+    RequestCode.GET_PRODUCER_CONNECTION_LIST: (("Get",), ""),
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: (("Delete",), "groupName"),
+    RequestCode.GET_CONSUME_STATS: (("Get",), "consumerGroup topic"),
+    RequestCode.DELETE_TOPIC_IN_BROKER: (("Delete",), "topic"),
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: (("Update",), "group topic"),
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: (("Get",), "topic group"),
+    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: (("Get",), "topic"),
+    RequestCode.GET_CONSUMER_RUNNING_INFO: (("Get",), "consumerGroup"),
+    RequestCode.CONSUME_MESSAGE_DIRECTLY: (("Sub",), "consumerGroup topic"),
+    RequestCode.VIEW_BROKER_STATS_DATA: (("Get",), ""),
+    RequestCode.QUERY_CONSUME_QUEUE: (("Get",), "topic consumerGroup"),
+    RequestCode.GET_ALL_PRODUCER_INFO: (("Get",), ""),
+    RequestCode.QUERY_TOPICS_BY_CONSUMER: (("Get",), "group"),
+    RequestCode.GET_TOPIC_CONFIG: (("Get",), "topic"),
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: (("Get",), "group"),
+    **dict.fromkeys(
+        (
+            RequestCode.AUTH_CREATE_USER,
+            RequestCode.AUTH_UPDATE_USER,
+            RequestCode.AUTH_DELETE_USER,
+            RequestCode.AUTH_CREATE_ACL,
+            RequestCode.AUTH_UPDATE_ACL,
+            RequestCode.AUTH_DELETE_ACL,
+        ),
+        (("Update",), ""),
+    ),
+    **dict.fromkeys(
+        (RequestCode.AUTH_GET_USER, RequestCode.AUTH_LIST_USER, RequestCode.AUTH_GET_ACL, RequestCode.AUTH_LIST_ACL),
+        (("Get",), ""),
+    ),
+    RequestCode.RECALL_MESSAGE: (("Pub",), "topic"),
+    RequestCode.POP_MESSAGE: (("Sub",), "consumerGroup topic"),
+    RequestCode.ACK_MESSAGE: (("Sub",), "consumerGroup topic"),
+    RequestCode.PEEK_MESSAGE: (("Sub",), "topic consumerGroup"),
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: (("Sub",), "consumerGroup topic"),
+    RequestCode.NOTIFICATION: (("Sub",), "consumerGroup topic"),
+    RequestCode.POLLING_INFO: (("Get",), "consumerGroup topic"),
 }
 """Permissions of 5.x: actions of which one is needed, and the header fields that name topics and groups; none: the
 cluster. Other requests need only a signature, or are in :func:`_needs_5`.
@@ -199,11 +237,11 @@ class Access:
 
 
 def _denied(words: str, method: str, line: int) -> Refused:
-    return Refused(Answer.SYSTEM_ERROR, _DENIED.format(words, method, line))
+    return Refused(ResponseCode.SYSTEM_ERROR, _DENIED.format(words, method, line))
 
 
 def _forbidden(words: str) -> Refused:
-    return Refused(Answer.NO_PERMISSION, words)
+    return Refused(ResponseCode.NO_PERMISSION, words)
 
 
 def _allowed(permission: str | None) -> frozenset[str]:
@@ -220,21 +258,22 @@ def _owned_4_9(account: Account) -> dict[str, str]:
 def _needs_4_9(request: Command) -> Iterator[tuple[str, str]]:
     """Yield the permissions that a request needs on resources; groups are listed as their retry topics."""
     fields, code = request.fields, request.code
-    if code in {10, 310}:
-        topic, group = fields.get("topic" if code == 10 else "b"), fields.get("group" if code == 10 else "a")
+    if code in _SENDS_CHECKED_BY_4_9:
+        topic_field, group_field = ("topic", "group") if code == RequestCode.SEND_MESSAGE else ("b", "a")
+        topic, group = fields.get(topic_field), fields.get(group_field)
         if topic is not None and not topic.startswith(RETRY):
             yield topic, PUB
         elif group is not None:
             yield RETRY + group, SUB
-    elif code in {11, 12, 15}:
+    elif code in _READS_CHECKED_BY_4_9:
         if "topic" in fields:
             yield fields["topic"], SUB
-        if code != 12 and "consumerGroup" in fields:
+        if code != RequestCode.QUERY_MESSAGE and "consumerGroup" in fields:
             yield RETRY + fields["consumerGroup"], SUB
     elif code in _SUB_ON_GROUP:
         if _SUB_ON_GROUP[code] in fields:
             yield RETRY + fields[_SUB_ON_GROUP[code]], SUB
-    elif code == 34:
+    elif code == RequestCode.HEART_BEAT:
         for group, topics in _consumers(request.body):
             yield RETRY + group, SUB
             yield from ((topic, SUB) for topic in topics)
@@ -242,28 +281,29 @@ def _needs_4_9(request: Command) -> Iterator[tuple[str, str]]:
 
 def _needs_5(request: Command, cluster: str) -> Iterator[Need]:
     fields, code = request.fields, request.code
-    if code in {10, 310, 320}:
-        topic, group = fields.get("topic" if code == 10 else "b", ""), fields.get("group" if code == 10 else "a", "")
+    if code in _SENDS:
+        topic_field, group_field = ("topic", "group") if code == RequestCode.SEND_MESSAGE else ("b", "a")
+        topic, group = fields.get(topic_field, ""), fields.get(group_field, "")
         yield _group(group or topic, SUB) if topic.startswith(RETRY) else Need("Topic", topic, (PUB,))
-    elif code in {11, 361}:
+    elif code in _PULLS:
         yield from _topic_unless_retry(fields.get("topic", ""), SUB)
         yield _group(fields.get("consumerGroup", ""), SUB)
-    elif code == 12:
+    elif code == RequestCode.QUERY_MESSAGE:
         yield Need("Topic", fields.get("topic", ""), (SUB, "Get"))
-    elif code == 34:
+    elif code == RequestCode.HEART_BEAT:
         for group, topics in _consumers(request.body):
             yield _group(group, SUB)
             for topic in topics:
                 yield from _topic_unless_retry(topic, SUB)
-    elif code in {35, 36}:
+    elif code in _GROUP_REQUESTS:
         if name := fields.get(_SUB_ON_GROUP[code], "").strip():
             yield _group(name, SUB)
-    elif code == 38:
+    elif code == RequestCode.GET_CONSUMER_LIST_BY_GROUP:
         yield _group(fields.get("consumerGroup", ""), SUB, "Get")
-    elif code == 37:
+    elif code == RequestCode.END_TRANSACTION:
         if fields.get("topic", "").strip():
             yield Need("Topic", fields["topic"], (PUB,))
-    elif code in {41, 42}:
+    elif code in _LOCKS:
         yield from _locked(read_object(request.body))
     elif code in _NEEDS_5:
         yield from _by_fields(request, cluster)
@@ -279,7 +319,7 @@ def _by_fields(request: Command, cluster: str) -> Iterator[Need]:
             continue
         if field == "topic" and not value.startswith(RETRY):
             yield Need("Topic", value, actions)
-        elif field != "topic" or request.code not in {14, 15}:  # an offset of a retry topic is the group's alone
+        elif field != "topic" or request.code not in _OFFSETS:  # an offset of a retry topic is the group's alone
             yield _group(value, *actions)
 
 

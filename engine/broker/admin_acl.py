@@ -16,7 +16,7 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
 from engine.broker.plain_acl import SHORTEST_KEY, acl_of, address_test, keep_secret, read_tree
 from engine.errors import StoreError, UsageError
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
@@ -27,7 +27,6 @@ _LISTS = ("topicPerms", "groupPerms")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.|=@/+-]*")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
 _NOT_ON = "no file of accounts: the broker was started without one"
-UPDATE_FAILED, DELETE_FAILED, WHITE_FAILED = 209, 210, 211
 """``UPDATE_AND_CREATE_ACL_CONFIG_FAILED`` and its neighbours; to pops the first two mean something else."""
 
 
@@ -96,13 +95,13 @@ def _scalar(value: object) -> str:
 
 
 def create_account(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """50: create or change an account; what the request leaves out stays as it was."""
+    """UPDATE_AND_CREATE_ACL_CONFIG: create or change an account; what the request leaves out stays as it was."""
     key, secret = header["accessKey"], header["secretKey"]
     if any(text is None or len(str(text)) <= SHORTEST_KEY for text in (key, secret)):
         words = (
             f"The accessKey={_or_null(key)} and secretKey={_or_null(secret)} cannot be null and length should longer"
         )
-        raise Refused(UPDATE_FAILED, f"{words} than {SHORTEST_KEY}")
+        raise Refused(ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED, f"{words} than {SHORTEST_KEY}")
     lists = {name: members for name in _LISTS if (members := str(header[name] or "").rstrip(",").split(",")) != [""]}
     for permission in (member for members in lists.values() for member in members):
         _permission(permission)
@@ -110,7 +109,7 @@ def create_account(broker: Broker, request: Command, header: Header, _connection
         address_test(str(header["whiteRemoteAddress"] or ""))
     except UsageError as error:
         words = f"Netaddress examine Exception netaddress is {header['whiteRemoteAddress']}"
-        raise Refused(UPDATE_FAILED, words) from error
+        raise Refused(ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED, words) from error
     fields = {name: str(header[name]) for name in _TEXTS if header[name] or (name == _OWN_WHITE and header[name] == "")}
     fields["admin"] = "true" if header["admin"] else "false"
 
@@ -119,7 +118,12 @@ def create_account(broker: Broker, request: Command, header: Header, _connection
         account = next((row for row in rows if row.get("accessKey") == key), {"accessKey": key})
         tree[_ACCOUNTS] = [*(row for row in rows if row is not account), account | fields | lists]
 
-    _changed(broker, _access(broker, UPDATE_FAILED), UPDATE_FAILED, change)
+    _changed(
+        broker,
+        _access(broker, ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED),
+        ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,
+        change,
+    )
     return answer_to(request)
 
 
@@ -132,29 +136,32 @@ def _permission(text: str) -> None:
     name, _, permission = (part.strip() for part in text.partition("="))
     if not name or not permission or text.count("=") > 1:
         words = f"Parse Resource format error for {text}.\nThe expected resource format is 'Res=Perm'. "
-        raise Refused(UPDATE_FAILED, words + "For example: topicA=SUB")
+        raise Refused(ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED, words + "For example: topicA=SUB")
     if permission not in {"DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB"}:
         words = f"Parse resource permission error for {text}.\n"
-        raise Refused(UPDATE_FAILED, f"{words}The expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'.")
+        raise Refused(
+            ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,
+            f"{words}The expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'.",
+        )
 
 
 def delete_account(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """51: delete an account."""
-    access, key = _access(broker, DELETE_FAILED), header["accessKey"]
+    """DELETE_ACL_CONFIG: delete an account."""
+    access, key = _access(broker, ResponseCode.DELETE_ACL_CONFIG_FAILED), header["accessKey"]
     if key not in access.acl.accounts:
         words = f"The accesskey[{_or_null(key)}] corresponding to accessConfig has been deleted failed."
-        raise Refused(DELETE_FAILED, words)
+        raise Refused(ResponseCode.DELETE_ACL_CONFIG_FAILED, words)
 
     def change(tree: dict[str, Any]) -> None:
         tree[_ACCOUNTS] = [row for row in tree.get(_ACCOUNTS) or [] if row.get("accessKey") != key]
 
-    _changed(broker, access, DELETE_FAILED, change)
+    _changed(broker, access, ResponseCode.DELETE_ACL_CONFIG_FAILED, change)
     return answer_to(request)
 
 
 def version(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """52: how often the file was changed, and when it changed last."""
-    access = _access(broker, Answer.SYSTEM_ERROR)
+    """GET_BROKER_CLUSTER_ACL_INFO: how often the file was changed, and when it changed last."""
+    access = _access(broker, ResponseCode.SYSTEM_ERROR)
     version_fields = _version_of(_tree(access))
     version_fields["timestamp"] = version_fields["timestamp"] or broker.started
     fields = {
@@ -168,24 +175,30 @@ def version(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 
 def change_white(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """53: set the addresses that need no signature. RocketMQ also writes an invalid address, and then cannot read
-    its file.
+    """UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: set the addresses that need no signature. RocketMQ also writes an invalid
+    address, and then cannot read its file.
     """
-    access, addresses = _access(broker, WHITE_FAILED), header["globalWhiteAddrs"]
+    access, addresses = (
+        _access(broker, ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED),
+        header["globalWhiteAddrs"],
+    )
     path = header["aclFileFullPath"]
     if addresses is None or (path and str(path) != str(access.path)):
-        raise Refused(WHITE_FAILED, f"The globalWhiteAddresses[{_or_null(addresses)}] has been updated failed.")
+        raise Refused(
+            ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED,
+            f"The globalWhiteAddresses[{_or_null(addresses)}] has been updated failed.",
+        )
 
     def change(tree: dict[str, Any]) -> None:
         tree[_WHITE] = str(addresses).split(",")
 
-    _changed(broker, access, WHITE_FAILED, change)
+    _changed(broker, access, ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED, change)
     return answer_to(request)
 
 
 def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """54: every account of the file, with its secret, as in RocketMQ."""
-    tree = _tree(_access(broker, Answer.SYSTEM_ERROR))
+    """GET_BROKER_CLUSTER_ACL_CONFIG: every account of the file, with its secret, as in RocketMQ."""
+    tree = _tree(_access(broker, ResponseCode.SYSTEM_ERROR))
     rows = [_shown(row) for row in tree.get(_ACCOUNTS) or []]
     return answer_to(request, body=write({"globalWhiteAddrs": tree.get(_WHITE) or [], "plainAccessConfigs": rows}))
 
@@ -195,7 +208,7 @@ def _tree(access: Access) -> dict[str, Any]:
         tree = read_tree(access.path)
         acl_of(tree)
     except StoreError as error:
-        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+        raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
     return tree
 
 
@@ -205,9 +218,9 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ANSWERS: dict[int, Processor] = {
-    50: create_account,
-    51: delete_account,
-    52: version,
-    53: change_white,
-    54: configuration,
+    RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: create_account,
+    RequestCode.DELETE_ACL_CONFIG: delete_account,
+    RequestCode.GET_BROKER_CLUSTER_ACL_INFO: version,
+    RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: change_white,
+    RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: configuration,
 }

@@ -14,7 +14,7 @@ from engine.broker.json_bodies import write
 from engine.broker.rates import PerSecond
 from engine.broker.topics import SCHEDULE
 from engine.errors import UsageError
-from engine.remoting.codes import STORE_RELEASE, Answer, Refused
+from engine.remoting.codes import STORE_RELEASE, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import VERSION, Command, answer_to
 from engine.remoting.settings import key_value_pairs, overlay
@@ -34,7 +34,7 @@ FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "
 
 
 def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """26: ``key=value`` lines, of the broker and of its store."""
+    """GET_BROKER_CONFIG: ``key=value`` lines, of the broker and of its store."""
     numbers = {"counter": 0, "timestamp": broker.started}
     if broker.store.rules.major >= 5:
         numbers["stateVersion"] = 0
@@ -44,14 +44,14 @@ def configuration(broker: Broker, request: Command, _header: Header, _connection
 
 
 def reconfigure(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """25: apply ``key=value`` lines to the configuration. A key of the store, and a key that cannot change while the
-    broker runs, are refused (RocketMQ accepts any line, and applies some of them).
+    """UPDATE_BROKER_CONFIG: apply ``key=value`` lines to the configuration. A key of the store, and a key that cannot
+    change while the broker runs, are refused (RocketMQ accepts any line, and applies some of them).
     """
     text = bytes(request.body).decode("utf-8", "replace")
     try:
         config, other_keys = overlay(broker.config, text)
     except UsageError as error:
-        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+        raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
     old_values, new_values = dict(broker.config.lines()), dict(config.lines())
     store_values = dict(key_value_pairs(broker.store.config))
     requested_values = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
@@ -60,14 +60,14 @@ def reconfigure(broker: Broker, request: Command, _header: Header, _connection: 
         key for key in other_keys if key in store_values and requested_values.get(key, "").strip() != store_values[key]
     ]
     if fixed:
-        raise Refused(Answer.SYSTEM_ERROR, f"cannot be changed while the broker runs: {', '.join(fixed)}")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"cannot be changed while the broker runs: {', '.join(fixed)}")
     broker.config = config
     return answer_to(request)
 
 
 def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """28: runtime figures as texts. Figures that are not counted here are left out. Held pulls are reported only to
-    a client that asks for them; all others get what RocketMQ's broker answers.
+    """GET_BROKER_RUNTIME_INFO: runtime figures as texts. Figures that are not counted here are left out. Held pulls are
+    reported only to a client that asks for them; all others get what RocketMQ's broker answers.
     """
     store = broker.store
     positions, counters, parts = store.positions(), store.counters(), store.parts
@@ -169,4 +169,8 @@ def _timers(broker: Broker, rates: PerSecond) -> dict[str, str]:
     }
 
 
-ANSWERS: dict[int, Processor] = {25: reconfigure, 26: configuration, 28: runtime}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.UPDATE_BROKER_CONFIG: reconfigure,
+    RequestCode.GET_BROKER_CONFIG: configuration,
+    RequestCode.GET_BROKER_RUNTIME_INFO: runtime,
+}

@@ -10,17 +10,17 @@ from typing import Any
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import Member
 from engine.broker.json_bodies import write
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
 
 def consumer_connections(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """203: the clients of a group, and its subscriptions."""
+    """GET_CONSUMER_CONNECTION_LIST: the clients of a group, and its subscriptions."""
     name = str(header["consumerGroup"])
     group = broker.clients.consumers.get(name)
     if group is None:
-        raise Refused(Answer.CONSUMER_NOT_ONLINE, f"the consumer group[{name}] not online")
+        raise Refused(ResponseCode.CONSUMER_NOT_ONLINE, f"the consumer group[{name}] not online")
     body = {
         "connectionSet": _connections(group.members),
         "consumeFromWhere": group.start,
@@ -32,16 +32,16 @@ def consumer_connections(broker: Broker, request: Command, header: Header, _conn
 
 
 def producer_connections(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """204: the clients of a producer group."""
+    """GET_PRODUCER_CONNECTION_LIST: the clients of a producer group."""
     name = str(header["producerGroup"])
     members = broker.clients.producers.get(name)
     if not members:
-        raise Refused(Answer.SYSTEM_ERROR, f"the producer group[{name}] not exist")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the producer group[{name}] not exist")
     return answer_to(request, body=write({"connectionSet": _connections(members)}))
 
 
 def all_producers(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """328: connected producers by group."""
+    """GET_ALL_PRODUCER_INFO: connected producers by group."""
     producers = {
         group: [
             {
@@ -71,7 +71,7 @@ def _connections(members: Mapping[Connection, Member]) -> list[dict[str, Any]]:
 
 
 def groups_of_topic(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """300: groups that subscribe to a topic now, or have offsets in it."""
+    """QUERY_TOPIC_CONSUME_BY_WHO: groups that subscribe to a topic now, or have offsets in it."""
     topic, tables = str(header["topic"]), broker.store.tables
     online = [name for name, group in broker.clients.consumers.items() if topic in group.subscriptions]
     groups_with_offsets = [name for name in tables.groups_with_offsets() if topic in tables.topics_of(name)]
@@ -79,15 +79,15 @@ def groups_of_topic(broker: Broker, request: Command, header: Header, _connectio
 
 
 def topics_of_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """343: topics that a group has offsets in."""
+    """QUERY_TOPICS_BY_CONSUMER: topics that a group has offsets in."""
     topics = broker.store.tables.topics_of(str(header["group"]))
     return answer_to(request, body=write({"brokerAddr": broker.address, "topicList": topics}))
 
 
 ANSWERS: dict[int, Processor] = {
-    203: consumer_connections,
-    204: producer_connections,
-    300: groups_of_topic,
-    328: all_producers,
-    343: topics_of_group,
+    RequestCode.GET_CONSUMER_CONNECTION_LIST: consumer_connections,
+    RequestCode.GET_PRODUCER_CONNECTION_LIST: producer_connections,
+    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: groups_of_topic,
+    RequestCode.GET_ALL_PRODUCER_INFO: all_producers,
+    RequestCode.QUERY_TOPICS_BY_CONSUMER: topics_of_group,
 }

@@ -14,7 +14,7 @@ from engine.broker.json_bodies import as_number, as_objects, as_text, read_objec
 from engine.broker.queries import store_time_at
 from engine.broker.topics import wrong_group_name
 from engine.errors import UsageError
-from engine.remoting.codes import Answer, Refused, WrongRequest, invalid
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import GROUPS
@@ -31,7 +31,7 @@ _SWITCHES = frozenset(
 
 
 def declare(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """200: declare a group, or declare it anew; the body is its row."""
+    """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: declare a group, or declare it anew; the body is its row."""
     _declare(broker, read_object(request.body))
     return answer_to(request)
 
@@ -68,7 +68,7 @@ def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """207: delete a group; with ``cleanOffset`` its offsets, too."""
+    """DELETE_SUBSCRIPTIONGROUP: delete a group; with ``cleanOffset`` its offsets, too."""
     tables, name = broker.store.tables, str(header["groupName"])
     tables.delete_group(name, offsets=bool(header["cleanOffset"]))
     broker.forget_readers(group=name)
@@ -76,21 +76,21 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
 
 
 def all_groups(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """201: the table of groups, as its file has it."""
+    """GET_ALL_SUBSCRIPTIONGROUP_CONFIG: the table of groups, as its file has it."""
     return answer_to(request, body=broker.store.tables.text(GROUPS).encode())
 
 
 def one_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """352: the declared group; declare it now where that is allowed."""
+    """GET_SUBSCRIPTIONGROUP_CONFIG: the declared group; declare it now where that is allowed."""
     broker.topics.group(str(header["group"]))
     row = broker.store.tables.group_row(str(header["group"]))
     if row is None:
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")
     return answer_to(request, body=write(row))
 
 
 def progress(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """208: offsets of a group in each queue of a topic, or of all topics that it has read."""
+    """GET_CONSUME_STATS: offsets of a group in each queue of a topic, or of all topics that it has read."""
     group, tables = str(header["consumerGroup"]), broker.store.tables
     topics = [str(header["topic"])] if header["topic"] else tables.topics_of(group)
     rows = []
@@ -117,7 +117,9 @@ def queue_progress(broker: Broker, group: str, topic: str, queue_id: int) -> tup
 
 
 def subscription(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """345: a group's current subscription to a topic; without ``subscriptionData`` where it does not consume it."""
+    """QUERY_SUBSCRIPTION_BY_CONSUMER: a group's current subscription to a topic; without ``subscriptionData`` where it
+    does not consume it.
+    """
     group, topic = str(header["group"]), str(header["topic"])
     current = broker.clients.subscription(group, topic)
     fields = {"group": group, "topic": topic}
@@ -127,7 +129,9 @@ def subscription(broker: Broker, request: Command, header: Header, _connection: 
 
 
 def clone_offsets(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """314: copy the offsets of one group to another, of one topic or of all topics that the source has offsets in."""
+    """CLONE_GROUP_OFFSET: copy the offsets of one group to another, of one topic or of all topics that the source has
+    offsets in.
+    """
     source, target = str(header["srcGroup"]), str(header["destGroup"])
     tables, topic = broker.store.tables, header["topic"]
     for name in [str(topic)] if topic else tables.topics_of(source):
@@ -142,7 +146,7 @@ def clone_offsets(broker: Broker, request: Command, header: Header, _connection:
 
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """225: several groups, each as with 200."""
+    """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: several groups, each as with 200."""
     rows = list(as_objects(read_object(request.body).get("groupConfigList"), "groupConfigList"))
     for row in rows:
         _group_name(broker, row)
@@ -152,12 +156,12 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
 
 
 ANSWERS: dict[int, Processor] = {
-    200: declare,
-    201: all_groups,
-    207: delete,
-    208: progress,
-    225: declare_many,
-    314: clone_offsets,
-    345: subscription,
-    352: one_group,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: declare,
+    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: all_groups,
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: delete,
+    RequestCode.GET_CONSUME_STATS: progress,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: declare_many,
+    RequestCode.CLONE_GROUP_OFFSET: clone_offsets,
+    RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: subscription,
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: one_group,
 }

@@ -12,7 +12,7 @@ from engine.broker.admin_groups import queue_progress
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write, write_table
 from engine.codec.config_tables import LMQ_PREFIX
-from engine.remoting.codes import NOT_SET, Answer, Refused
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
@@ -27,12 +27,14 @@ _COLD_OF_GROUP, _COLD_OF_ALL = 3 << 20, 100 << 20
 
 
 def clean_queues(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """306: delete queues without a message; the store's cleaning does that every ten seconds anyway."""
+    """CLEAN_EXPIRED_CONSUMEQUEUE: delete queues without a message; the store's cleaning does that every ten seconds
+    anyway.
+    """
     return answer_to(request)
 
 
 def clean_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """316: delete the queues of topics that are not declared."""
+    """CLEAN_UNUSED_TOPIC: delete the queues of topics that are not declared."""
     declared, own_topics = broker.store.tables.topics(), broker.topics.own_names()
     undeclared = [
         name
@@ -44,22 +46,22 @@ def clean_topics(broker: Broker, request: Command, _header: Header, _connection:
 
 
 def delete_files(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """329: delete files of the log that are older than the retention time, at any hour."""
+    """DELETE_EXPIRED_COMMITLOG: delete files of the log that are older than the retention time, at any hour."""
     broker.store.delete_expired_files()
     return answer_to(request)
 
 
 def statistics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """315: sums and rates of a minute, an hour and a day, by topic, by group, and of the broker."""
+    """VIEW_BROKER_STATS_DATA: sums and rates of a minute, an hour and a day, by topic, by group, and of the broker."""
     name, key = ("null" if header[field] is None else str(header[field]) for field in ("statsName", "statsKey"))
     stats = broker.rates.of(name, key)
     if stats is None:
-        raise Refused(Answer.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
     return answer_to(request, body=write(stats))
 
 
 def all_progress(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """317: progress of every group in each queue that it has an offset of."""
+    """GET_BROKER_CONSUME_STATS: progress of every group in each queue that it has an offset of."""
     rows, total_lag, total_read = [], 0, 0
     for group in broker.store.tables.groups():
         topic_tables = []
@@ -91,7 +93,7 @@ def _is_given_up(broker: Broker, group: str, topic: str) -> bool:
 
 
 def ha_status(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """907: the slaves that follow the log, and their offsets."""
+    """GET_BROKER_HA_STATUS: the slaves that follow the log, and their offsets."""
     end, max_gap = broker.store.positions().wrote, broker.store.config.ha_max_gap_not_in_sync
     slaves = [
         {
@@ -118,13 +120,15 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
 
 
 def queues_beside(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """354: progress of copying queues to RocksDB; none is copied, so the answer is the status 2 (nothing to report)."""
+    """CHECK_ROCKSDB_CQ_WRITE_PROGRESS: progress of copying queues to RocksDB; none is copied, so the answer is the
+    status 2 (nothing to report).
+    """
     return answer_to(request, body=write({"checkStatus": 2}), remark=NOT_SET)
 
 
 def cold_thresholds(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2001: ``group=bytes`` lines: bytes a second that groups may read from pages which are not in memory. They are
-    stored as long as the broker runs, and slow down no read, as in a RocketMQ without
+    """UPDATE_COLD_DATA_FLOW_CTR_CONFIG: ``group=bytes`` lines: bytes a second that groups may read from pages which are
+    not in memory. They are stored as long as the broker runs, and slow down no read, as in a RocketMQ without
     ``coldDataFlowControlEnable``.
     """
     for line in bytes(request.body).decode("utf-8", "replace").splitlines():
@@ -134,14 +138,14 @@ def cold_thresholds(broker: Broker, request: Command, _header: Header, _connecti
 
 
 def forget_threshold(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2002: remove the threshold of the group that the body names."""
+    """REMOVE_COLD_DATA_FLOW_CTR_CONFIG: remove the threshold of the group that the body names."""
     broker.cold_thresholds.pop(bytes(request.body).decode("utf-8", "replace"), None)
     return answer_to(request)
 
 
 def cold_reads(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2003: thresholds of groups, and what they have read: that is not counted here, nor by a RocketMQ with default
-    settings.
+    """GET_COLD_DATA_FLOW_CTR_INFO: thresholds of groups, and what they have read: that is not counted here, nor by a
+    RocketMQ with default settings.
     """
     body = {
         "cgColdReadThreshold": _COLD_OF_GROUP,
@@ -154,34 +158,34 @@ def cold_reads(broker: Broker, request: Command, _header: Header, _connection: C
 
 
 def pops_to_files(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """200056: move pop records from RocksDB to the revive topic. They are there already: RocksDB is not used."""
+    """POP_ROLLBACK: move pop records from RocksDB to the revive topic. They are there already: RocksDB is not used."""
     return answer_to(request, remark=NOT_SET)
 
 
 def read_ahead(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """2004: set whether the system reads ahead in the log's files (0, the default), or not (1)."""
+    """SET_COMMITLOG_READ_MODE: set whether the system reads ahead in the log's files (0, the default), or not (1)."""
     if not request.fields:
-        raise Refused(Answer.SYSTEM_ERROR, "set commitlog readahead mode param error")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "set commitlog readahead mode param error")
     text = request.fields.get(READ_AHEAD_MODE, "")
     if not _INTEGER.fullmatch(text) or int(text) not in range(-(1 << 31), 1 << 31):
-        raise Refused(Answer.SYSTEM_ERROR, "set commitlog readahead mode failed")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "set commitlog readahead mode failed")
     if int(text) not in (MADV_NORMAL, MADV_RANDOM):
-        raise Refused(Answer.INVALID_PARAMETER, "set commitlog readahead mode param value error")
+        raise Refused(ResponseCode.INVALID_PARAMETER, "set commitlog readahead mode param value error")
     broker.store.advise_log(int(text))
     return answer_to(request, remark=f"set commitlog readahead mode success, mode: {int(text)}")
 
 
 ANSWERS: dict[int, Processor] = {
-    354: queues_beside,
-    2001: cold_thresholds,
-    2002: forget_threshold,
-    2003: cold_reads,
-    2004: read_ahead,
-    200056: pops_to_files,
-    306: clean_queues,
-    315: statistics,
-    316: clean_topics,
-    317: all_progress,
-    329: delete_files,
-    907: ha_status,
+    RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS: queues_beside,
+    RequestCode.UPDATE_COLD_DATA_FLOW_CTR_CONFIG: cold_thresholds,
+    RequestCode.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: forget_threshold,
+    RequestCode.GET_COLD_DATA_FLOW_CTR_INFO: cold_reads,
+    RequestCode.SET_COMMITLOG_READ_MODE: read_ahead,
+    RequestCode.POP_ROLLBACK: pops_to_files,
+    RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: clean_queues,
+    RequestCode.VIEW_BROKER_STATS_DATA: statistics,
+    RequestCode.CLEAN_UNUSED_TOPIC: clean_topics,
+    RequestCode.GET_BROKER_CONSUME_STATS: all_progress,
+    RequestCode.DELETE_EXPIRED_COMMITLOG: delete_files,
+    RequestCode.GET_BROKER_HA_STATUS: ha_status,
 }

@@ -14,7 +14,7 @@ from engine.broker.topics import wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.codec.pop import retry_topic
 from engine.errors import UsageError
-from engine.remoting.codes import NOT_SET, Answer, Refused, invalid
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import TOPICS
@@ -32,12 +32,12 @@ _FIXED = frozenset({"queue.type", "cleanup.policy"})
 
 
 def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """17: declare a topic, or declare it anew."""
+    """UPDATE_AND_CREATE_TOPIC: declare a topic, or declare it anew."""
     name = str(header["topic"])
     _check_name(broker, name)
     kind = "SINGLE_TAG" if header["topicFilterType"] is None else str(header["topicFilterType"])
     if kind not in FILTER_TYPES:
-        raise Refused(Answer.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
     old = broker.topics.get(name)
     attributes = {} if broker.store.rules.major < 5 else _attributes(old, str(header["attributes"] or ""))
     topic = TopicConfig(
@@ -53,7 +53,7 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
     try:
         broker.topics.declare(topic)
     except UsageError as error:
-        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+        raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
     return answer_to(request, remark=NOT_SET)
 
 
@@ -66,7 +66,7 @@ def _check_name(broker: Broker, name: str) -> None:
 
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """18: declare several topics, all of them or none."""
+    """UPDATE_AND_CREATE_TOPIC_LIST: declare several topics, all of them or none."""
     topics, parser = [], broker.store.rules.json_parser
     for row in as_objects(read_object(request.body).get("topicConfigList"), "topicConfigList"):
         name = as_text(row.get("topicName"), parser) or ""
@@ -95,7 +95,7 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
     try:
         broker.topics.declare(*topics)
     except UsageError as error:
-        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+        raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
     return answer_to(request, remark=NOT_SET)
 
 
@@ -109,25 +109,25 @@ def _attributes(old: TopicConfig | None, text: str) -> dict[str, str]:
         key, equals, value = word.partition("=")
         if (sign := "+" if equals else "-") not in key:
             action = "add/alter" if equals else "delete"
-            raise Refused(Answer.SYSTEM_ERROR, f"{action} attribute format is wrong: {key}")
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"{action} attribute format is wrong: {key}")
         if key in changes:
-            raise Refused(Answer.SYSTEM_ERROR, f"key duplication: {key}")
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"key duplication: {key}")
         if len(key) < len(sign) + 1:
-            raise Refused(Answer.SYSTEM_ERROR, "kv string format wrong.")
+            raise Refused(ResponseCode.SYSTEM_ERROR, "kv string format wrong.")
         changes[key] = value if equals else None
     for word, new in changes.items():
         key = word[1:]
         if key not in ATTRIBUTES:
-            raise Refused(Answer.SYSTEM_ERROR, f"unsupported key: {key}")
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"unsupported key: {key}")
         if old is not None and key in _FIXED:
-            raise Refused(Answer.SYSTEM_ERROR, f"attempt to update an unchangeable attribute. key: {key}")
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"attempt to update an unchangeable attribute. key: {key}")
         if new is None:
             attributes.pop(key, None)
             continue
         _check_value(key, new)
         attributes[key] = new
     if attributes.get("message.type") == "MIXED":
-        raise Refused(Answer.INVALID_PARAMETER, "MIXED message type is not supported.")
+        raise Refused(ResponseCode.INVALID_PARAMETER, "MIXED message type is not supported.")
     return attributes
 
 
@@ -135,20 +135,20 @@ def _check_value(key: str, value: str) -> None:
     """Check the value of an attribute. Raises :class:`Refused`."""
     values = ATTRIBUTES[key]
     if values and value not in values:
-        raise Refused(Answer.SYSTEM_ERROR, f"value is not in set: [{', '.join(values)}]")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"value is not in set: [{', '.join(values)}]")
     if not values and not value.removeprefix("-").isdecimal():
-        raise Refused(Answer.SYSTEM_ERROR, f'For input string: "{value}"')
+        raise Refused(ResponseCode.SYSTEM_ERROR, f'For input string: "{value}"')
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """215: delete a topic with its queues, its offsets and the retry topics of its pops; its messages stay in the
-    log.
+    """DELETE_TOPIC_IN_BROKER: delete a topic with its queues, its offsets and the retry topics of its pops; its
+    messages stay in the log.
     """
     name = str(header["topic"] or "")
     if not name.strip():
         raise Refused(invalid(broker.store.release), "The specified topic is blank.")
     if broker.store.rules.major < 5 and (wrong := wrong_name(name)) is not None:
-        raise Refused(Answer.SYSTEM_ERROR, wrong)
+        raise Refused(ResponseCode.SYSTEM_ERROR, wrong)
     if broker.topics.is_own(name):
         raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
     groups = broker.store.tables.groups_of(name)
@@ -160,24 +160,24 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
 
 
 def all_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """21: the table of topics, as its file has it."""
+    """GET_ALL_TOPIC_CONFIG: the table of topics, as its file has it."""
     return answer_to(request, body=broker.store.tables.text(TOPICS).encode())
 
 
 def one_topic(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """351: a declared topic."""
+    """GET_TOPIC_CONFIG: a declared topic."""
     topic = broker.topics.get(str(header["topic"]))
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"No topic in this broker. topic: {header['topic']}")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"No topic in this broker. topic: {header['topic']}")
     return answer_to(request, body=write(topic_row(topic)))
 
 
 def statistics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """202: bounds of every write queue, and the time of its last message."""
+    """GET_TOPIC_STATS_INFO: bounds of every write queue, and the time of its last message."""
     name = str(header["topic"])
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
     rows = []
     for queue_id in range(topic.write_queue_nums):
         min_offset = max(broker.store.min_offset_in_queue(name, queue_id), 0)
@@ -195,17 +195,17 @@ def queue_key(broker: Broker, topic: str, queue_id: int) -> dict[str, object]:
 
 
 def system_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """305: the broker's own topics."""
+    """GET_SYSTEM_TOPIC_LIST_FROM_BROKER: the broker's own topics."""
     names = broker.topics.own_names()
     return answer_to(request, body=write({"topicList": sorted(names)}))
 
 
 ANSWERS: dict[int, Processor] = {
-    17: declare,
-    18: declare_many,
-    21: all_topics,
-    202: statistics,
-    215: delete,
-    305: system_topics,
-    351: one_topic,
+    RequestCode.UPDATE_AND_CREATE_TOPIC: declare,
+    RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: declare_many,
+    RequestCode.GET_ALL_TOPIC_CONFIG: all_topics,
+    RequestCode.GET_TOPIC_STATS_INFO: statistics,
+    RequestCode.DELETE_TOPIC_IN_BROKER: delete,
+    RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: system_topics,
+    RequestCode.GET_TOPIC_CONFIG: one_topic,
 }

@@ -35,7 +35,7 @@ from engine.broker.users import (
     resource_of,
     with_changes,
 )
-from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.signing import ACCESS_KEY
@@ -47,18 +47,18 @@ _OFF = "An system error occurred, please try again later."
 def _users(broker: Broker) -> Users:
     """Return the users. Raises :class:`Refused` if the broker has no access control, and so no users."""
     if broker.access is None or broker.access.users is None:
-        raise Refused(Answer.SYSTEM_ERROR, _OFF)
+        raise Refused(ResponseCode.SYSTEM_ERROR, _OFF)
     return broker.access.users
 
 
 def _named(header: Header) -> str:
     name = str(header["username"] or "")
     if not name.strip():
-        raise Refused(Answer.INVALID_PARAMETER, "The username is blank")
+        raise Refused(ResponseCode.INVALID_PARAMETER, "The username is blank")
     return name
 
 
-def _only_super(users: Users, request: Command, words: str, code: int = Answer.NO_PERMISSION) -> None:
+def _only_super(users: Users, request: Command, words: str, code: int = ResponseCode.NO_PERMISSION) -> None:
     """Check that the sender is a super user. Raises :class:`Refused`."""
     asking = users.find(request.fields.get(ACCESS_KEY, ""))
     if asking is None or asking.type != SUPER:
@@ -69,7 +69,7 @@ def _kept(users: Users, user: User, policies: Policies | None = None) -> None:
     try:
         users.put(user, policies)
     except OSError as error:
-        raise Refused(Answer.SYSTEM_ERROR, f"the users cannot be written: {error}") from error
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the users cannot be written: {error}") from error
 
 
 def _done(request: Command, body: bytes = b"") -> Command:
@@ -77,30 +77,30 @@ def _done(request: Command, body: bytes = b"") -> Command:
 
 
 def create_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3001: create a user; the name is the header's."""
+    """AUTH_CREATE_USER: create a user; the name is the header's."""
     name, users, body = _named(header), _users(broker), read_object(request.body)
     type_ = match_name(body.get("userType"), (SUPER, NORMAL)) or NORMAL
     if type_ == SUPER:
-        _only_super(users, request, "create", Answer.SYSTEM_ERROR)
+        _only_super(users, request, "create", ResponseCode.SYSTEM_ERROR)
     password = body.get("password")
     if not isinstance(password, str) or not password.strip():
-        raise Refused(Answer.NO_PERMISSION, "password can not be blank")
+        raise Refused(ResponseCode.NO_PERMISSION, "password can not be blank")
     if users.find(name) is not None:
-        raise Refused(Answer.NO_PERMISSION, "The user is existed")
+        raise Refused(ResponseCode.NO_PERMISSION, "The user is existed")
     status = match_name(body.get("userStatus"), (ENABLED, DISABLED)) or ENABLED
     _kept(users, User(name, password, type_, status), {})
     return _done(request)
 
 
 def update_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3002: change a password, type or status; what the body leaves out stays."""
+    """AUTH_UPDATE_USER: change a password, type or status; what the body leaves out stays."""
     name, users, body = _named(header), _users(broker), read_object(request.body)
     type_ = match_name(body.get("userType"), (SUPER, NORMAL))
     if type_ == SUPER:
-        _only_super(users, request, "update", Answer.SYSTEM_ERROR)
+        _only_super(users, request, "update", ResponseCode.SYSTEM_ERROR)
     user = users.find(name)
     if user is None:
-        raise Refused(Answer.NO_PERMISSION, "The user is not exist")
+        raise Refused(ResponseCode.NO_PERMISSION, "The user is not exist")
     if user.type == SUPER:
         _only_super(users, request, "update")
     password = body.get("password")
@@ -110,29 +110,29 @@ def update_user(broker: Broker, request: Command, header: Header, _connection: C
 
 
 def delete_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3003: delete a user and its policies; deleting an unknown user succeeds."""
+    """AUTH_DELETE_USER: delete a user and its policies; deleting an unknown user succeeds."""
     users, name = _users(broker), str(header["username"] or "")
     if not name.strip():
-        raise Refused(Answer.NO_PERMISSION, "username can not be blank")
+        raise Refused(ResponseCode.NO_PERMISSION, "username can not be blank")
     user = users.find(name)
     if user is not None and user.type == SUPER:
         _only_super(users, request, "update")
     try:
         users.delete(name)
     except OSError as error:
-        raise Refused(Answer.SYSTEM_ERROR, f"the users cannot be written: {error}") from error
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the users cannot be written: {error}") from error
     return _done(request)
 
 
 def get_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3004: a user with the password, as in RocketMQ; no body if there is no such user."""
+    """AUTH_GET_USER: a user with the password, as in RocketMQ; no body if there is no such user."""
     name = _named(header)
     user = _users(broker).find(name)
     return _done(request) if user is None else _done(request, write(user.record()))
 
 
 def list_users(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3005: users whose names contain ``filter``; no body where there is none."""
+    """AUTH_LIST_USER: users whose names contain ``filter``; no body where there is none."""
     text = str(header["filter"] or "")
     records = [user.record() for user in _users(broker).all() if text in user.name]
     return _done(request, write(records) if records else b"")
@@ -142,13 +142,13 @@ def list_users(broker: Broker, request: Command, header: Header, _connection: Co
 
 
 def change_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3006, 3007: set entries of the body's subject, or of the header's where the body names none. They replace the
-    subject's entries of the same resources.
+    """AUTH_CREATE_ACL, AUTH_UPDATE_ACL: set entries of the body's subject, or of the header's where the body names
+    none. They replace the subject's entries of the same resources.
     """
     users, body = _users(broker), read_object(request.body) if request.body else {}
     rows = body.get("policies")
     if not isinstance(rows, list) or not rows:
-        raise Refused(Answer.SYSTEM_ERROR, "The body of acl is null")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "The body of acl is null")
     subject = body.get("subject")
     if not _is_subject(subject):
         subject = header["subject"]
@@ -162,12 +162,12 @@ def change_policies(broker: Broker, request: Command, header: Header, _connectio
         )
     user = users.find(name)
     if user is None:
-        raise Refused(Answer.NO_PERMISSION, f"The subject of {subject} is not exist.")
+        raise Refused(ResponseCode.NO_PERMISSION, f"The subject of {subject} is not exist.")
     _kept(users, user, merge_policies(users.policies(name), new_policies))
     return _done(request)
 
 
-def _subject(subject: object, code: int = Answer.NO_PERMISSION) -> str:
+def _subject(subject: object, code: int = ResponseCode.NO_PERMISSION) -> str:
     """Return the name of the user that a subject is. Raises :class:`Refused`."""
     if not _is_subject(subject):
         raise Refused(code, "The subject is null.")
@@ -181,29 +181,29 @@ def _is_subject(subject: object) -> bool:
 def _entries(rows: object) -> tuple[Entry, ...]:
     """Parse the entries of a policy. Raises :class:`Refused`."""
     if not isinstance(rows, list) or not rows:
-        raise Refused(Answer.NO_PERMISSION, "The policies is empty.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The policies is empty.")
     return tuple(_entry(row if isinstance(row, Mapping) else {}) for row in rows)
 
 
 def _entry(row: Mapping[Any, Any]) -> Entry:
     resource, action_names = resource_of(row.get("resource")), _texts(row.get("actions"))
     if not isinstance(row.get("actions"), list):
-        raise Refused(Answer.SYSTEM_ERROR, "the actions are no list")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "the actions are no list")
     if not resource:
-        raise Refused(Answer.NO_PERMISSION, "The resource is null.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The resource is null.")
     actions = tuple(action for action_name in action_names if (action := match_name(action_name, ACTIONS)))
     if not actions:
-        raise Refused(Answer.NO_PERMISSION, "The actions is empty.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The actions is empty.")
     if ANY in actions:
-        raise Refused(Answer.NO_PERMISSION, "The actions can not be Any.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The actions can not be Any.")
     sources = _texts(row.get("sourceIps"))
     if not all(map(str.strip, sources)):
-        raise Refused(Answer.NO_PERMISSION, "The source ip is empty.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The source ip is empty.")
     if not all(map(is_source, sources)):
-        raise Refused(Answer.NO_PERMISSION, "The source ip is invalid.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The source ip is invalid.")
     decision = match_name(row.get("decision"), (ALLOW, DENY))
     if not decision:
-        raise Refused(Answer.NO_PERMISSION, "The decision is null or illegal.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The decision is null or illegal.")
     return Entry(resource, actions, decision, sources)
 
 
@@ -212,16 +212,16 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def delete_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3008: delete a user's entry of a resource, or all policies of the user. Text that is no resource, or a type
-    alone, also deletes all of them, as in 5.3.3.
+    """AUTH_DELETE_ACL: delete a user's entry of a resource, or all policies of the user. Text that is no resource, or a
+    type alone, also deletes all of them, as in 5.3.3.
     """
     users, name = _users(broker), _subject(header["subject"])
     user, resource = users.find(name), str(header["resource"] or "")
     if user is None:
-        raise Refused(Answer.NO_PERMISSION, "The subject is not exist.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The subject is not exist.")
     policies = users.policies(name)
     if not policies:
-        raise Refused(Answer.NO_PERMISSION, "The acl is not exist.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The acl is not exist.")
     normalized = resource_of(resource)
     if not normalized:
         _kept(users, user, {})
@@ -233,18 +233,18 @@ def delete_policies(broker: Broker, request: Command, header: Header, _connectio
 
 
 def get_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3009: the policies of a user; no body where there are none."""
+    """AUTH_GET_ACL: the policies of a user; no body where there are none."""
     users = _users(broker)
-    name = _subject(header["subject"], Answer.SYSTEM_ERROR)
+    name = _subject(header["subject"], ResponseCode.SYSTEM_ERROR)
     if users.find(name) is None:
-        raise Refused(Answer.NO_PERMISSION, "The subject is not exist.")
+        raise Refused(ResponseCode.NO_PERMISSION, "The subject is not exist.")
     policies = users.policies(name)
     return _done(request, write(_shown(name, policies)) if policies else b"")
 
 
 def list_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3010: policies of users whose subject contains ``subjectFilter``, with the entries whose resource contains
-    ``resourceFilter``; no body where there are none.
+    """AUTH_LIST_ACL: policies of users whose subject contains ``subjectFilter``, with the entries whose resource
+    contains ``resourceFilter``; no body where there are none.
     """
     users = _users(broker)
     subject, resource = str(header["subjectFilter"] or ""), str(header["resourceFilter"] or "")
@@ -265,14 +265,14 @@ def _shown(name: str, policies: Policies) -> dict[str, Any]:
 
 
 ANSWERS: dict[int, Processor] = {
-    3001: create_user,
-    3002: update_user,
-    3003: delete_user,
-    3004: get_user,
-    3005: list_users,
-    3006: change_policies,
-    3007: change_policies,
-    3008: delete_policies,
-    3009: get_policies,
-    3010: list_policies,
+    RequestCode.AUTH_CREATE_USER: create_user,
+    RequestCode.AUTH_UPDATE_USER: update_user,
+    RequestCode.AUTH_DELETE_USER: delete_user,
+    RequestCode.AUTH_GET_USER: get_user,
+    RequestCode.AUTH_LIST_USER: list_users,
+    RequestCode.AUTH_CREATE_ACL: change_policies,
+    RequestCode.AUTH_UPDATE_ACL: change_policies,
+    RequestCode.AUTH_DELETE_ACL: delete_policies,
+    RequestCode.AUTH_GET_ACL: get_policies,
+    RequestCode.AUTH_LIST_ACL: list_policies,
 }

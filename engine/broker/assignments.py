@@ -14,7 +14,7 @@ from engine.broker.json_bodies import as_number, as_text, read_object, write
 from engine.broker.queue_locks import QueueName
 from engine.broker.topics import RETRY
 from engine.codec.config_tables import LMQ_PREFIX
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
@@ -25,7 +25,9 @@ _MODELS = (BROADCASTING, CLUSTERING)
 
 
 def query_assignment(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
-    """400: the queues of a topic that are assigned to a client; an empty answer where they cannot be known now."""
+    """QUERY_ASSIGNMENT: the queues of a topic that are assigned to a client; an empty answer where they cannot be known
+    now.
+    """
     body = read_object(request.body)
     parser = broker.store.rules.json_parser
     topic, group = as_text(body.get("topic"), parser), as_text(body.get("consumerGroup"), parser)
@@ -135,7 +137,7 @@ def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
 
 
 def set_mode(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """401: set whether a group pulls or pops a topic; stored in ``messageRequestMode.json``."""
+    """SET_MESSAGE_REQUEST_MODE: set whether a group pulls or pops a topic; stored in ``messageRequestMode.json``."""
     body = read_object(request.body)
     parser, mode = broker.store.rules.json_parser, body.get("mode")
     topic, group = as_text(body.get("topic"), parser), as_text(body.get("consumerGroup"), parser)
@@ -143,11 +145,11 @@ def set_mode(broker: Broker, request: Command, _header: Header, _connection: Con
         raise WrongRequest("expected topic, consumerGroup, and a mode that is PULL or POP")
     mode = mode if mode in (PULL, POP) else PULL  # fastjson reads an unknown mode as none
     if topic.startswith(RETRY):
-        raise Refused(Answer.NO_PERMISSION, "retry topic is not allowed to set mode")
+        raise Refused(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
     if broker.topics.get(topic) is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
     if broker.topics.group(group) is None:
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
     share = as_number(body.get("popShareQueueNum"), "popShareQueueNum", 0, parser)
     row = {
         "consumerGroup": group,
@@ -162,4 +164,7 @@ def set_mode(broker: Broker, request: Command, _header: Header, _connection: Con
     return answer_to(request)
 
 
-ANSWERS: dict[int, Processor] = {400: query_assignment, 401: set_mode}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.QUERY_ASSIGNMENT: query_assignment,
+    RequestCode.SET_MESSAGE_REQUEST_MODE: set_mode,
+}

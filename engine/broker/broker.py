@@ -27,6 +27,7 @@ from engine.broker.slave_waits import SlaveWaits
 from engine.broker.stats import HALF_COUNTS, BrokerStats
 from engine.broker.topics import READ, Topics
 from engine.message_store import MessageStore
+from engine.remoting.codes import RequestCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import ONE_WAY, Command
 from engine.store.config_tables import ConfigTable
@@ -44,7 +45,6 @@ Header = Mapping[str, Any]
 """A request's header fields with their types; None for what is absent."""
 Processor = Callable[["Broker", Command, Header, Connection], Command | None]
 """Answers a request; None where the answer comes later, or never (docs/protocol/broker.md#transactions)."""
-NOTIFY_CONSUMER_IDS_CHANGED = 40
 REQUEST_MODES = "messageRequestMode.json"
 
 
@@ -150,7 +150,7 @@ class Broker:
         if not self.config.notify_consumers or group.model == "BROADCASTING":
             return
         for connection in list(group.members):
-            notice = Command(NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name}, flag=ONE_WAY)
+            notice = Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name}, flag=ONE_WAY)
             connection.send(notice)
 
     async def _own_route(self, topic: str) -> dict[str, int] | None:

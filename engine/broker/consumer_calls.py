@@ -15,11 +15,10 @@ from engine.broker.clients import ConsumerGroup
 from engine.broker.json_bodies import write
 from engine.codec.json_dialect import parse
 from engine.codec.message import parse_offset_message_id
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
-GET_CONSUMER_STATUS_FROM_CLIENT = 221
 PATIENCE, STATUS_PATIENCE = 10.0, 5.0
 """Seconds to wait for a consumer; and for each consumer of request 223."""
 _FIRST_CALLED, _FIRST_WITH_STATUS = 63, 61
@@ -27,16 +26,16 @@ _FIRST_CALLED, _FIRST_WITH_STATUS = 63, 61
 
 
 def running_info(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """307: a consumer's own report: settings, queues that it owns, rates."""
+    """GET_CONSUMER_RUNNING_INFO: a consumer's own report: settings, queues that it owns, rates."""
     _pass_on(broker, request, header, connection, dict(request.fields), bytes(request.body))
     return None
 
 
 def consume_directly(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """309: have a consumer consume one message, named by its offset id, and pass on the result."""
+    """CONSUME_MESSAGE_DIRECTLY: have a consumer consume one message, named by its offset id, and pass on the result."""
     host_and_offset = parse_offset_message_id(str(header["msgId"] or ""))
     if host_and_offset is None:
-        raise Refused(Answer.SYSTEM_ERROR, f"no message id: {header['msgId']}")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"no message id: {header['msgId']}")
     with broker.store.lend_message_by_offset(host_and_offset[1]) as result:
         body = bytes(result.messages[0]) if result.messages else b""
     fields = {**request.fields, "brokerName": broker.config.broker_name}
@@ -45,11 +44,11 @@ def consume_directly(broker: Broker, request: Command, header: Header, connectio
 
 
 def consumer_status(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """223: the queue offsets at which a group's members read a topic, by client."""
+    """INVOKE_BROKER_TO_GET_CONSUMER_STATUS: the queue offsets at which a group's members read a topic, by client."""
     name = str(header["group"])
     group = broker.clients.consumers.get(name)
     if group is None:
-        raise Refused(Answer.SYSTEM_ERROR, f"No Any Consumer online in the consumer group: [{name}]")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"No Any Consumer online in the consumer group: [{name}]")
     _answer_later(broker, request, connection, _statuses(request, header, group))
     return None
 
@@ -67,11 +66,11 @@ def _pass_on(
         ((member_connection, member) for member_connection, member in members if member.client_id == client_id), None
     )
     if match is None:
-        raise Refused(Answer.SYSTEM_ERROR, f"The Consumer <{name}> <{client_id}> not online")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{name}> <{client_id}> not online")
     consumer_connection, member = match
     if member.version < _FIRST_CALLED:
         words = f"The Consumer <{client_id}> Version <{member.version}> too low to finish"
-        raise Refused(Answer.SYSTEM_ERROR, f"{words}, please upgrade it to V3_1_8_SNAPSHOT")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"{words}, please upgrade it to V3_1_8_SNAPSHOT")
     call = _call(request, Command(request.code, fields, body=body), consumer_connection, f"<{name}> <{client_id}>")
     _answer_later(broker, request, connection, call)
 
@@ -81,10 +80,12 @@ async def _call(request: Command, call: Command, consumer_connection: Connection
         response = await consumer_connection.ask(call, PATIENCE)
     except TimeoutError:
         return answer_to(
-            request, Answer.CONSUME_MSG_TIMEOUT, remark=f"consumer {consumer_name} Timeout: {PATIENCE:.0f} s"
+            request, ResponseCode.CONSUME_MSG_TIMEOUT, remark=f"consumer {consumer_name} Timeout: {PATIENCE:.0f} s"
         )
     except ConnectionError as error:
-        return answer_to(request, Answer.SYSTEM_ERROR, remark=f"invoke consumer {consumer_name} Exception: {error}")
+        return answer_to(
+            request, ResponseCode.SYSTEM_ERROR, remark=f"invoke consumer {consumer_name} Exception: {error}"
+        )
     return answer_to(
         request, response.code, fields=dict(response.fields), body=bytes(response.body), remark=response.remark
     )
@@ -97,14 +98,16 @@ async def _statuses(request: Command, header: Header, group: ConsumerGroup) -> C
     for connection, member in list(group.members.items()):
         if member.version < _FIRST_WITH_STATUS:
             words = f"the client does not support this feature. version={member.version}"
-            return answer_to(request, Answer.SYSTEM_ERROR, remark=words)
+            return answer_to(request, ResponseCode.SYSTEM_ERROR, remark=words)
         if only_client_id and only_client_id != member.client_id:
             continue
         try:
-            response = await connection.ask(Command(GET_CONSUMER_STATUS_FROM_CLIENT, fields), STATUS_PATIENCE)
+            response = await connection.ask(
+                Command(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, fields), STATUS_PATIENCE
+            )
         except (TimeoutError, ConnectionError):
             continue
-        if response.code == Answer.SUCCESS and response.body:
+        if response.code == ResponseCode.SUCCESS and response.body:
             body = parse(bytes(response.body)).value
             offset_tables[member.client_id] = body.get("messageQueueTable", {}) if isinstance(body, dict) else {}
     return answer_to(request, body=write({"consumerTable": offset_tables, "messageQueueTable": {}}))
@@ -125,4 +128,8 @@ def _answer_later(
     task.add_done_callback(broker.tasks.discard)
 
 
-ANSWERS: dict[int, Processor] = {223: consumer_status, 307: running_info, 309: consume_directly}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: consumer_status,
+    RequestCode.GET_CONSUMER_RUNNING_INFO: running_info,
+    RequestCode.CONSUME_MESSAGE_DIRECTLY: consume_directly,
+}

@@ -15,7 +15,7 @@ from engine.broker.json_bodies import as_text, read_object, read_object_or_none,
 from engine.broker.topics import READ, RETRY, WRITE
 from engine.errors import BadFilter
 from engine.releases import JsonParser
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import TAG, Subscription
@@ -34,7 +34,7 @@ _STARTS = (
 
 
 def heart_beat(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command:
-    """34: register a client, and the subscriptions of its groups."""
+    """HEART_BEAT: register a client, and the subscriptions of its groups."""
     body = read_object(request.body)
     client_id = str(body.get("clientID") or "")
     for row in _objects(body, "producerDataSet"):
@@ -57,7 +57,7 @@ def _objects(record: Mapping[Any, Any], name: str) -> list[Mapping[Any, Any]]:
     """Return the rows of a list of objects. Raises :class:`Refused` where it is something else."""
     rows = record.get(name) or []
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise Refused(Answer.SYSTEM_ERROR, f"{name}: expected a list of objects")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"{name}: expected a list of objects")
     return rows
 
 
@@ -118,7 +118,7 @@ def _codes(codes: list[Any]) -> Iterator[int]:
 
 
 def unregister(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """35: remove a client from a producer group, a consumer group, or both; an empty name is none."""
+    """UNREGISTER_CLIENT: remove a client from a producer group, a consumer group, or both; an empty name is none."""
     if header["producerGroup"]:
         broker.clients.remove_producer(header["producerGroup"], connection)
     if header["consumerGroup"]:
@@ -129,7 +129,7 @@ def unregister(broker: Broker, request: Command, header: Header, connection: Con
 
 
 def check_config(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """46: check that this broker accepts a subscription that is no list of tags."""
+    """CHECK_CLIENT_CONFIG: check that this broker accepts a subscription that is no list of tags."""
     record = read_object_or_none(request.body).get("subscriptionData")
     if record in (None, "", []):
         return answer_to(request)
@@ -140,20 +140,25 @@ def check_config(broker: Broker, request: Command, _header: Header, _connection:
         return answer_to(request)
     if not broker.config.property_filter:
         words = f"The broker does not support consumer to filter message by {subscription.kind}"
-        raise Refused(Answer.SYSTEM_ERROR, words)
+        raise Refused(ResponseCode.SYSTEM_ERROR, words)
     try:
         SqlFilter(subscription.expression)
     except BadFilter as error:
-        raise Refused(Answer.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
+        raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
     return answer_to(request)
 
 
 def consumer_list(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """38: the client ids of a group; its members use them to share the queues."""
+    """GET_CONSUMER_LIST_BY_GROUP: the client ids of a group; its members use them to share the queues."""
     group = broker.clients.consumers.get(header["consumerGroup"])
     if group is None:
-        raise Refused(Answer.SYSTEM_ERROR, f"no consumer for this group, {header['consumerGroup']}")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {header['consumerGroup']}")
     return answer_to(request, body=write({"consumerIdList": group.client_ids}))
 
 
-ANSWERS: dict[int, Processor] = {34: heart_beat, 35: unregister, 38: consumer_list, 46: check_config}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.HEART_BEAT: heart_beat,
+    RequestCode.UNREGISTER_CLIENT: unregister,
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: consumer_list,
+    RequestCode.CHECK_CLIENT_CONFIG: check_config,
+}

@@ -12,22 +12,20 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write
 from engine.broker.queue_locks import QueueName
 from engine.releases import JsonParser
-from engine.remoting.codes import WrongRequest
+from engine.remoting.codes import RequestCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
-LOCK, UNLOCK = 41, 42
-
 
 def lock(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """41: lock queues for a client, and return those that it holds now."""
+    """LOCK_BATCH_MQ: lock queues for a client, and return those that it holds now."""
     granted = broker.locks.lock(*_wanted(broker, request))
     rows = [{"brokerName": queue.broker_name, "queueId": queue.queue_id, "topic": queue.topic} for queue in granted]
     return answer_to(request, body=write({"lockOKMQSet": rows}))
 
 
 def unlock(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """42: release the client's locks."""
+    """UNLOCK_BATCH_MQ: release the client's locks."""
     broker.locks.unlock(*_wanted(broker, request))
     return answer_to(request)
 
@@ -37,7 +35,7 @@ def _wanted(broker: Broker, request: Command) -> tuple[str, str, list[QueueName]
     body, parser = read_object(request.body), broker.store.rules.json_parser
     queues = [_queue(row, parser) for row in as_objects(body.get("mqSet", []), "mqSet")]
     group = as_text(body.get("consumerGroup"), parser)
-    if group is None and (queues or request.code == UNLOCK):
+    if group is None and (queues or request.code == RequestCode.UNLOCK_BATCH_MQ):
         raise WrongRequest("expected a consumerGroup")
     return group or "", as_text(body.get("clientId"), parser) or "", queues
 
@@ -50,4 +48,4 @@ def _queue(row: Mapping[Any, Any], parser: JsonParser) -> QueueName:
     )
 
 
-ANSWERS: dict[int, Processor] = {LOCK: lock, UNLOCK: unlock}
+ANSWERS: dict[int, Processor] = {RequestCode.LOCK_BATCH_MQ: lock, RequestCode.UNLOCK_BATCH_MQ: unlock}

@@ -6,7 +6,7 @@ Java: ``ConsumerManageProcessor``, ``AdminBrokerProcessor``.
 from __future__ import annotations
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.remoting.codes import Answer, Refused, invalid
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import DELAY_OFFSETS
@@ -14,7 +14,9 @@ from engine.store.get_message import GetMessageStatus
 
 
 def query_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """14: the offset that a group reads next; 0 for a first start on a queue that still has its first message."""
+    """QUERY_CONSUMER_OFFSET: the offset that a group reads next; 0 for a first start on a queue that still has its
+    first message.
+    """
     group, topic, queue_id = str(header["consumerGroup"]), str(header["topic"]), int(header["queueId"])
     reset = broker.resets.offset(group, topic, queue_id)
     if reset is not None:
@@ -25,10 +27,10 @@ def query_offset(broker: Broker, request: Command, header: Header, _connection: 
     if broker.store.rules.major < 5 and broker.store.max_offset_in_queue(topic, queue_id) <= 0:
         return answer_to(request, fields={"offset": "0"})
     if header["setZeroIfNotFound"] is False and broker.store.rules.major >= 5:
-        raise Refused(Answer.QUERY_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first")
+        raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first")
     if _has_its_first(broker, group, topic, queue_id):
         return answer_to(request, fields={"offset": "0"})
-    raise Refused(Answer.QUERY_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
+    raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
 
 
 def _has_its_first(broker: Broker, group: str, topic: str, queue_id: int) -> bool:
@@ -42,15 +44,15 @@ def _has_its_first(broker: Broker, group: str, topic: str, queue_id: int) -> boo
 
 
 def update_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """15: commit the offset that a group reads next. Raises :class:`Refused` if the group or the topic is not
-    declared.
+    """UPDATE_CONSUMER_OFFSET: commit the offset that a group reads next. Raises :class:`Refused` if the group or the
+    topic is not declared.
     """
     since_5, topic = broker.store.rules.major >= 5, str(header["topic"])
     group = "null" if header["consumerGroup"] is None else str(header["consumerGroup"])
     if since_5 and not broker.topics.is_group(group):
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
     if since_5 and broker.topics.get(topic) is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
     for label, name in (("QueueId", "queueId"), ("Offset", "commitOffset")):
         if header[name] is None:
             raise Refused(invalid(broker.store.release), f"{label} is null, topic is {topic}")
@@ -62,14 +64,19 @@ def update_offset(broker: Broker, request: Command, header: Header, _connection:
 
 
 def all_offsets(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """43: the table of offsets, as its file has it."""
+    """GET_ALL_CONSUMER_OFFSET: the table of offsets, as its file has it."""
     tables = broker.store.tables
     return answer_to(request, body=tables.text(tables.offsets_file).encode())
 
 
 def delay_offsets(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """45: the offset of each delay level, as its file has it."""
+    """GET_ALL_DELAY_OFFSET: the offset of each delay level, as its file has it."""
     return answer_to(request, body=broker.store.tables.text(DELAY_OFFSETS).encode())
 
 
-ANSWERS: dict[int, Processor] = {14: query_offset, 15: update_offset, 43: all_offsets, 45: delay_offsets}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.QUERY_CONSUMER_OFFSET: query_offset,
+    RequestCode.UPDATE_CONSUMER_OFFSET: update_offset,
+    RequestCode.GET_ALL_CONSUMER_OFFSET: all_offsets,
+    RequestCode.GET_ALL_DELAY_OFFSET: delay_offsets,
+}

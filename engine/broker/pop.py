@@ -22,7 +22,7 @@ from engine.codec.encode import HEAD_FORMATS, HOST_BITS, TopicField, encode_prop
 from engine.codec.message import decode
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import BadFilter, CorruptUnit
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits
@@ -86,7 +86,7 @@ class CollectedMessages:
 
 
 def pop_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200050: return messages, at once or when there are some. Raises :class:`Refused` in RocketMQ's order."""
+    """POP_MESSAGE: return messages, at once or when there are some. Raises :class:`Refused` in RocketMQ's order."""
     try:
         pop = _read(broker, request, header, connection)
     except WrongRequest:
@@ -102,15 +102,17 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
     hold = int(header["pollTime"] or 0)
     born = now if request.fields.get("bornTime", "0") == "0" else int(header["bornTime"] or 0)
     if now - born - hold > TOO_LATE_MS:
-        raise Refused(Answer.POLLING_TIMEOUT, f"the broker[{config.broker_ip}] pop message is timeout too much")
+        raise Refused(ResponseCode.POLLING_TIMEOUT, f"the broker[{config.broker_ip}] pop message is timeout too much")
     if not config.permission & READ or broker.is_slave:  # a slave stores no checkpoint
-        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
     max_messages = asked_for(header)
     if max_messages > codec.MAX_POP_MESSAGES:
-        raise Refused(Answer.INVALID_PARAMETER, f"the broker[{config.broker_ip}] pop message's num is greater than 32")
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER, f"the broker[{config.broker_ip}] pop message's num is greater than 32"
+        )
     if broker.timers is None:
         words = f"the broker[{config.broker_ip}] pop message is forbidden because timerWheelEnable is false"
-        raise Refused(Answer.SYSTEM_ERROR, words)
+        raise Refused(ResponseCode.SYSTEM_ERROR, words)
     check_readable(broker, header, connection)
     topic, group = str(header["topic"]), str(header["consumerGroup"])
     return Pop(
@@ -143,16 +145,18 @@ def check_readable(broker: Broker, header: Header, connection: Connection) -> No
     name, group_name, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0)
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
     if not topic.perm & READ:
-        raise Refused(Answer.NO_PERMISSION, f"the topic[{name}] peeking message is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{name}] peeking message is forbidden")
     if queue_id >= topic.read_queue_nums:
-        raise Refused(Answer.INVALID_PARAMETER, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
+        raise Refused(ResponseCode.INVALID_PARAMETER, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
     group = broker.topics.group(group_name)
     if group is None:
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group_name}] does not exist,{SEE}")
+        raise Refused(
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group_name}] does not exist,{SEE}"
+        )
     if not group.consume_enable:
-        raise Refused(Answer.NO_PERMISSION, f"subscription group no permission, {group_name}")
+        raise Refused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group_name}")
 
 
 def wrong_queue(topic: str, queue_id: int, queues: int, connection: Connection) -> str:
@@ -173,7 +177,7 @@ def _filter(kind: object, expression: object) -> MessageFilter | None:
     try:
         return SqlFilter(text)
     except BadFilter:
-        raise Refused(Answer.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed") from None
+        raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed") from None
 
 
 def _again(broker: Broker, pop: Pop) -> Command | None:
@@ -198,10 +202,10 @@ def _again(broker: Broker, pop: Pop) -> Command | None:
 def may_hold(table: PopHolds, key: Key, until: int, *, may_wait: bool) -> int | None:
     """Return None if a request that found nothing waits, otherwise the code of its answer."""
     if not may_wait or table.ended:
-        return Answer.POLLING_TIMEOUT
+        return ResponseCode.POLLING_TIMEOUT
     if table.is_late(until):
-        return Answer.POLLING_TIMEOUT
-    return Answer.POLLING_FULL if table.is_full(key) else None
+        return ResponseCode.POLLING_TIMEOUT
+    return ResponseCode.POLLING_FULL if table.is_full(key) else None
 
 
 def queues_of(broker: Broker, key: Key) -> dict[Queue, int]:
@@ -482,4 +486,4 @@ def wake_orderly(broker: Broker, topic: str, group: str, queue_id: int) -> None:
             broker.notices.wake_first(Key(topic, group, waiting_queue_id))
 
 
-ANSWERS: dict[int, Processor] = {200050: pop_message}
+ANSWERS: dict[int, Processor] = {RequestCode.POP_MESSAGE: pop_message}

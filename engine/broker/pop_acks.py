@@ -14,7 +14,7 @@ from engine.broker.json_bodies import read_object_or_none
 from engine.broker.pop import SEE, wake_orderly, wrong_queue
 from engine.broker.revive_log import ack_message, check_point_message, count, is_kept, put_for
 from engine.codec import pop as codec
-from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
@@ -26,7 +26,7 @@ _MOST_SPAN = 1 << 16
 
 
 def acknowledge(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200051: acknowledge one message. An acknowledgement that is too late, comes twice, or of a message that was
+    """ACK_MESSAGE: acknowledge one message. An acknowledgement that is too late, comes twice, or of a message that was
     never popped is accepted.
     """
     topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
@@ -35,7 +35,7 @@ def acknowledge(broker: Broker, request: Command, header: Header, connection: Co
     min_offset, end = _bounds(broker, topic, queue_id)
     if not min_offset <= offset <= end:
         words = f"offset is illegal, key:{topic}@{queue_id}, commit:{offset}, store:{min_offset}~{end}"
-        raise Refused(Answer.NO_MESSAGE, words)
+        raise Refused(ResponseCode.NO_MESSAGE, words)
     handle = _handle(header)
     if handle.is_orderly:
         _acknowledge_orderly(broker, topic, group, queue_id, offset, handle.pop_time, connection)
@@ -73,9 +73,9 @@ def _done(broker: Broker, ack: codec.Ack) -> None:
 def _check_queue(broker: Broker, name: str, queue_id: int, connection: Connection) -> None:
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
     if not 0 <= queue_id < topic.read_queue_nums:
-        raise Refused(Answer.MESSAGE_ILLEGAL, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
 
 
 def _bounds(broker: Broker, topic: str, queue_id: int) -> tuple[int, int]:
@@ -104,7 +104,7 @@ def _acknowledge_orderly(
             f"offset is illegal, key:{topic}@{group}@{queue_id}, old:{committed}, commit:{offset}, next:-1, "
             f"/{connection.peer}"
         )
-        raise Refused(Answer.MESSAGE_ILLEGAL, words)
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, words)
     if following < 0:
         return
     if broker.resets.offset(group, topic, queue_id) is None:
@@ -116,11 +116,11 @@ def _acknowledge_orderly(
 
 
 def acknowledge_batch(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
-    """200151: acknowledge messages of several pops; offsets out of range are skipped."""
+    """BATCH_ACK_MESSAGE: acknowledge messages of several pops; offsets out of range are skipped."""
     body = read_object_or_none(request.body)
     rows = body.get("acks")
     if rows is None or rows == []:
-        return answer_to(request, Answer.NO_MESSAGE)
+        return answer_to(request, ResponseCode.NO_MESSAGE)
     if not isinstance(rows, list | tuple):
         raise WrongRequest("acks is no list of objects")
     waiting = []
@@ -178,14 +178,16 @@ def _whole(row: Mapping[Any, Any], *names: str) -> int:
 
 
 def change_invisible_time(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200053: a popped message stays invisible for a given time from now; the client gets a new handle."""
+    """CHANGE_MESSAGE_INVISIBLETIME: a popped message stays invisible for a given time from now; the client gets a new
+    handle.
+    """
     topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
     offset, invisible = int(header["offset"]), int(header["invisibleTime"])
     try:
         _check_queue(broker, topic, queue_id, connection)
         min_offset, end = _bounds(broker, topic, queue_id)
         if not min_offset <= offset < end:
-            return answer_to(request, Answer.NO_MESSAGE, fields=_ZEROS, remark=NOT_SET)
+            return answer_to(request, ResponseCode.NO_MESSAGE, fields=_ZEROS, remark=NOT_SET)
         handle = _handle(header)
     except Refused as error:
         error.fields = _ZEROS
@@ -201,7 +203,7 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
         """The new checkpoint is stored: now acknowledge the message of the old one."""
         count(broker, new_check_point, result)
         if not is_kept(result):
-            return answer_to(request, Answer.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
+            return answer_to(request, ResponseCode.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
         answer = answer_to(request, fields=fields, remark=NOT_SET)
         _put_ack(broker, request, connection, done, handle.due, handle.revive_queue, answer)
         return None
@@ -225,4 +227,8 @@ def _change_orderly(
     return answer_to(request, fields=fields, remark=NOT_SET)
 
 
-ANSWERS: dict[int, Processor] = {200051: acknowledge, 200053: change_invisible_time, 200151: acknowledge_batch}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.ACK_MESSAGE: acknowledge,
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: change_invisible_time,
+    RequestCode.BATCH_ACK_MESSAGE: acknowledge_batch,
+}

@@ -13,7 +13,7 @@ from engine.broker.pop import FOUND, NOTHING, ZEROS, asked_for, check_readable, 
 from engine.broker.pop_holds import HeldPop, Key
 from engine.broker.topics import READ
 from engine.codec import pop as codec
-from engine.remoting.codes import NOT_SET, Answer, Refused
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageStatus
@@ -29,7 +29,7 @@ def _check(broker: Broker, header: Header, connection: Connection, fields: dict[
     try:
         if not broker.config.permission & READ:
             words = f"the broker[{broker.config.broker_ip}] peeking message is forbidden"
-            raise Refused(Answer.NO_PERMISSION, words)
+            raise Refused(ResponseCode.NO_PERMISSION, words)
         check_readable(broker, header, connection)
     except Refused as error:
         error.fields = fields
@@ -60,7 +60,7 @@ def _next_offset(broker: Broker, group: str, topic: str, queue_id: int) -> int:
 
 
 def peek(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """200052: return the messages that a pop would return, without handles; nothing changes."""
+    """PEEK_MESSAGE: return the messages that a pop would return, without handles; nothing changes."""
     _check(broker, header, connection, ZEROS)
     key, max_messages = _key(header), asked_for(header)
     bodies: list[bytes] = []
@@ -70,7 +70,7 @@ def peek(broker: Broker, request: Command, header: Header, connection: Connectio
         remaining += broker.store.max_offset_in_queue(topic, queue_id) - offset
         if len(bodies) < max_messages:
             bodies += _read(broker, key.group, topic, queue_id, offset, max_messages - len(bodies))
-    code, words = (Answer.SUCCESS, FOUND) if bodies else (Answer.PULL_NOT_FOUND, NOTHING)
+    code, words = (ResponseCode.SUCCESS, FOUND) if bodies else (ResponseCode.PULL_NOT_FOUND, NOTHING)
     return answer_to(request, code, fields={**ZEROS, "restNum": str(remaining)}, body=b"".join(bodies), remark=words)
 
 
@@ -85,7 +85,7 @@ def _read(broker: Broker, group: str, topic: str, queue_id: int, offset: int, ma
 
 
 def notify(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """200054: tell whether there is a message, now or within ``pollTime`` (ms); filters are ignored."""
+    """NOTIFICATION: tell whether there is a message, now or within ``pollTime`` (ms); filters are ignored."""
     _check(broker, header, connection, _NOTHING_TOLD)
     return _look(broker, request, header, connection, int(header["bornTime"] or 0) or broker.now())
 
@@ -101,7 +101,7 @@ def _look(broker: Broker, request: Command, header: Header, connection: Connecti
             )
             broker.notices.hold(held_notice, queues_of(broker, key))
             return None
-        is_full = code == Answer.POLLING_FULL
+        is_full = code == ResponseCode.POLLING_FULL
     return answer_to(
         request, fields={"hasMsg": str(has_message).lower(), "pollingFull": str(is_full).lower()}, remark=NOT_SET
     )
@@ -115,9 +115,13 @@ def _has_message(broker: Broker, key: Key, header: Header, topic: str, queue_id:
 
 
 def polling_info(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """200055: the number of pops that are held for exactly that topic, group and queue."""
+    """POLLING_INFO: the number of pops that are held for exactly that topic, group and queue."""
     _check(broker, header, connection, {"pollingNum": "0"})
     return answer_to(request, fields={"pollingNum": str(broker.pops.count(_key(header)))}, remark=NOT_SET)
 
 
-ANSWERS: dict[int, Processor] = {200052: peek, 200054: notify, 200055: polling_info}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.PEEK_MESSAGE: peek,
+    RequestCode.NOTIFICATION: notify,
+    RequestCode.POLLING_INFO: polling_info,
+}

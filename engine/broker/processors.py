@@ -31,7 +31,7 @@ from engine.broker import (
     transactions,
 )
 from engine.broker.broker import Broker, Processor
-from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Answer, Refused, by_code
+from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Refused, RequestCode, ResponseCode, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.rules.system_names import is_system_topic
@@ -67,13 +67,36 @@ _REQUESTS = by_code(BROKER)
 _UNKNOWN = {4: frozenset(request.code for request in SINCE_5), 5: frozenset(request.code for request in UNTIL_4_9)}
 """Requests that a release does not know."""
 
-_SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})
-DECLARES_TOPICS = frozenset({17, 18, 215})
+_SENDS = frozenset(
+    {
+        RequestCode.SEND_MESSAGE,
+        RequestCode.CONSUMER_SEND_MSG_BACK,
+        RequestCode.SEND_MESSAGE_V2,
+        RequestCode.SEND_BATCH_MESSAGE,
+    }
+)
+_PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+DECLARES_TOPICS = frozenset(
+    {RequestCode.UPDATE_AND_CREATE_TOPIC, RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, RequestCode.DELETE_TOPIC_IN_BROKER}
+)
 """Requests of administrators that change topics: answered once name servers know the change."""
-_DECLARES = frozenset({17, 200, 207, 215})
-_DECLARES_ANY = frozenset({17, 18, 200})
+_DECLARES = frozenset(
+    {
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+        RequestCode.DELETE_SUBSCRIPTIONGROUP,
+        RequestCode.DELETE_TOPIC_IN_BROKER,
+    }
+)
+_DECLARES_ANY = frozenset(
+    {
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+    }
+)
 """Requests whose duration is counted."""
-_DECIDES, _RESETS = 37, 222
+_DECIDES, _RESETS = RequestCode.END_TRANSACTION, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
 _BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
 _AT_THE_MASTER = "Can't modify topic or subscription group from slave broker, please execute it from master broker."
 
@@ -109,10 +132,10 @@ def _refuse_on_slave(broker: Broker, code: int) -> None:
     """
     since_5 = broker.store.rules.major >= 5
     if code == _DECIDES:
-        raise Refused(Answer.SLAVE_NOT_AVAILABLE, NOT_SET)
+        raise Refused(ResponseCode.SLAVE_NOT_AVAILABLE, NOT_SET)
     if since_5 and (code in _SENDS or (code in _PULLS and not broker.config.slave_read)):
-        raise Refused(Answer.SYSTEM_BUSY, _BUSY)
+        raise Refused(ResponseCode.SYSTEM_BUSY, _BUSY)
     if since_5 and code == _RESETS:
-        raise Refused(Answer.SYSTEM_ERROR, "Can not reset offset in slave broker")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
     if not since_5 and code in _DECLARES:
-        raise Refused(Answer.SYSTEM_ERROR, _AT_THE_MASTER)
+        raise Refused(ResponseCode.SYSTEM_ERROR, _AT_THE_MASTER)

@@ -15,7 +15,7 @@ from engine.broker.transactions import text_as_stored
 from engine.codec import properties
 from engine.codec.encode import Message
 from engine.errors import BadFilter
-from engine.remoting.codes import Answer, Refused, invalid, see
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
@@ -24,26 +24,25 @@ from engine.store.message_filter import BloomData, MessageFilter, SqlFilter, Tag
 
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
 """Bits of a pull's ``sysFlag``."""
-LITE_PULL = 361
 MOVED = "OFFSET_MOVED_EVENT"
 OF_GROUP, OF_TOPIC = 2, 3
 """Values of Java's ``ForbiddenType``: the group or the topic may not be read."""
 _Status = GetMessageStatus
 CODES = {
-    _Status.FOUND: Answer.SUCCESS,
-    _Status.MESSAGE_WAS_REMOVING: Answer.PULL_RETRY_IMMEDIATELY,
-    _Status.NO_MATCHED_MESSAGE: Answer.PULL_RETRY_IMMEDIATELY,
-    _Status.OFFSET_FOUND_NULL: Answer.PULL_NOT_FOUND,
-    _Status.OFFSET_OVERFLOW_ONE: Answer.PULL_NOT_FOUND,
-    _Status.OFFSET_OVERFLOW_BADLY: Answer.PULL_OFFSET_MOVED,
-    _Status.OFFSET_TOO_SMALL: Answer.PULL_OFFSET_MOVED,
-    _Status.OFFSET_RESET: Answer.PULL_OFFSET_MOVED,
+    _Status.FOUND: ResponseCode.SUCCESS,
+    _Status.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    _Status.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    _Status.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
+    _Status.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    _Status.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    _Status.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+    _Status.OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
 }
 _NOTHING_THERE = {_Status.NO_MATCHED_LOGIC_QUEUE, _Status.NO_MESSAGE_IN_QUEUE}
 
 
 def pull_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """11, 361: return messages, or hold the request until there are some."""
+    """PULL_MESSAGE, LITE_PULL_MESSAGE: return messages, or hold the request until there are some."""
     _check(broker, request, header, connection)
     subscription = _subscription(broker, header)
     message_filter = _filter(broker, header, subscription)
@@ -67,7 +66,7 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
         )
 
     answer = get(offset)
-    if answer.code != Answer.PULL_NOT_FOUND or not flags & SUSPEND:
+    if answer.code != ResponseCode.PULL_NOT_FOUND or not flags & SUSPEND:
         return answer
     patience = (
         int(header["suspendTimeoutMillis"] or 0) if broker.config.long_polling else broker.config.short_polling_ms
@@ -81,23 +80,23 @@ def _check(broker: Broker, request: Command, header: Header, connection: Connect
     """Check that the group may read the queue. Raises :class:`Refused` in RocketMQ's order."""
     config, name, release = broker.config, str(header["topic"]), broker.store.release
     if not config.permission & READ:
-        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pulling message is forbidden")
-    if request.code == LITE_PULL and not config.lite_pull:
-        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] for lite pull consumer is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] pulling message is forbidden")
+    if request.code == RequestCode.LITE_PULL_MESSAGE and not config.lite_pull:
+        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] for lite pull consumer is forbidden")
     group = broker.topics.group(str(header["consumerGroup"]))
     if group is None:
         words = f"subscription group [{header['consumerGroup']}] does not exist, {see(release)}"
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, words)
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, words)
     if not group.consume_enable:
         raise Refused(
-            Answer.NO_PERMISSION, f"subscription group no permission, {group.name}", _forbidden(broker, OF_GROUP)
+            ResponseCode.NO_PERMISSION, f"subscription group no permission, {group.name}", _forbidden(broker, OF_GROUP)
         )
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please! {see(release)}")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please! {see(release)}")
     if not topic.perm & READ:
         raise Refused(
-            Answer.NO_PERMISSION, f"the topic[{name}] pulling message is forbidden", _forbidden(broker, OF_TOPIC)
+            ResponseCode.NO_PERMISSION, f"the topic[{name}] pulling message is forbidden", _forbidden(broker, OF_TOPIC)
         )
     queue_id = int(header["queueId"])
     if not 0 <= queue_id < topic.read_queue_nums:
@@ -114,20 +113,22 @@ def _subscription(broker: Broker, header: Header) -> Subscription:
     if int(header["sysFlag"]) & SUBSCRIPTION:
         expression, kind = header["subscription"] or "", header["expressionType"] or TAG
         if kind == TAG and expression and not expression.replace("||", ""):
-            raise Refused(Answer.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
+            raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
         return Subscription.of(topic, expression, int(header["subVersion"] or 0), kind)
     consumer_group = broker.clients.consumers.get(group)
     if consumer_group is None:
-        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{see(broker.store.release)}")
+        raise Refused(
+            ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{see(broker.store.release)}"
+        )
     declared = broker.topics.group(group)
     if consumer_group.model == BROADCASTING and declared is not None and not declared.consume_broadcast_enable:
-        raise Refused(Answer.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
     subscription = consumer_group.subscriptions.get(topic)
     if subscription is None:
         words = f"the consumer's subscription not exist{see(broker.store.release)}"
-        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, words)
+        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, words)
     if subscription.version < int(header["subVersion"] or 0):
-        raise Refused(Answer.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+        raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     return subscription
 
 
@@ -137,13 +138,13 @@ def _filter(broker: Broker, header: Header, subscription: Subscription) -> Messa
         return None if subscription.is_all else TagFilter(subscription.expression, subscription.codes)
     if subscription.kind != SQL92:
         words = f"The broker does not support consumer to filter message by {subscription.kind}"
-        raise Refused(Answer.SYSTEM_ERROR, words)
+        raise Refused(ResponseCode.SYSTEM_ERROR, words)
     bits = None
     if not int(header["sysFlag"]) & SUBSCRIPTION:
         bits = _registered(broker, header, subscription)
     if not broker.config.property_filter:
         raise Refused(
-            Answer.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {subscription.kind}"
+            ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {subscription.kind}"
         )
     if subscription.topic.startswith(RETRY) and not broker.config.filter_retry:
         return None
@@ -160,9 +161,9 @@ def _registered(broker: Broker, header: Header, subscription: Subscription) -> B
     consumer_filter = broker.filters.get(subscription.topic, str(header["consumerGroup"]))
     if consumer_filter is None:
         words = "The broker's consumer filter data is not exist!Your expression may be wrong!"
-        raise Refused(Answer.FILTER_DATA_NOT_EXIST, words)
+        raise Refused(ResponseCode.FILTER_DATA_NOT_EXIST, words)
     if consumer_filter.version < int(header["subVersion"] or 0):
-        raise Refused(Answer.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
+        raise Refused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
     return consumer_filter.bloom_data()
 
 
@@ -177,7 +178,7 @@ def get_messages(broker: Broker, header: Header, offset: int, message_filter: Me
         message_filter,
     )
     if result is None:
-        raise Refused(Answer.SYSTEM_ERROR, "store getMessage return null")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "store getMessage return null")
     return result
 
 
@@ -189,14 +190,14 @@ def _answer(
         code = CODES.get(result.status)
         if code is None:
             assert result.status in _NOTHING_THERE
-            code = Answer.PULL_OFFSET_MOVED if offset != 0 else Answer.PULL_NOT_FOUND
+            code = ResponseCode.PULL_OFFSET_MOVED if offset != 0 else ResponseCode.PULL_NOT_FOUND
         broker.pulled[queue_key] = result.next_begin_offset
         suggested, body = _suggested(broker, queue_key[0], slowly=result.suggest_pulling_from_slave), b""
-        if code == Answer.PULL_OFFSET_MOVED and broker.is_slave and not broker.store.config.offset_check_in_slave:
-            code = Answer.PULL_RETRY_IMMEDIATELY
-        if code == Answer.PULL_OFFSET_MOVED and broker.store.rules.major < 5:
+        if code == ResponseCode.PULL_OFFSET_MOVED and broker.is_slave and not broker.store.config.offset_check_in_slave:
+            code = ResponseCode.PULL_RETRY_IMMEDIATELY
+        if code == ResponseCode.PULL_OFFSET_MOVED and broker.store.rules.major < 5:
             _tell_of_move(broker, queue_key, offset, result.next_begin_offset)
-        if code == Answer.SUCCESS:
+        if code == ResponseCode.SUCCESS:
             body = b"".join(result.messages)
             if not queue_key[1].startswith((RETRY, DEAD_LETTERS)):
                 broker.stats.got[queue_key[0], queue_key[1], None].add(len(result.messages), len(body))
@@ -263,7 +264,7 @@ def _moved(broker: Broker, request: Command, queue_key: tuple[str, str, int], of
         "maxOffset": str(broker.store.max_offset_in_queue(*queue)),
         **_flags(broker, queue_key),
     }
-    return answer_to(request, Answer.PULL_OFFSET_MOVED, fields=fields, remark=_Status.OFFSET_RESET.value)
+    return answer_to(request, ResponseCode.PULL_OFFSET_MOVED, fields=fields, remark=_Status.OFFSET_RESET.value)
 
 
 def wake_held(broker: Broker, *, all_of_them: bool = False) -> None:
@@ -284,14 +285,14 @@ def _look_again(broker: Broker, pull: HeldPull, end: int, *, is_late: bool) -> N
         answer = answer_to(pull.request, error.code, fields=error.fields, remark=str(error))
     if answer is None:
         return
-    if answer.code == Answer.PULL_RETRY_IMMEDIATELY and not is_late:
+    if answer.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_late:
         # The new entries do not match: the pull waits behind them, at the latest until its deadline.
         pull.offset = int(answer.fields["nextBeginOffset"])
         return
-    if answer.code == Answer.PULL_NOT_FOUND and not is_late:
+    if answer.code == ResponseCode.PULL_NOT_FOUND and not is_late:
         return
     broker.held.release(pull)
     pull.connection.send(answer)
 
 
-ANSWERS: dict[int, Processor] = {11: pull_message, LITE_PULL: pull_message}
+ANSWERS: dict[int, Processor] = {RequestCode.PULL_MESSAGE: pull_message, RequestCode.LITE_PULL_MESSAGE: pull_message}

@@ -10,7 +10,7 @@ from engine.broker.json_bodies import write
 from engine.codec.index_keys import TAG, key_text
 from engine.codec.message import decode
 from engine.errors import CorruptUnit
-from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.queue_entry import entries_of_file
@@ -20,19 +20,19 @@ MOST_BY_UNIQUE_KEY = 32
 
 
 def max_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """30: the queue offset behind the last message; 0 if there is no such queue."""
+    """GET_MAX_OFFSET: the queue offset behind the last message; 0 if there is no such queue."""
     offset = broker.store.max_offset_in_queue(str(header["topic"]), int(header["queueId"]))
     return answer_to(request, fields={"offset": str(offset)})
 
 
 def min_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """31: the queue offset of the first message."""
+    """GET_MIN_OFFSET: the queue offset of the first message."""
     offset = broker.store.min_offset_in_queue(str(header["topic"]), int(header["queueId"]))
     return answer_to(request, fields={"offset": str(offset)}, remark=None if broker.store.rules.major < 5 else "")
 
 
 def search_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """29: the queue offset by store time (ms)."""
+    """SEARCH_OFFSET_BY_TIMESTAMP: the queue offset by store time (ms)."""
     boundary = "upper" if str(header["boundaryType"] or "").lower() == "upper" else "lower"
     offset = broker.store.offset_in_queue_by_time(
         str(header["topic"]), int(header["queueId"]), int(header["timestamp"]), boundary
@@ -41,7 +41,7 @@ def search_offset(broker: Broker, request: Command, header: Header, _connection:
 
 
 def earliest_time(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """32: store time of a queue's first message (ms), −1 without one."""
+    """GET_EARLIEST_MSG_STORETIME: store time of a queue's first message (ms), −1 without one."""
     topic, queue_id = str(header["topic"]), int(header["queueId"])
     offset = broker.store.min_offset_in_queue(topic, queue_id)
     time = store_time_at(broker, topic, queue_id, offset) if offset >= 0 else -1
@@ -67,17 +67,17 @@ def _store_time(message: memoryview) -> int:
 
 
 def view_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """33: the unit that begins at an offset of the log, its bytes as they are stored."""
+    """VIEW_MESSAGE_BY_ID: the unit that begins at an offset of the log, its bytes as they are stored."""
     offset = int(header["offset"])
     with broker.store.lend_message_by_offset(offset) as result:
         if not result.messages:
-            raise Refused(Answer.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
         return answer_to(request, body=bytes(result.messages[0]))
 
 
 def query_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """12: units that the index has for a key, or with ``indexType`` T for tags (since RocketMQ 5.4); the client
-    compares the keys again.
+    """QUERY_MESSAGE: units that the index has for a key, or with ``indexType`` T for tags (since RocketMQ 5.4); the
+    client compares the keys again.
     """
     max_messages = MOST_BY_UNIQUE_KEY if header["_UNIQUE_KEY_QUERY"] else int(header["maxNum"])
     if max_messages < 0:
@@ -90,16 +90,16 @@ def query_message(broker: Broker, request: Command, header: Header, _connection:
             "indexLastUpdatePhyoffset": str(result.index_last_update_offset),
         }
         if not result.messages:
-            raise Refused(Answer.QUERY_NOT_FOUND, "can not find message, maybe time range not correct", fields)
+            raise Refused(ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct", fields)
         return answer_to(request, fields=fields, body=b"".join(result.messages))
 
 
 def consume_queue(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """321: entries of a queue as they are stored, and a group's subscription to the topic."""
+    """QUERY_CONSUME_QUEUE: entries of a queue as they are stored, and a group's subscription to the topic."""
     topic, queue_id, start_offset = str(header["topic"]), int(header["queueId"] or 0), int(header["index"] or 0)
     queue = broker.store.parts.queues.queue(topic, queue_id)
     if queue is None:
-        raise Refused(Answer.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
     if not 0 <= start_offset < queue.max_offset:
         return answer_to(request, remark=f"Index {start_offset} of {queue_id}@{topic} is not exist!")
     rows = [
@@ -119,11 +119,11 @@ def consume_queue(broker: Broker, request: Command, header: Header, _connection:
 
 
 ANSWERS: dict[int, Processor] = {
-    12: query_message,
-    29: search_offset,
-    30: max_offset,
-    31: min_offset,
-    32: earliest_time,
-    33: view_message,
-    321: consume_queue,
+    RequestCode.QUERY_MESSAGE: query_message,
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: search_offset,
+    RequestCode.GET_MAX_OFFSET: max_offset,
+    RequestCode.GET_MIN_OFFSET: min_offset,
+    RequestCode.GET_EARLIEST_MSG_STORETIME: earliest_time,
+    RequestCode.VIEW_MESSAGE_BY_ID: view_message,
+    RequestCode.QUERY_CONSUME_QUEUE: consume_queue,
 }

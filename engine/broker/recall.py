@@ -15,7 +15,7 @@ from engine.broker.stats import TIMERS
 from engine.broker.topics import RETRY, WRITE
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
-from engine.remoting.codes import NOT_SET, Answer, Refused
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
@@ -43,7 +43,9 @@ def handle_of(broker: Broker, sent_properties: dict[str, str], result: PutMessag
 
 
 def recall(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """370: recall a timer message. Each answer names the region: clients begin their trace of a recall with it."""
+    """RECALL_MESSAGE: recall a timer message. Each answer names the region: clients begin their trace of a recall with
+    it.
+    """
     region = {"MSG_REGION": broker.config.region_id}
     try:
         key = _recalled(broker, header, connection)
@@ -56,22 +58,22 @@ def _recalled(broker: Broker, header: Header, connection: Connection) -> str:
     """Recall a message, and return its unique key. Raises :class:`Refused` in RocketMQ's order."""
     config, topic = broker.config, "null" if header["topic"] is None else str(header["topic"])
     if not config.recall_message:
-        raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, "recall failed, operation is forbidden")
     if broker.now() < config.accept_sends_from or not config.permission & WRITE:
-        raise Refused(Answer.SERVICE_NOT_AVAILABLE, "recall failed, broker service not available")
+        raise Refused(ResponseCode.SERVICE_NOT_AVAILABLE, "recall failed, broker service not available")
     if broker.topics.get(topic) is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"recall failed, the topic[{topic}] not exist")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"recall failed, the topic[{topic}] not exist")
     named, broker_name, time, key = _read(str(header["recallHandle"] or ""))
     if named != topic:
-        raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, topic not match")
+        raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall failed, topic not match")
     if broker_name != config.broker_name:
-        raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, broker service not available")
+        raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall failed, broker service not available")
     remaining_ms = int(time) - broker.now() if time.isascii() and time.isdigit() else 0
     if not 0 < remaining_ms < broker.store.config.timer_max_delay_sec * 1000:
-        raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
+        raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
     result = broker.store.put_message(_deleting(broker, header, connection, time, key))
     if result.append is None:
-        raise Refused(Answer.SYSTEM_ERROR, "execute recall failed")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "execute recall failed")
     broker.dispatched()
     return key
 
@@ -83,7 +85,7 @@ def _read(handle: str) -> tuple[str, str, str, str]:
     except (binascii.Error, ValueError):
         fields = []
     if len(fields) != _FIELDS or fields[0] != _VERSION:
-        raise Refused(Answer.ILLEGAL_OPERATION, "recall handle is invalid")
+        raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall handle is invalid")
     _, topic, broker_name, time, key = fields
     return topic, broker_name, time, key
 
@@ -110,4 +112,4 @@ def _deleting(broker: Broker, header: Header, connection: Connection, time: str,
     )
 
 
-ANSWERS: dict[int, Processor] = {370: recall}
+ANSWERS: dict[int, Processor] = {RequestCode.RECALL_MESSAGE: recall}

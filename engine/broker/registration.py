@@ -25,11 +25,10 @@ from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
 from engine.errors import cause_of
 from engine.remoting.answers import json_object, member_object, member_objects, reading
-from engine.remoting.codes import Answer
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
-REGISTER_BROKER, UNREGISTER_BROKER, GET_ROUTE, GET_CLUSTER_INFO = 103, 104, 105, 106
 PATIENCE = 6.0
 """Seconds."""
 WHOLE_PAUSE_S = 1.0
@@ -70,10 +69,10 @@ def refuse_held(routes: Mapping[str, Mapping[int, str]], name: str, broker_id: i
 
 async def ask_routes(connection: Connection) -> Routes:
     """Return the brokers that a name server knows. Raises ``OSError``, ``TimeoutError``, ``ValueError``."""
-    answer = await connection.ask(Command(GET_CLUSTER_INFO), PATIENCE)
-    if answer.code != Answer.SUCCESS:
+    answer = await connection.ask(Command(RequestCode.GET_BROKER_CLUSTER_INFO), PATIENCE)
+    if answer.code != ResponseCode.SUCCESS:
         raise ValueError(answer.remark or f"code {answer.code}")
-    with reading(GET_CLUSTER_INFO):
+    with reading(RequestCode.GET_BROKER_CLUSTER_INFO):
         return _routes(answer.body)
 
 
@@ -191,7 +190,7 @@ class Registration:
         self._version += 1
         body, header = self._body(topics), self._header()
         header["bodyCrc32"] = str(zlib.crc32(body) & 0x7FFFFFFF)
-        return Command(REGISTER_BROKER, header, body)
+        return Command(RequestCode.REGISTER_BROKER, header, body)
 
     async def route_of(self, topic: str) -> dict[str, int] | None:
         """Return the brokers of a topic with their number of readable queues, as the first name server that answers
@@ -199,10 +198,12 @@ class Registration:
         """
         for address in self._name_servers:
             try:
-                answer = await (await self._connection(address)).ask(Command(GET_ROUTE, {"topic": topic}), PATIENCE)
-                if answer.code != Answer.SUCCESS:
+                answer = await (await self._connection(address)).ask(
+                    Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}), PATIENCE
+                )
+                if answer.code != ResponseCode.SUCCESS:
                     return None
-                with reading(GET_ROUTE):
+                with reading(RequestCode.GET_ROUTEINFO_BY_TOPIC):
                     return _queues(answer.body)
             except (OSError, TimeoutError, ValueError) as error:  # or its answer is no route
                 self._cannot(address, cause_of(error, type(error).__name__))
@@ -244,7 +245,7 @@ class Registration:
         except (OSError, TimeoutError, ValueError, RouteHeld) as error:
             self._cannot(address, cause_of(error, type(error).__name__))
             return False
-        if answer.code != Answer.SUCCESS:
+        if answer.code != ResponseCode.SUCCESS:
             self._cannot(address, answer.remark or f"code {answer.code}")
         else:
             if is_complete:
@@ -254,7 +255,7 @@ class Registration:
             if address not in self.registered:
                 self.registered.add(address)
                 self._tell(address, None)
-        return answer.code == Answer.SUCCESS
+        return answer.code == ResponseCode.SUCCESS
 
     async def _unregister(self, address: str) -> None:
         """Remove nothing if the name server does not tell who owns the route: it drops this broker by itself when
@@ -263,7 +264,7 @@ class Registration:
         try:
             connection = await self._connection(address)
             self._refuse_held(await ask_routes(connection))
-            await connection.ask(Command(UNREGISTER_BROKER, self._header()), PATIENCE)
+            await connection.ask(Command(RequestCode.UNREGISTER_BROKER, self._header()), PATIENCE)
         except (OSError, TimeoutError, ValueError, RouteHeld) as error:
             self._cannot(address, cause_of(error, type(error).__name__))
         self.registered.discard(address)

@@ -11,11 +11,10 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.send import answer_of, check, waits_for_slaves, when_slaves_have_it
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
-from engine.remoting.codes import SHORT_NAMES, Answer
+from engine.remoting.codes import SHORT_NAMES, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
-PUSH_REPLY_MESSAGE_TO_CLIENT = 326
 REPLY_TO_CLIENT, PUSH_REPLY_TIME = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
 PATIENCE = 10.0
 """Seconds to wait for the producer."""
@@ -24,7 +23,9 @@ _NOT_PASSED_ON = frozenset({"properties", "maxReconsumeTimes", "batch"})
 
 
 def send_reply(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """324, 325: send the reply to the client that its properties name, and put it into the store."""
+    """SEND_REPLY_MESSAGE, SEND_REPLY_MESSAGE_V2: send the reply to the client that its properties name, and put it into
+    the store.
+    """
     topic, queue_id = check(broker, header, connection)
     text = (header["properties"] or "").encode()
     message = Message(
@@ -53,7 +54,7 @@ async def _reply(broker: Broker, request: Command, fields: Header, message: Mess
         message_fields = {"msgId": "0", "queueId": str(message.queue_id), "queueOffset": "0"}
         answer = answer_to(request, fields={**region_fields, **message_fields})
     else:
-        answer = answer_to(request, Answer.SYSTEM_ERROR, fields=region_fields, remark=refusal)
+        answer = answer_to(request, ResponseCode.SYSTEM_ERROR, fields=region_fields, remark=refusal)
     if config.store_replies:
         result = broker.store.put_message(message)
         broker.dispatched()
@@ -92,14 +93,19 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
         "properties": encode_properties(message_properties).decode("utf-8", "replace"),
     }
     try:
-        answer = await waiting.ask(Command(PUSH_REPLY_MESSAGE_TO_CLIENT, header, body=message.body), PATIENCE)
+        answer = await waiting.ask(
+            Command(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, header, body=message.body), PATIENCE
+        )
     except (TimeoutError, ConnectionError):
         return f"push reply message to {client_id} fail."
-    return None if answer.code == 0 else f"push reply message to {client_id} fail."
+    return None if answer.code == ResponseCode.SUCCESS else f"push reply message to {client_id} fail."
 
 
 def _spelled(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-ANSWERS: dict[int, Processor] = {324: send_reply, 325: send_reply}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.SEND_REPLY_MESSAGE: send_reply,
+    RequestCode.SEND_REPLY_MESSAGE_V2: send_reply,
+}

@@ -24,7 +24,7 @@ from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
 from engine.releases import Release, of
-from engine.remoting.codes import Answer, Refused, WrongRequest, invalid, see
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
@@ -48,24 +48,32 @@ _NOT_AVAILABLE = (
 )
 _DELAY = re.compile(r"[+-]?\d*")
 _Status = PutMessageStatus
-REFUSALS: dict[PutMessageStatus, tuple[Answer, str]] = {
-    _Status.CREATE_MAPPED_FILE_FAILED: (Answer.SYSTEM_ERROR, "create mapped file failed, server is busy or broken."),
-    _Status.OS_PAGE_CACHE_BUSY: (Answer.SYSTEM_BUSY, "[PC_SYNCHRONIZED]broker busy, start flow control for a while"),
-    _Status.IN_SYNC_REPLICAS_NOT_ENOUGH: (Answer.SYSTEM_ERROR, "in-sync replicas not enough"),
-    _Status.WHEEL_TIMER_FLOW_CONTROL: (Answer.SYSTEM_ERROR, "timer message is under flow control"),
-    _Status.WHEEL_TIMER_NOT_ENABLE: (Answer.SYSTEM_ERROR, "accurate timer message is not enabled"),
+REFUSALS: dict[PutMessageStatus, tuple[ResponseCode, str]] = {
+    _Status.CREATE_MAPPED_FILE_FAILED: (
+        ResponseCode.SYSTEM_ERROR,
+        "create mapped file failed, server is busy or broken.",
+    ),
+    _Status.OS_PAGE_CACHE_BUSY: (
+        ResponseCode.SYSTEM_BUSY,
+        "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
+    ),
+    _Status.IN_SYNC_REPLICAS_NOT_ENOUGH: (ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough"),
+    _Status.WHEEL_TIMER_FLOW_CONTROL: (ResponseCode.SYSTEM_ERROR, "timer message is under flow control"),
+    _Status.WHEEL_TIMER_NOT_ENABLE: (ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled"),
 }
 STORED_CODES = {
-    _Status.PUT_OK: Answer.SUCCESS,
-    _Status.FLUSH_DISK_TIMEOUT: Answer.FLUSH_DISK_TIMEOUT,
-    _Status.FLUSH_SLAVE_TIMEOUT: Answer.FLUSH_SLAVE_TIMEOUT,
-    _Status.SLAVE_NOT_AVAILABLE: Answer.SLAVE_NOT_AVAILABLE,
+    _Status.PUT_OK: ResponseCode.SUCCESS,
+    _Status.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    _Status.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    _Status.SLAVE_NOT_AVAILABLE: ResponseCode.SLAVE_NOT_AVAILABLE,
 }
 """Statuses with which the message is stored."""
 
 
 def send_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """10, 310, 320: put one message, or a batch: the header's ``batch`` tells which, not the code."""
+    """SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE: put one message, or a batch: the header's ``batch`` tells
+    which, not the code.
+    """
     if header["batch"]:
         return _send_batch(broker, request, header, connection)
     topic, queue_id = check(broker, header, connection)
@@ -73,7 +81,7 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     if properties.UNIQUE_KEY not in message_properties and broker.store.rules.major >= 5:
         message_properties[properties.UNIQUE_KEY] = unique_id(broker.now())
     if not request.body and broker.store.rules.major >= 5:
-        raise Refused(Answer.SYSTEM_ERROR, "java.lang.NullPointerException: null")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "java.lang.NullPointerException: null")
     name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
     if name.startswith(RETRY):
         name, queue_id = retry_target(broker, request, header, name, queue_id, reconsumed)
@@ -94,7 +102,8 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     if is_half(message_properties, reconsumed):
         if broker.config.reject_transactions:
             raise Refused(
-                Answer.NO_PERMISSION, f"the broker[{broker.config.broker_ip}] sending transaction message is forbidden"
+                ResponseCode.NO_PERMISSION,
+                f"the broker[{broker.config.broker_ip}] sending transaction message is forbidden",
             )
         message = as_half(message, broker.store.release)
     put_later(broker, Pending(request, connection, message, queue_id, _answer_fields(broker, message_properties)))
@@ -119,11 +128,13 @@ def _region(broker: Broker) -> dict[str, str]:
 def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
     config, name, release = broker.config, str(fields["topic"]), broker.store.release
     if broker.now() < config.accept_sends_from:
-        raise Refused(Answer.SYSTEM_ERROR, "broker unable to service, until then: " + str(config.accept_sends_from))
+        raise Refused(
+            ResponseCode.SYSTEM_ERROR, "broker unable to service, until then: " + str(config.accept_sends_from)
+        )
     if (wrong := wrong_name(name)) is not None:
         raise Refused(invalid(release), wrong)
     if name in REFUSES_SENDS:
-        raise Refused(Answer.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")
+        raise Refused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")
     topic = broker.topics.get(name)
     if topic is None:
         template, queues = fields["defaultTopic"], fields["defaultTopicQueueNums"]
@@ -133,7 +144,7 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
     if topic is None and name.startswith(RETRY):
         topic = broker.topics.create_plain(name, 1)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{see(release)}")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{see(release)}")
     queue_id = int(fields["queueId"])
     queue_count = max(topic.read_queue_nums, topic.write_queue_nums)
     if queue_id >= queue_count:
@@ -165,7 +176,8 @@ def retry_target(
     declared = broker.topics.group(group)
     if declared is None:
         raise Refused(
-            Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {see(broker.store.release)}"
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            f"subscription group not exist, {group} {see(broker.store.release)}",
         )
     if reconsumed > max_retries(request, fields, declared) or broker.locks.is_held(group):
         broker.stats.dead[str(fields["producerGroup"]), name] += 1
@@ -207,7 +219,7 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
     topic, queue_id = check(broker, header, connection)
     if topic.name.startswith(RETRY):
         words = f"batch request does not support retry group {topic.name}"
-        raise Refused(Answer.MESSAGE_ILLEGAL, words, _region(broker))
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, words, _region(broker))
     shared = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
     batch = Message(
         topic.name,
@@ -312,7 +324,7 @@ def _answer_failed(broker: Broker, waiting: list[Pending], error: Exception) -> 
     _log.error("%d sends", len(waiting), exc_info=error)
     for pending in waiting:
         words = f"{type(error).__name__}: {error}"
-        answer = answer_to(pending.request, Answer.SYSTEM_ERROR, fields=_region(broker), remark=words)
+        answer = answer_to(pending.request, ResponseCode.SYSTEM_ERROR, fields=_region(broker), remark=words)
         _send(pending.connection, pending.request, answer)
 
 
@@ -376,15 +388,15 @@ def answer_of(
         config = broker.store.config
         refused = REFUSALS.get(result.status)
         if refused is None and result.status in {_Status.MESSAGE_ILLEGAL, _Status.PROPERTIES_SIZE_EXCEEDED}:
-            refused = Answer.MESSAGE_ILLEGAL, _ILLEGAL.format(config.max_message_size)
+            refused = ResponseCode.MESSAGE_ILLEGAL, _ILLEGAL.format(config.max_message_size)
         if result.status is _Status.WHEEL_TIMER_MSG_ILLEGAL:
-            refused = Answer.MESSAGE_ILLEGAL, _TIMER_ILLEGAL.format(config.timer_max_delay_sec * 1000)
+            refused = ResponseCode.MESSAGE_ILLEGAL, _TIMER_ILLEGAL.format(config.timer_max_delay_sec * 1000)
         if result.status is _Status.SERVICE_NOT_AVAILABLE:
-            refused = Answer.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE.format(*_disk_usage(broker))
-        answered, words = refused or (Answer.SYSTEM_ERROR, result.status.value)
+            refused = ResponseCode.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE.format(*_disk_usage(broker))
+        answered, words = refused or (ResponseCode.SYSTEM_ERROR, result.status.value)
         fields = {name: answer_fields[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)
-    sent_to = request.fields.get("topic" if request.code == 10 else "b", "")
+    sent_to = request.fields.get("topic" if request.code == RequestCode.SEND_MESSAGE else "b", "")
     _count(broker, sent_to, recallable or {}, append)
     fields = {
         "msgId": append.msg_id,
@@ -422,4 +434,8 @@ def _disk_usage(broker: Broker) -> tuple[float, float, float]:
     return log, queues, index
 
 
-ANSWERS: dict[int, Processor] = {10: send_message, 310: send_message, 320: send_message}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.SEND_MESSAGE: send_message,
+    RequestCode.SEND_MESSAGE_V2: send_message,
+    RequestCode.SEND_BATCH_MESSAGE: send_message,
+}

@@ -12,7 +12,7 @@ from engine.codec import properties
 from engine.codec.config_tables import SubscriptionGroup
 from engine.codec.encode import Message
 from engine.codec.message import Unit
-from engine.remoting.codes import Answer, Refused, see
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
@@ -24,14 +24,16 @@ _UNIT_RETRY = 2
 
 
 def send_back(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """36: put the message at an offset of the log again. Raises :class:`Refused` in RocketMQ's order."""
+    """CONSUMER_SEND_MSG_BACK: put the message at an offset of the log again. Raises :class:`Refused` in RocketMQ's
+    order.
+    """
     config, group_name = broker.config, str(header["group"])
     group = broker.topics.group(group_name)
     if group is None:
         words = f"subscription group not exist, {group_name} {see(broker.store.release)}"
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, words)
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, words)
     if not config.permission & WRITE:
-        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] sending message is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] sending message is forbidden")
     if group.retry_queue_nums <= 0:
         return answer_to(request)
     retry = RETRY + group_name
@@ -39,7 +41,7 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
         retry, group.retry_queue_nums, READ | WRITE, _UNIT_RETRY if header["unitMode"] else 0
     )
     if not topic.perm & WRITE:
-        raise Refused(Answer.NO_PERMISSION, f"the topic[{retry}] sending message is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{retry}] sending message is forbidden")
     unit = _looked_up(broker, header)
     level, retry_limit = int(header["delayLevel"]), max_retries(request, header, group)
     if unit.reconsume_times >= retry_limit or level < 0:
@@ -51,7 +53,7 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
         message = copy_for_retry(unit, retry, random.randrange(group.retry_queue_nums), level)
     result = broker.store.put_message(message)
     if not result.ok:
-        raise Refused(Answer.SYSTEM_ERROR, result.status.value)
+        raise Refused(ResponseCode.SYSTEM_ERROR, result.status.value)
     broker.stats.sent_back[group_name, unit.properties.get(properties.RETRY_TOPIC) or unit.topic] += 1
     broker.dispatched()
     return answer_to(request)
@@ -68,7 +70,7 @@ def _looked_up(broker: Broker, header: Header) -> Unit:
     offset = int(header["offset"])
     unit = broker.store.look_message_by_offset(offset)
     if unit is None:
-        raise Refused(Answer.SYSTEM_ERROR, f"look message by offset failed, {offset}")
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
     return unit
 
 
@@ -93,4 +95,4 @@ def copy_for_retry(unit: Unit, topic: str, queue_id: int, level: int) -> Message
     )
 
 
-ANSWERS: dict[int, Processor] = {36: send_back}
+ANSWERS: dict[int, Processor] = {RequestCode.CONSUMER_SEND_MSG_BACK: send_back}

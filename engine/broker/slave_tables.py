@@ -13,29 +13,27 @@ from typing import Any
 from engine.broker.assignments import MODES
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
-GET_ALL_MESSAGE_REQUEST_MODE = 402
-
 
 def timer_check_point(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """60: progress of timers, as the file ``timercheck`` has it."""
+    """GET_TIMER_CHECK_POINT: progress of timers, as the file ``timercheck`` has it."""
     if broker.timers is None:
-        raise Refused(Answer.SYSTEM_ERROR, "The checkpoint is null")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "The checkpoint is null")
     return answer_to(request, body=broker.timers.check_point().numbers())
 
 
 def timer_metrics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """61: timer messages that wait by topic, as the file ``timermetrics`` has them."""
+    """GET_TIMER_METRICS: timer messages that wait by topic, as the file ``timermetrics`` has them."""
     if broker.timers is None:
-        raise Refused(Answer.SYSTEM_ERROR, "The timerMessageStore is null")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "The timerMessageStore is null")
     return answer_to(request, body=broker.timers.metrics_text().encode())
 
 
 def request_modes(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """402: which groups pop, by topic."""
+    """GET_ALL_MESSAGE_REQUEST_MODE: which groups pop, by topic."""
     return answer_to(request, body=write({MODES: broker.request_modes.value.get(MODES) or {}}))
 
 
@@ -47,4 +45,8 @@ def take_request_modes(broker: Broker, body: Mapping[str, Any]) -> None:
         table.write(*table.taken())
 
 
-ANSWERS: dict[int, Processor] = {60: timer_check_point, 61: timer_metrics, GET_ALL_MESSAGE_REQUEST_MODE: request_modes}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.GET_TIMER_CHECK_POINT: timer_check_point,
+    RequestCode.GET_TIMER_METRICS: timer_metrics,
+    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: request_modes,
+}

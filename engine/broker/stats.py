@@ -16,7 +16,8 @@ from engine.codec import properties
 from engine.codec.config_tables import BACKUP, load_table, metrics
 from engine.codec.json_dialect import render_line
 from engine.mapped.disk import Disk, put_file
-from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, FrameEvent, answer_name, request_name
+from engine.remoting.codes import answer_name, request_name
+from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, FrameEvent
 
 NORMAL, FIFO, DELAY, TRANSACTION = "normal", "fifo", "delay", "transaction"
 TIMERS = frozenset({properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS})

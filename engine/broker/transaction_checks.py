@@ -16,11 +16,11 @@ from engine.broker.transactions import DECIDED_TAG, IMMUNITY, immunity_ms, text_
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_unit
 from engine.codec.message import Unit
+from engine.remoting.codes import RequestCode
 from engine.remoting.frame import ONE_WAY, Command
 
 GROUP = "CID_RMQ_SYS_TRANS"
 """The group that owns the offsets of both topics."""
-CHECK_TRANSACTION_STATE = 39
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
 """Property of a copy that waits: queue offset of the original half message."""
 MOST_AT_ONCE = 10_000
@@ -199,7 +199,7 @@ def _ask(broker: Broker, unit: Unit, message_properties: dict[str, str]) -> bool
         physical_offset=append.physical_offset,
         store_timestamp=unit.store_timestamp,
     )
-    producer.send(Command(CHECK_TRANSACTION_STATE, fields, body, flag=ONE_WAY))
+    producer.send(Command(RequestCode.CHECK_TRANSACTION_STATE, fields, body, flag=ONE_WAY))
     return True
 
 

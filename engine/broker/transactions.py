@@ -12,7 +12,7 @@ from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_properties
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
 from engine.releases import Release, of
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
@@ -55,7 +55,7 @@ def text_as_stored(message_properties: dict[str, str], release: Release) -> byte
 
 
 def end_transaction(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command | None:
-    """37: commit, roll back, or leave it unknown (then there is no answer)."""
+    """END_TRANSACTION: commit, roll back, or leave it unknown (then there is no answer)."""
     decision = int(header["commitOrRollback"])
     if decision == UNDECIDED:
         return None
@@ -64,19 +64,19 @@ def end_transaction(broker: Broker, request: Command, header: Header, _connectio
     offset = int(header["commitLogOffset"])
     half = broker.store.look_message_by_offset(offset)
     if half is None:
-        raise Refused(Answer.SYSTEM_ERROR, "Find prepared transaction message failed")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
     if _too_late(broker, header, half):
-        raise Refused(Answer.ILLEGAL_OPERATION, "")
+        raise Refused(ResponseCode.ILLEGAL_OPERATION, "")
     if half.properties.get(properties.PRODUCER_GROUP) != header["producerGroup"]:
-        raise Refused(Answer.SYSTEM_ERROR, "The producer group wrong")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
     if half.queue_offset != int(header["tranStateTableOffset"]):
-        raise Refused(Answer.SYSTEM_ERROR, "The transaction state table offset wrong")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "The transaction state table offset wrong")
     if half.physical_offset != offset:
-        raise Refused(Answer.SYSTEM_ERROR, "The commit log offset wrong")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
     if decision == COMMIT:
         result = broker.store.put_message(committed(half))
         if not result.ok:
-            raise Refused(Answer.SYSTEM_ERROR, result.status.value)
+            raise Refused(ResponseCode.SYSTEM_ERROR, result.status.value)
         broker.dispatched()
     decide(broker, half)
     _count(broker, half, decision)
@@ -160,4 +160,4 @@ def _write_op(broker: Broker, queue_id: int, body: bytes) -> bool:
     return broker.store.put_message(op).ok
 
 
-ANSWERS: dict[int, Processor] = {37: end_transaction}
+ANSWERS: dict[int, Processor] = {RequestCode.END_TRANSACTION: end_transaction}

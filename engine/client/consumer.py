@@ -25,7 +25,7 @@ from engine.client.allocation import AllocationStrategy
 from engine.client.answers_of_consumer import consumed_directly
 from engine.client.consuming import ConsumerConfig, QueueConsumer
 from engine.client.events import Consumed, Delivered, EventStream, SentBack, now_ms
-from engine.client.instance import CONSUME_MESSAGE_DIRECTLY, FAILURES, ClientInstance
+from engine.client.instance import FAILURES, ClientInstance
 from engine.client.messages import (
     MAX_RECONSUME_TIMES,
     RECONSUME_TIME,
@@ -40,7 +40,7 @@ from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.errors import CorruptUnit, cause_of
-from engine.remoting.codes import Answer
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
@@ -145,7 +145,7 @@ class Consumer(QueueConsumer):
 
     def asked(self, request: Command, connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
         """Answer a broker; 309 too: consume one message now."""
-        if request.code == CONSUME_MESSAGE_DIRECTLY:
+        if request.code == RequestCode.CONSUME_MESSAGE_DIRECTLY:
             return self._consume_directly(request)
         return super().asked(request, connection)
 
@@ -154,7 +154,7 @@ class Consumer(QueueConsumer):
         try:
             unit = codec.decode(bytes(request.body))
         except CorruptUnit as error:
-            return answer_to(request, Answer.SYSTEM_ERROR, remark=str(error))
+            return answer_to(request, ResponseCode.SYSTEM_ERROR, remark=str(error))
         message = received(unit, MessageQueue(unit.topic, queue.broker, unit.queue_id))
         start_ms = now_ms()
         status, remark = await self._ask([message], ConsumeContext(message.queue))

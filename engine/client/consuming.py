@@ -30,15 +30,7 @@ from engine.client.events import (
     Rebalanced,
     now_ms,
 )
-from engine.client.instance import (
-    FAILURES,
-    GET_CONSUMER_RUNNING_INFO,
-    GET_CONSUMER_STATUS_FROM_CLIENT,
-    NOTIFY_CONSUMER_IDS_CHANGED,
-    RESET_CONSUMER_CLIENT_OFFSET,
-    ClientInstance,
-    ClientPart,
-)
+from engine.client.instance import FAILURES, ClientInstance, ClientPart
 from engine.client.messages import RETRY, ReceivedMessage, check_topic
 from engine.client.offsets import BrokerOffsets, FileOffsets, OffsetStore
 from engine.client.process_queue import ProcessQueue
@@ -47,13 +39,13 @@ from engine.client.rebalance import RebalancePlan, plan_rebalance
 from engine.client.routes import MessageQueue
 from engine.codec import properties as props
 from engine.errors import cause_of
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import VERSION, Command, answer_to, release_of
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
 
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 FROM_LAST, FROM_FIRST, FROM_TIME = "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_TIMESTAMP"
-FLOW_CONTROL = 215
 SOON, AFTER_ERROR, AFTER_FLOW_CONTROL, UNBALANCED = 0.05, 1.0, 0.02, 1.0
 """Seconds until the next pull if a limit delays it, after an error, after a broker's flow control; and until the next
 rebalance if a queue could not be taken.
@@ -289,18 +281,18 @@ class QueueConsumer(ClientPart):
         }
 
     def asked(self, request: Command, _connection: Connection) -> Command | Coroutine[Any, Any, Command] | None:
-        """40, 220, 221, 307: answer the requests of brokers to consumers."""
-        if request.code == NOTIFY_CONSUMER_IDS_CHANGED:
+        """Answer the requests of brokers to consumers: members changed, new offsets, positions, running info."""
+        if request.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
             self.rebalance_soon("notice")
             return None
-        if request.code == RESET_CONSUMER_CLIENT_OFFSET:
+        if request.code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
             self.instance.soon(self._reset(request))
             return None
-        if request.code == GET_CONSUMER_STATUS_FROM_CLIENT:
+        if request.code == RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
             topic = request.fields.get("topic", "")
             table = {queue: self.offsets.known(queue) for queue in self._held if queue.topic == topic}
             return answer_to(request, body=status_body(table))
-        if request.code == GET_CONSUMER_RUNNING_INFO:
+        if request.code == RequestCode.GET_CONSUMER_RUNNING_INFO:
             return answer_to(request, body=self._running_info())
         return not_supported(request)
 
@@ -324,7 +316,7 @@ class QueueConsumer(ClientPart):
         return running_info(properties, queues, subscriptions)
 
     async def _reset(self, request: Command) -> None:
-        """220: an administrator resets the group's offsets."""
+        """RESET_CONSUMER_CLIENT_OFFSET: an administrator resets the group's offsets."""
         topic = request.fields.get("topic", "")
         table = {queue: offset for queue, offset in offset_table(request.body).items() if queue.topic == topic}
         for queue, offset in table.items():
@@ -562,7 +554,7 @@ class QueueConsumer(ClientPart):
                 result = await self._pull(process_queue)
             except BrokerRefused as error:
                 _log.warning("pull of %s: %s", process_queue.queue, error)
-                await asyncio.sleep(AFTER_FLOW_CONTROL if error.code == FLOW_CONTROL else AFTER_ERROR)
+                await asyncio.sleep(AFTER_FLOW_CONTROL if error.code == ResponseCode.FLOW_CONTROL else AFTER_ERROR)
                 continue
             except FAILURES as error:
                 _log.warning("pull of %s: %s", process_queue.queue, cause_of(error))

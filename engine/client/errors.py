@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.remoting.answers import UnexpectedAnswer
-from engine.remoting.codes import Answer
+from engine.remoting.codes import ResponseCode
 
 
 class ClientError(Exception):
@@ -14,7 +14,7 @@ class BrokerRefused(ClientError):
     """A server answered with a code that is an error (Java: ``MQBrokerException``)."""
 
     def __init__(self, code: int, remark: str | None, address: str = "") -> None:
-        name = Answer(code).name if code in Answer.__members__.values() else str(code)
+        name = ResponseCode(code).name if code in ResponseCode.__members__.values() else str(code)
         super().__init__(f"{address + ': ' if address else ''}{remark or name} (code {code})")
         self.code = code
         self.remark = remark or ""

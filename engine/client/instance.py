@@ -25,16 +25,12 @@ from engine.client.messages import check_group
 from engine.client.routes import MASTER, TopicRoute, read_route
 from engine.errors import cause_of
 from engine.remoting.answers import reading
-from engine.remoting.codes import Answer
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 from engine.remoting.signing import sign
 
 LANGUAGE = "PYTHON"
-GET_ROUTEINFO_BY_TOPIC, HEART_BEAT, UNREGISTER_CLIENT = 105, 34, 35
-CHECK_TRANSACTION_STATE, NOTIFY_CONSUMER_IDS_CHANGED, RESET_CONSUMER_CLIENT_OFFSET = 39, 40, 220
-GET_CONSUMER_STATUS_FROM_CLIENT, GET_CONSUMER_RUNNING_INFO, CONSUME_MESSAGE_DIRECTLY = 221, 307, 309
-PUSH_REPLY_MESSAGE_TO_CLIENT = 326
 ROUTE_REFRESH = HEARTBEAT = 30.0
 """Seconds between two looks at all routes, and between two heartbeats."""
 PATIENCE = 3.0
@@ -122,7 +118,7 @@ class ClientInstance:
 
     async def _goodbye(self, address: str, fields: dict[str, str]) -> None:
         with contextlib.suppress(*FAILURES):
-            await self.ask(address, Command(UNREGISTER_CLIENT, dict(fields)))
+            await self.ask(address, Command(RequestCode.UNREGISTER_CLIENT, dict(fields)))
 
     async def kill(self) -> None:
         """End without unregistering, as a killed process: brokers only see connections that end."""
@@ -220,7 +216,7 @@ class ClientInstance:
         ``TimeoutError``.
         """
         answer = await self.ask(address, Command(code, fields_as_text(fields), body), patience)
-        if answer.code != Answer.SUCCESS:
+        if answer.code != ResponseCode.SUCCESS:
             raise BrokerRefused(answer.code, answer.remark, address)
         return answer
 
@@ -265,16 +261,18 @@ class ClientInstance:
         for step in range(len(self.name_servers)):
             number = (self._current + step) % len(self.name_servers)
             try:
-                answer = await self.ask(self.name_servers[number], Command(GET_ROUTEINFO_BY_TOPIC, dict(fields)))
+                answer = await self.ask(
+                    self.name_servers[number], Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, dict(fields))
+                )
             except (OSError, TimeoutError) as error:
                 last_error = error
                 continue
             self._current = number
-            if answer.code == Answer.TOPIC_NOT_EXIST:
+            if answer.code == ResponseCode.TOPIC_NOT_EXIST:
                 return None
-            if answer.code != Answer.SUCCESS:
+            if answer.code != ResponseCode.SUCCESS:
                 raise BrokerRefused(answer.code, answer.remark, self.name_servers[number])
-            with reading(GET_ROUTEINFO_BY_TOPIC, self.name_servers[number], AnswerNotUnderstood):
+            with reading(RequestCode.GET_ROUTEINFO_BY_TOPIC, self.name_servers[number], AnswerNotUnderstood):
                 route = read_route(topic, bytes(answer.body))
             old_brokers = self._known_brokers()
             self._routes[topic] = route
@@ -327,7 +325,7 @@ class ClientInstance:
 
     async def _beat(self, address: str, body: bytes) -> None:
         try:
-            answer = await self.call(address, HEART_BEAT, {}, body)
+            answer = await self.call(address, RequestCode.HEART_BEAT, {}, body)
         except FAILURES as error:
             _log.warning("heartbeat to %s: %s", address, cause_of(error))
         else:
@@ -336,9 +334,9 @@ class ClientInstance:
     # Requests of brokers
 
     def _asked(self, request: Command, connection: Connection) -> Command | None:
-        if request.code == PUSH_REPLY_MESSAGE_TO_CLIENT:
+        if request.code == RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT:
             return self._replied(request)
-        if request.code == CHECK_TRANSACTION_STATE:
+        if request.code == RequestCode.CHECK_TRANSACTION_STATE:
             answer = None
             for part in self._parts:
                 if not part.is_consumer:
@@ -351,7 +349,7 @@ class ClientInstance:
             if consumer is None:
                 if request.code in _CONSUMER_REQUESTS:
                     words = f"The Consumer Group <{group}> not exist in the consumer <{self.client_id}>"
-                    return answer_to(request, Answer.SYSTEM_ERROR, remark=words)
+                    return answer_to(request, ResponseCode.SYSTEM_ERROR, remark=words)
                 return not_supported(request)
             answer = consumer.asked(request, connection)
         if not isinstance(answer, Coroutine):
@@ -367,7 +365,9 @@ class ClientInstance:
             connection.send(answer)
 
     def _replied(self, request: Command) -> Command:
-        """326: pass on a reply to a producer's request; a reply that nobody waits for any more is accepted, too."""
+        """PUSH_REPLY_MESSAGE_TO_CLIENT: pass on a reply to a producer's request; a reply that nobody waits for any more
+        is accepted, too.
+        """
         text = request.fields.get("properties", "")
         reply_properties = {
             name: value for name, _, value in (pair.partition("\x01") for pair in text.split("\x02")) if name
@@ -380,11 +380,11 @@ class ClientInstance:
 
 _CONSUMER_REQUESTS = frozenset(
     {
-        NOTIFY_CONSUMER_IDS_CHANGED,
-        RESET_CONSUMER_CLIENT_OFFSET,
-        GET_CONSUMER_STATUS_FROM_CLIENT,
-        GET_CONSUMER_RUNNING_INFO,
-        CONSUME_MESSAGE_DIRECTLY,
+        RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
+        RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
+        RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
+        RequestCode.GET_CONSUMER_RUNNING_INFO,
+        RequestCode.CONSUME_MESSAGE_DIRECTLY,
     }
 )
 

@@ -20,12 +20,10 @@ from engine.client.routes import MASTER, MessageQueue
 from engine.codec import pop as codec
 from engine.codec import properties as props
 from engine.remoting.answers import json_object, member_object, member_objects, reading
-from engine.remoting.codes import Answer
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import Subscription
 
-POP_MESSAGE, ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME = 200_050, 200_051, 200_053
-QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE = 400, 401
 POP, PULL = "POP", "PULL"
 """How a group gets a topic's messages (Java: ``MessageRequestMode``)."""
 POP_CK = "POP_CK"
@@ -57,8 +55,8 @@ class Assignment:
 async def query_assignment(
     instance: ClientInstance, group: str, topic: str, *, strategy: str = "AVG"
 ) -> list[Assignment] | None:
-    """400: the queues of ``topic``, on all brokers, that are assigned to this client, as a broker of the topic
-    computes it from its heartbeats; None where it does not know the group or the topic yet. ``strategy`` is AVG
+    """QUERY_ASSIGNMENT: the queues of ``topic``, on all brokers, that are assigned to this client, as a broker of the
+    topic computes it from its heartbeats; None where it does not know the group or the topic yet. ``strategy`` is AVG
     or AVG_BY_CIRCLE.
 
     Raises :class:`BrokerRefused`, :class:`NoRoute`, :class:`AnswerNotUnderstood`, ``OSError``,
@@ -78,8 +76,8 @@ async def query_assignment(
     last_error: Exception = NoRoute(f"No route info of this topic: {topic}")
     for address in masters:
         try:
-            answer = await instance.call(address, QUERY_ASSIGNMENT, {}, body)
-            with reading(QUERY_ASSIGNMENT, address, AnswerNotUnderstood):
+            answer = await instance.call(address, RequestCode.QUERY_ASSIGNMENT, {}, body)
+            with reading(RequestCode.QUERY_ASSIGNMENT, address, AnswerNotUnderstood):
                 return _assignments(bytes(answer.body))
         except FAILURES as error:
             last_error = error
@@ -113,7 +111,7 @@ async def set_request_mode(
     fields = {"consumerGroup": group, "mode": mode, "popShareQueueNum": share_queues, "topic": topic}
     body = json.dumps(fields, separators=(",", ":")).encode()
     for address in await _addresses(instance, topic):
-        await instance.call(address, SET_MESSAGE_REQUEST_MODE, {}, body)
+        await instance.call(address, RequestCode.SET_MESSAGE_REQUEST_MODE, {}, body)
 
 
 async def _addresses(instance: ClientInstance, topic: str) -> list[str]:
@@ -162,13 +160,13 @@ async def pop(
         "attemptId": attempt,
         "bname": broker,
     }
-    answer = await instance.ask(address, Command(POP_MESSAGE, fields_as_text(fields)), hold + 10.0)
-    if answer.code in (Answer.POLLING_TIMEOUT, Answer.POLLING_FULL, Answer.PULL_NOT_FOUND):
-        return PopResult("NO_NEW_MSG" if answer.code != Answer.POLLING_FULL else "POLLING_FULL", [], 0, 0)
-    if answer.code != Answer.SUCCESS:
+    answer = await instance.ask(address, Command(RequestCode.POP_MESSAGE, fields_as_text(fields)), hold + 10.0)
+    if answer.code in (ResponseCode.POLLING_TIMEOUT, ResponseCode.POLLING_FULL, ResponseCode.PULL_NOT_FOUND):
+        return PopResult("NO_NEW_MSG" if answer.code != ResponseCode.POLLING_FULL else "POLLING_FULL", [], 0, 0)
+    if answer.code != ResponseCode.SUCCESS:
         raise BrokerRefused(answer.code, answer.remark, address)
     response_fields = answer.fields
-    with reading(POP_MESSAGE, address, AnswerNotUnderstood):
+    with reading(RequestCode.POP_MESSAGE, address, AnswerNotUnderstood):
         messages = read_messages(answer.body, MessageQueue(subscription.topic, broker, queue_id))
         starts = _by_queue(response_fields.get("startOffsetInfo", ""))
         pop_time, invisible_ms = int(response_fields.get("popTime", 0)), int(response_fields.get("invisibleTime", 0))
@@ -251,22 +249,22 @@ async def _with_handle(
 
 
 async def acknowledge(instance: ClientInstance, group: str, message: ReceivedMessage) -> None:
-    """200051: acknowledge a popped message. Too late, or twice, is no error.
+    """ACK_MESSAGE: acknowledge a popped message. Too late, or twice, is no error.
 
     Raises :class:`BrokerRefused`, :class:`WrongMessage`, ``OSError``, ``TimeoutError``.
     """
-    await _with_handle(instance, ACK_MESSAGE, group, message)
+    await _with_handle(instance, RequestCode.ACK_MESSAGE, group, message)
 
 
 async def change_invisible(instance: ClientInstance, group: str, message: ReceivedMessage, invisible: float) -> None:
-    """200053: make a popped message come again in ``invisible`` seconds from now; it gets a new handle. An
-    acknowledged message does not change.
+    """CHANGE_MESSAGE_INVISIBLETIME: make a popped message come again in ``invisible`` seconds from now; it gets a new
+    handle. An acknowledged message does not change.
     """
     handle, answer = await _with_handle(
-        instance, CHANGE_MESSAGE_INVISIBLETIME, group, message, invisibleTime=int(invisible * 1000)
+        instance, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, group, message, invisibleTime=int(invisible * 1000)
     )
     response_fields = answer.fields
-    with reading(CHANGE_MESSAGE_INVISIBLETIME, instance.address(handle.broker_name), AnswerNotUnderstood):
+    with reading(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, instance.address(handle.broker_name), AnswerNotUnderstood):
         pop_time = int(response_fields.get("popTime", 0))
         invisible_ms = int(response_fields.get("invisibleTime", 0))
         revive_queue = int(response_fields.get("reviveQid", 0))

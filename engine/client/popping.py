@@ -36,7 +36,7 @@ from engine.client.events import (
     SentBack,
     now_ms,
 )
-from engine.client.instance import FAILURES, NOTIFY_CONSUMER_IDS_CHANGED, ClientInstance, ClientPart
+from engine.client.instance import FAILURES, ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage, check_topic
 from engine.client.pop_questions import (
     EVERY_QUEUE,
@@ -52,6 +52,7 @@ from engine.client.pop_questions import (
 from engine.client.routes import MessageQueue, queue_order
 from engine.codec import pop as codec
 from engine.errors import cause_of
+from engine.remoting.codes import RequestCode
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import TAG, Subscription
@@ -225,8 +226,8 @@ class PopConsumer(ClientPart):
         }
 
     def asked(self, request: Command, _connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
-        """40: members came or went, so a broker shares out anew; other requests get no answer."""
-        if request.code == NOTIFY_CONSUMER_IDS_CHANGED:
+        """NOTIFY_CONSUMER_IDS_CHANGED: members came or went, so a broker assigns queues again; no other is answered."""
+        if request.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
             if self.config.shared_by_broker:
                 self._news.set()
             return None

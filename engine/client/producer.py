@@ -28,7 +28,7 @@ from engine.client.errors import (
     WrongMessage,
 )
 from engine.client.events import EventStream, SendFailed, Sent, TransactionEnded, now_ms
-from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, ClientPart, fields_as_text
+from engine.client.instance import ClientInstance, ClientPart, fields_as_text
 from engine.client.messages import (
     CORRELATION_ID,
     MAX_BODY,
@@ -58,17 +58,31 @@ from engine.codec.compression import unpack
 from engine.errors import cause_of
 from engine.releases import NEWEST, Release
 from engine.remoting.answers import reading
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
 
-SEND_MESSAGE_V2, SEND_BATCH_MESSAGE, SEND_REPLY_MESSAGE_V2 = 310, 320, 325
-END_TRANSACTION, RECALL_MESSAGE = 37, 370
 DEFAULT_TOPIC = "TBW102"
 """The topic whose copy a new topic becomes."""
-STATUSES = {0: "SEND_OK", 10: "FLUSH_DISK_TIMEOUT", 11: "SLAVE_NOT_AVAILABLE", 12: "FLUSH_SLAVE_TIMEOUT"}
+STATUSES = {
+    ResponseCode.SUCCESS: "SEND_OK",
+    ResponseCode.FLUSH_DISK_TIMEOUT: "FLUSH_DISK_TIMEOUT",
+    ResponseCode.SLAVE_NOT_AVAILABLE: "SLAVE_NOT_AVAILABLE",
+    ResponseCode.FLUSH_SLAVE_TIMEOUT: "FLUSH_SLAVE_TIMEOUT",
+}
 """Answer codes of stored messages."""
-RETRIED = {5: frozenset({1, 2, 14, 16, 17, 204, 205, 1500}), 4: frozenset({1, 14, 16, 17, 204, 205})}
+_RETRIED_4 = frozenset(
+    {
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.NO_BUYER_ID,
+        ResponseCode.NOT_IN_CURRENT_UNIT,
+    }
+)
+RETRIED = {5: _RETRIED_4 | {ResponseCode.SYSTEM_BUSY, ResponseCode.GO_AWAY}, 4: _RETRIED_4}
 """Codes of answers after which another broker is tried, by line of releases."""
 
 
@@ -192,8 +206,8 @@ class Producer(ClientPart):
         return {"groupName": self.group}
 
     def asked(self, request: Command, connection: Connection) -> Coroutine[Any, Any, Command] | None:
-        """39: answer a broker that asks about a half message."""
-        if request.code == CHECK_TRANSACTION_STATE and self._listener is not None:
+        """CHECK_TRANSACTION_STATE: answer a broker that asks about a half message."""
+        if request.code == RequestCode.CHECK_TRANSACTION_STATE and self._listener is not None:
             self.instance.soon(self._checked(request, connection))
         return None
 
@@ -488,11 +502,11 @@ class Producer(ClientPart):
             "m": "false",
             "n": queue.broker,
         }
-        code = SEND_MESSAGE_V2
+        code = RequestCode.SEND_MESSAGE_V2
         if not isinstance(message, Message):
-            code, fields["m"], fields["h"] = SEND_BATCH_MESSAGE, "true", "0"
+            code, fields["m"], fields["h"] = RequestCode.SEND_BATCH_MESSAGE, "true", "0"
         elif first_message.properties.get(MESSAGE_TYPE) == REPLY:
-            code = SEND_REPLY_MESSAGE_V2
+            code = RequestCode.SEND_REPLY_MESSAGE_V2
         elif first_message.topic.startswith(RETRY):
             fields["j"] = first_message.properties.get(RECONSUME_TIME, "0")
             fields["l"] = first_message.properties.get(MAX_RECONSUME_TIMES, "16")
@@ -515,7 +529,7 @@ class Producer(ClientPart):
             raise BrokerRefused(answer.code, answer.remark, address)
         response_fields = answer.fields
         msg_id = first_message.msg_id if isinstance(message, Message) else ",".join(member.msg_id for member in message)
-        with reading(SEND_MESSAGE_V2, address, AnswerNotUnderstood):
+        with reading(RequestCode.SEND_MESSAGE_V2, address, AnswerNotUnderstood):
             stored_in = int(response_fields.get("queueId", queue.queue_id))
             queue_offset = int(response_fields.get("queueOffset", -1))
         return SendResult(
@@ -574,7 +588,7 @@ class Producer(ClientPart):
     async def _end_transaction(self, address: str, fields: Mapping[str, object], words: str) -> None:
         connection = await self.instance.connection(address)
         remark = f"executeLocalTransactionBranch exception: {words}" if words else None
-        self.instance.write(connection, Command(END_TRANSACTION, fields_as_text(fields), remark=remark))
+        self.instance.write(connection, Command(RequestCode.END_TRANSACTION, fields_as_text(fields), remark=remark))
 
     async def _checked(self, request: Command, connection: Connection) -> None:
         assert self._listener is not None
@@ -596,7 +610,7 @@ class Producer(ClientPart):
             "bname": request.fields.get("bname"),
         }
         remark = f"checkLocalTransactionState Exception: {words}" if words else None
-        self.instance.write(connection, Command(END_TRANSACTION, fields_as_text(fields), remark=remark))
+        self.instance.write(connection, Command(RequestCode.END_TRANSACTION, fields_as_text(fields), remark=remark))
         self._saw_transaction(message.topic, message.msg_id, state, checked=True)
 
     # Requests that are replied to, and recall
@@ -643,7 +657,9 @@ class Producer(ClientPart):
         queues = await self.queues(topic)
         fields = {"producerGroup": self.group, "topic": topic, "recallHandle": handle}
         address = self.instance.address(queues[0].broker)
-        answer = await self.instance.call(address, RECALL_MESSAGE, fields, patience=self.config.send_timeout)
+        answer = await self.instance.call(
+            address, RequestCode.RECALL_MESSAGE, fields, patience=self.config.send_timeout
+        )
         return answer.fields.get("msgId", "")
 
 

@@ -20,15 +20,10 @@ from engine.client.messages import MAX_OFFSET, MIN_OFFSET, ReceivedMessage, read
 from engine.client.routes import MASTER, MessageQueue
 from engine.codec import message as codec
 from engine.remoting.answers import json_object, member_objects, reading
-from engine.remoting.codes import Answer
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
 
-PULL_MESSAGE, LITE_PULL_MESSAGE = 11, 361
-QUERY_MESSAGE, QUERY_CONSUMER_OFFSET, UPDATE_CONSUMER_OFFSET = 12, 14, 15
-SEARCH_OFFSET_BY_TIMESTAMP, GET_MAX_OFFSET, GET_MIN_OFFSET, VIEW_MESSAGE_BY_ID = 29, 30, 31, 33
-CONSUMER_SEND_MSG_BACK, GET_CONSUMER_LIST_BY_GROUP, LOCK_BATCH_MQ, UNLOCK_BATCH_MQ = 36, 38, 41, 42
-CHECK_CLIENT_CONFIG = 46
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, LITE_PULL = 1, 2, 4, 16
 """Bits of a pull's sysFlag (docs/protocol/broker.md#pull)."""
 FIRST_WITH_LITE_PULL = 413
@@ -39,10 +34,10 @@ OFFSET_PATIENCE, PULL_PATIENCE, LOCK_PATIENCE = 5.0, 30.0, 1.0
 """Seconds to wait for an answer."""
 _log = logging.getLogger(__name__)
 STATUSES = {
-    Answer.SUCCESS: "FOUND",
-    Answer.PULL_NOT_FOUND: "NO_NEW_MSG",
-    Answer.PULL_RETRY_IMMEDIATELY: "NO_MATCHED_MSG",
-    Answer.PULL_OFFSET_MOVED: "OFFSET_ILLEGAL",
+    ResponseCode.SUCCESS: "FOUND",
+    ResponseCode.PULL_NOT_FOUND: "NO_NEW_MSG",
+    ResponseCode.PULL_RETRY_IMMEDIATELY: "NO_MATCHED_MSG",
+    ResponseCode.PULL_OFFSET_MOVED: "OFFSET_ILLEGAL",
 }
 
 
@@ -100,9 +95,9 @@ async def pull(
     }
     if sys_flag & SUBSCRIPTION:
         fields["subscription"] = subscription.expression
-    request = Command(LITE_PULL_MESSAGE if lite else PULL_MESSAGE, fields_as_text(fields))
+    request = Command(RequestCode.LITE_PULL_MESSAGE if lite else RequestCode.PULL_MESSAGE, fields_as_text(fields))
     answer = await instance.ask(address, request, patience)
-    status = STATUSES.get(Answer(answer.code)) if answer.code in STATUSES else None
+    status = STATUSES.get(ResponseCode(answer.code)) if answer.code in STATUSES else None
     if status is None:
         raise BrokerRefused(answer.code, answer.remark, address)
     response_fields = answer.fields
@@ -130,26 +125,26 @@ async def _number(
 
 
 async def max_offset(instance: ClientInstance, queue: MessageQueue) -> int:
-    """30: the offset behind the last message."""
-    return await _number(instance, GET_MAX_OFFSET, queue)
+    """GET_MAX_OFFSET: the offset behind the last message."""
+    return await _number(instance, RequestCode.GET_MAX_OFFSET, queue)
 
 
 async def min_offset(instance: ClientInstance, queue: MessageQueue) -> int:
-    """31: the offset of the first message that is still there."""
-    return await _number(instance, GET_MIN_OFFSET, queue)
+    """GET_MIN_OFFSET: the offset of the first message that is still there."""
+    return await _number(instance, RequestCode.GET_MIN_OFFSET, queue)
 
 
 async def search_offset(instance: ClientInstance, queue: MessageQueue, timestamp: int) -> int:
-    """29: the offset of the first message stored at ``timestamp`` (ms) or later."""
-    return await _number(instance, SEARCH_OFFSET_BY_TIMESTAMP, queue, timestamp=timestamp)
+    """SEARCH_OFFSET_BY_TIMESTAMP: the offset of the first message stored at ``timestamp`` (ms) or later."""
+    return await _number(instance, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, timestamp=timestamp)
 
 
 async def query_offset(instance: ClientInstance, group: str, queue: MessageQueue) -> int | None:
-    """14: the offset that a group reads next; None if it never committed."""
+    """QUERY_CONSUMER_OFFSET: the offset that a group reads next; None if it never committed."""
     try:
-        return await _number(instance, QUERY_CONSUMER_OFFSET, queue, consumerGroup=group)
+        return await _number(instance, RequestCode.QUERY_CONSUMER_OFFSET, queue, consumerGroup=group)
     except BrokerRefused as error:
-        if error.code == Answer.QUERY_NOT_FOUND:
+        if error.code == ResponseCode.QUERY_NOT_FOUND:
             return None
         raise
 
@@ -157,7 +152,9 @@ async def query_offset(instance: ClientInstance, group: str, queue: MessageQueue
 async def commit_offset(
     instance: ClientInstance, group: str, queue: MessageQueue, offset: int, *, one_way: bool = True
 ) -> None:
-    """15: commit the offset that a group reads next; without ``one_way`` wait for the broker's answer."""
+    """UPDATE_CONSUMER_OFFSET: commit the offset that a group reads next; without ``one_way`` wait for the broker's
+    answer.
+    """
     fields = {
         "consumerGroup": group,
         "topic": queue.topic,
@@ -167,13 +164,15 @@ async def commit_offset(
     }
     address = instance.address(queue.broker)
     if one_way:
-        await instance.tell(address, UPDATE_CONSUMER_OFFSET, fields)
+        await instance.tell(address, RequestCode.UPDATE_CONSUMER_OFFSET, fields)
     else:
-        await instance.call(address, UPDATE_CONSUMER_OFFSET, fields, patience=OFFSET_PATIENCE)
+        await instance.call(address, RequestCode.UPDATE_CONSUMER_OFFSET, fields, patience=OFFSET_PATIENCE)
 
 
 async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list[str]:
-    """38: client ids of a group's consumers, as a broker of the topic knows them; empty where it knows none."""
+    """GET_CONSUMER_LIST_BY_GROUP: client ids of a group's consumers, as a broker of the topic knows them; empty where
+    it knows none.
+    """
     route = await instance.route(topic)
     addresses = [
         address
@@ -184,10 +183,10 @@ async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list
         raise NoRoute(f"no broker serves the topic {topic}")
     fields = {"consumerGroup": group}
     address = random.choice(addresses)
-    answer = await instance.ask(address, Command(GET_CONSUMER_LIST_BY_GROUP, fields))
-    if answer.code != Answer.SUCCESS:
+    answer = await instance.ask(address, Command(RequestCode.GET_CONSUMER_LIST_BY_GROUP, fields))
+    if answer.code != ResponseCode.SUCCESS:
         return []
-    with reading(GET_CONSUMER_LIST_BY_GROUP, address, AnswerNotUnderstood):
+    with reading(RequestCode.GET_CONSUMER_LIST_BY_GROUP, address, AnswerNotUnderstood):
         client_ids = json_object(answer.body).get("consumerIdList") or []
         if not isinstance(client_ids, list):
             raise TypeError("consumerIdList is no list")
@@ -197,7 +196,7 @@ async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list
 async def send_back(
     instance: ClientInstance, group: str, message: ReceivedMessage, delay_level: int, max_reconsume: int
 ) -> None:
-    """36: send back a message that was not consumed; it comes again, or becomes a dead letter."""
+    """CONSUMER_SEND_MSG_BACK: send back a message that was not consumed; it comes again, or becomes a dead letter."""
     fields = {
         "offset": message.physical_offset,
         "group": group,
@@ -209,34 +208,34 @@ async def send_back(
         "bname": message.queue.broker,
     }
     await instance.call(
-        instance.address(message.queue.broker), CONSUMER_SEND_MSG_BACK, fields, patience=OFFSET_PATIENCE
+        instance.address(message.queue.broker), RequestCode.CONSUMER_SEND_MSG_BACK, fields, patience=OFFSET_PATIENCE
     )
 
 
 async def view_message(instance: ClientInstance, queue: MessageQueue, offset_msg_id: str) -> ReceivedMessage:
-    """33: one message by its offset id."""
+    """VIEW_MESSAGE_BY_ID: one message by its offset id."""
     parts = codec.parse_offset_message_id(offset_msg_id)
     if parts is None:
         raise ClientError(f"{offset_msg_id!r} is no offset message id")
     fields = {"offset": parts[1], "topic": queue.topic}
     address = instance.address(queue.broker)
-    answer = await instance.call(address, VIEW_MESSAGE_BY_ID, fields, patience=OFFSET_PATIENCE)
-    with reading(VIEW_MESSAGE_BY_ID, address, AnswerNotUnderstood):
+    answer = await instance.call(address, RequestCode.VIEW_MESSAGE_BY_ID, fields, patience=OFFSET_PATIENCE)
+    with reading(RequestCode.VIEW_MESSAGE_BY_ID, address, AnswerNotUnderstood):
         (message,) = read_messages(answer.body, queue)
     return message
 
 
 async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> set[MessageQueue]:
-    """41: lock queues for a group's orderly consumption. Return those that this client holds now. Brokers that do
-    not answer, or not as RocketMQ does, give none.
+    """LOCK_BATCH_MQ: lock queues for a group's orderly consumption. Return those that this client holds now. Brokers
+    that do not answer, or not as RocketMQ does, give none.
     """
     locked_queues: set[MessageQueue] = set()
     for broker, broker_queues in _by_broker(queues).items():
         try:
             body = _lock_body(instance, group, broker_queues)
             address = instance.address(broker)
-            answer = await instance.call(address, LOCK_BATCH_MQ, {}, body, LOCK_PATIENCE)
-            with reading(LOCK_BATCH_MQ, address, AnswerNotUnderstood):
+            answer = await instance.call(address, RequestCode.LOCK_BATCH_MQ, {}, body, LOCK_PATIENCE)
+            with reading(RequestCode.LOCK_BATCH_MQ, address, AnswerNotUnderstood):
                 rows = member_objects(json_object(answer.body), "lockOKMQSet")
                 locked_queues |= {
                     MessageQueue(str(row["topic"]), str(row["brokerName"]), int(row["queueId"])) for row in rows
@@ -249,9 +248,11 @@ async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQue
 
 
 async def unlock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> None:
-    """42: release the locks of queues; one-way."""
+    """UNLOCK_BATCH_MQ: release the locks of queues; one-way."""
     for broker, broker_queues in _by_broker(queues).items():
-        await instance.tell(instance.address(broker), UNLOCK_BATCH_MQ, {}, _lock_body(instance, group, broker_queues))
+        await instance.tell(
+            instance.address(broker), RequestCode.UNLOCK_BATCH_MQ, {}, _lock_body(instance, group, broker_queues)
+        )
 
 
 def _by_broker(queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
@@ -272,7 +273,7 @@ def _lock_body(instance: ClientInstance, group: str, queues: Iterable[MessageQue
 
 
 async def check_subscription(instance: ClientInstance, group: str, subscription: Subscription) -> None:
-    """46: check that a broker accepts a subscription that is no list of tags."""
+    """CHECK_CLIENT_CONFIG: check that a broker accepts a subscription that is no list of tags."""
     route = await instance.route(subscription.topic)
     addresses = [
         address
@@ -286,4 +287,4 @@ async def check_subscription(instance: ClientInstance, group: str, subscription:
             "namespace": None,
             "subscriptionData": subscription.record(),
         }
-        await instance.call(random.choice(addresses), CHECK_CLIENT_CONFIG, {}, json.dumps(fields).encode())
+        await instance.call(random.choice(addresses), RequestCode.CHECK_CLIENT_CONFIG, {}, json.dumps(fields).encode())

@@ -15,7 +15,7 @@ from engine.cluster import answers
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, Refusal
 from engine.errors import cause_of
 from engine.remoting.answers import UnexpectedAnswer, reading
-from engine.remoting.codes import Answer, request_name
+from engine.remoting.codes import RequestCode, ResponseCode, request_name
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
 from engine.rules.system_names import is_system_group, is_system_topic
@@ -90,7 +90,7 @@ class ClusterReader:
         wrong, registered = {}, None
         for address in self._name_servers:
             try:
-                parts = await self._read(address, 106, answers.brokers)
+                parts = await self._read(address, RequestCode.GET_BROKER_CLUSTER_INFO, answers.brokers)
             except _NoAnswer:
                 wrong[address] = self._refusals[-1].words
             except UnexpectedAnswer as error:
@@ -104,26 +104,34 @@ class ClusterReader:
         """One broker, asked anew; as it was before where it does not answer."""
         previous = self._parts.get((broker.name, broker.broker_id), broker)
         try:
-            figures = await self._read(broker.address, 28, answers.runtime, heldPulls="true")
+            figures = await self._read(
+                broker.address, RequestCode.GET_BROKER_RUNTIME_INFO, answers.runtime, heldPulls="true"
+            )
             release = figures.get("brokerVersionDesc", "")
             held_pulls = answers.held(figures, broker.name)
             if not broker.is_master:
                 return replace(broker, at=self._now(), release=release, held=held_pulls)
-            names = await self._read(broker.address, 21, answers.topic_names)
-            offsets = await self._read(broker.address, 43, lambda body: answers.group_offsets(body, broker.name))
+            names = await self._read(broker.address, RequestCode.GET_ALL_TOPIC_CONFIG, answers.topic_names)
+            offsets = await self._read(
+                broker.address,
+                RequestCode.GET_ALL_CONSUMER_OFFSET,
+                lambda body: answers.group_offsets(body, broker.name),
+            )
         except (_NoAnswer, UnexpectedAnswer) as error:
             return replace(previous, address=broker.address, words=str(error))
         gate = asyncio.Semaphore(_AT_ONCE)
         tables = await asyncio.gather(
             *(
-                self._try(gate, broker, 202, answers.queue_ends, topic=name)
+                self._try(gate, broker, RequestCode.GET_TOPIC_STATS_INFO, answers.queue_ends, topic=name)
                 for name in names
                 if not is_system_topic(name)
             )
         )
         queues = {queue: ends for table in tables if table is not None for queue, ends in table.items()}
-        producers = await self._try(gate, broker, 328, answers.producers)
-        declared = await self._try(gate, broker, 201, answers.group_names) or []
+        producers = await self._try(gate, broker, RequestCode.GET_ALL_PRODUCER_INFO, answers.producers)
+        declared = (
+            await self._try(gate, broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, answers.group_names) or []
+        )
         names = sorted(name for name in {*declared, *offsets} if not is_system_group(name))
         groups = await asyncio.gather(*(self._group(gate, broker, name) for name in names))
         return replace(
@@ -143,7 +151,14 @@ class ClusterReader:
         def read(body: bytes) -> Group:
             return answers.consuming(body, name)
 
-        group = await self._try(gate, broker, 203, read, fine=Answer.CONSUMER_NOT_ONLINE, consumerGroup=name)
+        group = await self._try(
+            gate,
+            broker,
+            RequestCode.GET_CONSUMER_CONNECTION_LIST,
+            read,
+            fine=ResponseCode.CONSUMER_NOT_ONLINE,
+            consumerGroup=name,
+        )
         if group is None:
             return None
         owned_queues = await asyncio.gather(*(self._owned(gate, broker, name, client) for client in group.clients))
@@ -158,7 +173,13 @@ class ClusterReader:
         self, gate: asyncio.Semaphore, broker: BrokerPart, group: str, client: Client
     ) -> frozenset[Queue] | None:
         return await self._try(
-            gate, broker, 307, answers.owned, consumerGroup=group, clientId=client.client_id, jstackEnable="false"
+            gate,
+            broker,
+            RequestCode.GET_CONSUMER_RUNNING_INFO,
+            answers.owned,
+            consumerGroup=group,
+            clientId=client.client_id,
+            jstackEnable="false",
         )
 
     async def _try(
@@ -197,7 +218,7 @@ class ClusterReader:
             self._refuse(address, code, fields, -1, cause_of(error))
         answer_code = -1 if answer is None else answer.code
         self._told(Asked(address, code, request_name(code), fields, answer_code, (time.monotonic() - begun) * 1000))
-        if answer is None or answer.code != Answer.SUCCESS:
+        if answer is None or answer.code != ResponseCode.SUCCESS:
             words = "no answer" if answer is None else answer.remark or f"code {answer.code}"
             if answer is not None and answer.code != fine:
                 self._refuse(address, code, fields, answer.code, words)

@@ -30,8 +30,9 @@ from engine.lab.samples import ServeSettings
 from engine.message_store import MessageStore
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.namesrv.server import PORT as NAMESRV_PORT
+from engine.remoting.codes import ResponseCode, request_name
 from engine.remoting.connection import bind, port_of
-from engine.remoting.exchanges import Exchange, Exchanges, FrameEvent, request_name
+from engine.remoting.exchanges import Exchange, Exchanges, FrameEvent
 from engine.remoting.frame import release_of
 from engine.remoting.recording import encode_events
 from engine.remoting.tap import FrameTap, Ring
@@ -50,7 +51,7 @@ MOST_QUEUES = 1024
 """Queues of a topic at one broker."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 T = TypeVar("T")
-_FINE = frozenset({0, 19, 22})
+_FINE = frozenset({ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.QUERY_NOT_FOUND})
 
 
 @dataclass(frozen=True, slots=True)

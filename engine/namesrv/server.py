@@ -32,7 +32,7 @@ from engine.namesrv.routes import (
     check_crc,
     read_body,
 )
-from engine.remoting.codes import NAME_SERVER, Answer, WrongRequest, by_code
+from engine.remoting.codes import NAME_SERVER, RequestCode, ResponseCode, WrongRequest, by_code
 from engine.remoting.connection import Connection, Limits, Server, Tap, bind, not_supported, port_of
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.settings import key, key_value_pairs, overlay
@@ -96,29 +96,29 @@ class NameServer:
         self.changed: Callable[[Change], None] = lambda _: None
         """Told of brokers that come and go."""
         self._answers: dict[int, Callable[[Command, _Header, Hashable], Command]] = {
-            100: self._put_kv,
-            101: self._get_kv,
-            102: self._delete_kv,
-            103: self._register,
-            104: self._unregister,
-            105: self._route,
-            106: self._cluster_info,
-            205: self._wipe_write,
-            206: self._all_topics,
-            216: self._delete_topic,
-            217: self._register_topic,
-            219: self._kv_list,
-            224: self._topics_of_cluster,
-            304: self._system_topics,
-            311: self._unit_topics,
-            312: self._unit_topics,
-            313: self._unit_topics,
-            318: self._update_config,
-            319: self._get_config,
-            322: self._data_version,
-            327: self._add_write,
-            901: self._member_group,
-            904: self._heartbeat,
+            RequestCode.PUT_KV_CONFIG: self._put_kv,
+            RequestCode.GET_KV_CONFIG: self._get_kv,
+            RequestCode.DELETE_KV_CONFIG: self._delete_kv,
+            RequestCode.REGISTER_BROKER: self._register,
+            RequestCode.UNREGISTER_BROKER: self._unregister,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._route,
+            RequestCode.GET_BROKER_CLUSTER_INFO: self._cluster_info,
+            RequestCode.WIPE_WRITE_PERM_OF_BROKER: self._wipe_write,
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self._all_topics,
+            RequestCode.DELETE_TOPIC_IN_NAMESRV: self._delete_topic,
+            RequestCode.REGISTER_TOPIC_IN_NAMESRV: self._register_topic,
+            RequestCode.GET_KVLIST_BY_NAMESPACE: self._kv_list,
+            RequestCode.GET_TOPICS_BY_CLUSTER: self._topics_of_cluster,
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: self._system_topics,
+            RequestCode.GET_UNIT_TOPIC_LIST: self._unit_topics,
+            RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST: self._unit_topics,
+            RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: self._unit_topics,
+            RequestCode.UPDATE_NAMESRV_CONFIG: self._update_config,
+            RequestCode.GET_NAMESRV_CONFIG: self._get_config,
+            RequestCode.QUERY_DATA_VERSION: self._data_version,
+            RequestCode.ADD_WRITE_PERM_OF_BROKER: self._add_write,
+            RequestCode.GET_BROKER_MEMBER_GROUP: self._member_group,
+            RequestCode.BROKER_HEARTBEAT: self._heartbeat,
         }
 
     def knows(self, code: int) -> bool:
@@ -161,7 +161,7 @@ class NameServer:
         is_new = (registration.cluster, registration.address) not in self.routes.live_brokers
         result = self.routes.register(registration, self._now(), connection)
         if result is None:
-            return answer_to(request, Answer.SYSTEM_ERROR, remark="register broker failed")
+            return answer_to(request, ResponseCode.SYSTEM_ERROR, remark="register broker failed")
         if is_new:
             self.changed(Change("registered", registration.broker, registration.address))
         fields = {"haServerAddr": result.ha_address, "masterAddr": result.master_address}
@@ -193,7 +193,7 @@ class NameServer:
         topic = header["topic"]
         route = self.routes.route(topic)
         if route is None:
-            return answer_to(request, Answer.TOPIC_NOT_EXIST, remark=_NO_ROUTE.format(topic))
+            return answer_to(request, ResponseCode.TOPIC_NOT_EXIST, remark=_NO_ROUTE.format(topic))
         if self.config.order_message_enable:
             order = self._kv.get(ORDER_TOPIC_CONFIG, {}).get(topic)
             route |= {} if order is None else {"orderTopicConf": order}
@@ -216,7 +216,7 @@ class NameServer:
 
     def _all_topics(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
         if not self.config.enable_all_topic_list:
-            return answer_to(request, Answer.SYSTEM_ERROR, remark="disable")
+            return answer_to(request, ResponseCode.SYSTEM_ERROR, remark="disable")
         return self._topic_list(request, list(self.routes.topics))
 
     def _topics_of_cluster(self, request: Command, header: _Header, _connection: Hashable) -> Command:
@@ -243,7 +243,7 @@ class NameServer:
 
     def _topic_list(self, request: Command, topics: list[str], address: str | None = None) -> Command:
         if not self.config.enable_topic_list:
-            return answer_to(request, Answer.SYSTEM_ERROR, remark="disable")
+            return answer_to(request, ResponseCode.SYSTEM_ERROR, remark="disable")
         topic_list: dict[str, Any] = {"topicList": topics}
         return answer_to(request, body=_json(topic_list if address is None else {"brokerAddr": address, **topic_list}))
 
@@ -280,7 +280,7 @@ class NameServer:
         value = self._kv.get(namespace, {}).get(key)
         if value is None:
             remark = f"No config item, Namespace: {namespace} Key: {key}"
-            return answer_to(request, Answer.QUERY_NOT_FOUND, remark=remark)
+            return answer_to(request, ResponseCode.QUERY_NOT_FOUND, remark=remark)
         return answer_to(request, fields={"value": value})
 
     def _delete_kv(self, request: Command, header: _Header, _connection: Hashable) -> Command:
@@ -293,7 +293,7 @@ class NameServer:
         table = self._kv.get(namespace)
         if table is None:
             remark = f"No config item, Namespace: {namespace}"
-            return answer_to(request, Answer.QUERY_NOT_FOUND, remark=remark)
+            return answer_to(request, ResponseCode.QUERY_NOT_FOUND, remark=remark)
         return answer_to(request, body=_json({"table": table}))
 
     def _get_config(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
@@ -303,7 +303,7 @@ class NameServer:
         text = bytes(request.body).decode("utf-8", "replace")
         keys = [line.partition("=")[0].strip() for line in text.splitlines()]
         if any(key in UNCHANGEABLE for key in keys):
-            return answer_to(request, Answer.NO_PERMISSION, remark="Can not update config in black list.")
+            return answer_to(request, ResponseCode.NO_PERMISSION, remark="Can not update config in black list.")
         try:
             self.config, _ = overlay(self.config, text)
         except UsageError as error:

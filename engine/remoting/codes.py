@@ -16,8 +16,137 @@ from engine.releases import Release, of
 from engine.remoting.frame import Command
 
 
-class Answer(IntEnum):
-    """Codes of answers (docs/protocol/frames.md#response-codes)."""
+class RequestCode(IntEnum):
+    """Codes of requests, with RocketMQ's names."""
+
+    SEND_MESSAGE = 10
+    PULL_MESSAGE = 11
+    QUERY_MESSAGE = 12
+    QUERY_CONSUMER_OFFSET = 14
+    UPDATE_CONSUMER_OFFSET = 15
+    UPDATE_AND_CREATE_TOPIC = 17
+    UPDATE_AND_CREATE_TOPIC_LIST = 18
+    GET_ALL_TOPIC_CONFIG = 21
+    UPDATE_BROKER_CONFIG = 25
+    GET_BROKER_CONFIG = 26
+    GET_BROKER_RUNTIME_INFO = 28
+    SEARCH_OFFSET_BY_TIMESTAMP = 29
+    GET_MAX_OFFSET = 30
+    GET_MIN_OFFSET = 31
+    GET_EARLIEST_MSG_STORETIME = 32
+    VIEW_MESSAGE_BY_ID = 33
+    HEART_BEAT = 34
+    UNREGISTER_CLIENT = 35
+    CONSUMER_SEND_MSG_BACK = 36
+    END_TRANSACTION = 37
+    GET_CONSUMER_LIST_BY_GROUP = 38
+    CHECK_TRANSACTION_STATE = 39
+    NOTIFY_CONSUMER_IDS_CHANGED = 40
+    LOCK_BATCH_MQ = 41
+    UNLOCK_BATCH_MQ = 42
+    GET_ALL_CONSUMER_OFFSET = 43
+    GET_ALL_DELAY_OFFSET = 45
+    CHECK_CLIENT_CONFIG = 46
+    UPDATE_AND_CREATE_ACL_CONFIG = 50
+    DELETE_ACL_CONFIG = 51
+    GET_BROKER_CLUSTER_ACL_INFO = 52
+    UPDATE_GLOBAL_WHITE_ADDRS_CONFIG = 53
+    GET_BROKER_CLUSTER_ACL_CONFIG = 54
+    GET_TIMER_CHECK_POINT = 60
+    GET_TIMER_METRICS = 61
+    PUT_KV_CONFIG = 100
+    GET_KV_CONFIG = 101
+    DELETE_KV_CONFIG = 102
+    REGISTER_BROKER = 103
+    UNREGISTER_BROKER = 104
+    GET_ROUTEINFO_BY_TOPIC = 105
+    GET_BROKER_CLUSTER_INFO = 106
+    UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
+    GET_ALL_SUBSCRIPTIONGROUP_CONFIG = 201
+    GET_TOPIC_STATS_INFO = 202
+    GET_CONSUMER_CONNECTION_LIST = 203
+    GET_PRODUCER_CONNECTION_LIST = 204
+    WIPE_WRITE_PERM_OF_BROKER = 205
+    GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
+    DELETE_SUBSCRIPTIONGROUP = 207
+    GET_CONSUME_STATS = 208
+    DELETE_TOPIC_IN_BROKER = 215
+    DELETE_TOPIC_IN_NAMESRV = 216
+    REGISTER_TOPIC_IN_NAMESRV = 217
+    GET_KVLIST_BY_NAMESPACE = 219
+    RESET_CONSUMER_CLIENT_OFFSET = 220
+    GET_CONSUMER_STATUS_FROM_CLIENT = 221
+    INVOKE_BROKER_TO_RESET_OFFSET = 222
+    INVOKE_BROKER_TO_GET_CONSUMER_STATUS = 223
+    GET_TOPICS_BY_CLUSTER = 224
+    UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST = 225
+    QUERY_TOPIC_CONSUME_BY_WHO = 300
+    GET_SYSTEM_TOPIC_LIST_FROM_NS = 304
+    GET_SYSTEM_TOPIC_LIST_FROM_BROKER = 305
+    CLEAN_EXPIRED_CONSUMEQUEUE = 306
+    GET_CONSUMER_RUNNING_INFO = 307
+    CONSUME_MESSAGE_DIRECTLY = 309
+    SEND_MESSAGE_V2 = 310
+    GET_UNIT_TOPIC_LIST = 311
+    GET_HAS_UNIT_SUB_TOPIC_LIST = 312
+    GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST = 313
+    CLONE_GROUP_OFFSET = 314
+    VIEW_BROKER_STATS_DATA = 315
+    CLEAN_UNUSED_TOPIC = 316
+    GET_BROKER_CONSUME_STATS = 317
+    UPDATE_NAMESRV_CONFIG = 318
+    GET_NAMESRV_CONFIG = 319
+    SEND_BATCH_MESSAGE = 320
+    QUERY_CONSUME_QUEUE = 321
+    QUERY_DATA_VERSION = 322
+    SEND_REPLY_MESSAGE = 324
+    SEND_REPLY_MESSAGE_V2 = 325
+    PUSH_REPLY_MESSAGE_TO_CLIENT = 326
+    ADD_WRITE_PERM_OF_BROKER = 327
+    GET_ALL_PRODUCER_INFO = 328
+    DELETE_EXPIRED_COMMITLOG = 329
+    QUERY_TOPICS_BY_CONSUMER = 343
+    QUERY_SUBSCRIPTION_BY_CONSUMER = 345
+    GET_TOPIC_CONFIG = 351
+    GET_SUBSCRIPTIONGROUP_CONFIG = 352
+    CHECK_ROCKSDB_CQ_WRITE_PROGRESS = 354
+    LITE_PULL_MESSAGE = 361
+    RECALL_MESSAGE = 370
+    QUERY_ASSIGNMENT = 400
+    SET_MESSAGE_REQUEST_MODE = 401
+    GET_ALL_MESSAGE_REQUEST_MODE = 402
+    GET_BROKER_MEMBER_GROUP = 901
+    BROKER_HEARTBEAT = 904
+    GET_BROKER_HA_STATUS = 907
+    UPDATE_COLD_DATA_FLOW_CTR_CONFIG = 2001
+    REMOVE_COLD_DATA_FLOW_CTR_CONFIG = 2002
+    GET_COLD_DATA_FLOW_CTR_INFO = 2003
+    SET_COMMITLOG_READ_MODE = 2004
+    AUTH_CREATE_USER = 3001
+    AUTH_UPDATE_USER = 3002
+    AUTH_DELETE_USER = 3003
+    AUTH_GET_USER = 3004
+    AUTH_LIST_USER = 3005
+    AUTH_CREATE_ACL = 3006
+    AUTH_UPDATE_ACL = 3007
+    AUTH_DELETE_ACL = 3008
+    AUTH_GET_ACL = 3009
+    AUTH_LIST_ACL = 3010
+    POP_MESSAGE = 200050
+    ACK_MESSAGE = 200051
+    PEEK_MESSAGE = 200052
+    CHANGE_MESSAGE_INVISIBLETIME = 200053
+    NOTIFICATION = 200054
+    POLLING_INFO = 200055
+    POP_ROLLBACK = 200056
+    BATCH_ACK_MESSAGE = 200151
+
+
+class ResponseCode(IntEnum):
+    """Codes of answers, with RocketMQ's names (docs/protocol/frames.md#response-codes).
+
+    RocketMQ uses 209 and 210 twice: for pop consumption and for accounts of 4.9.
+    """
 
     SUCCESS = 0
     SYSTEM_ERROR = 1
@@ -44,12 +173,19 @@ class Answer(IntEnum):
     FILTER_DATA_NOT_EXIST = 27
     FILTER_DATA_NOT_LATEST = 28
     INVALID_PARAMETER = 29
+    NO_BUYER_ID = 204
+    NOT_IN_CURRENT_UNIT = 205
     CONSUMER_NOT_ONLINE = 206
     CONSUME_MSG_TIMEOUT = 207
     NO_MESSAGE = 208
     POLLING_FULL = 209
     POLLING_TIMEOUT = 210
+    UPDATE_AND_CREATE_ACL_CONFIG_FAILED = 209
+    DELETE_ACL_CONFIG_FAILED = 210
+    UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED = 211
+    FLOW_CONTROL = 215
     ILLEGAL_OPERATION = 604
+    GO_AWAY = 1500
 
 
 _FAQ = {
@@ -63,9 +199,9 @@ def see(like: Release) -> str:
     return f"\nSee {_FAQ[of(like).major]} for further details."
 
 
-def invalid(like: Release) -> Answer:
+def invalid(like: Release) -> ResponseCode:
     """The code of what is wrong with a request: a release before 5.x has none of its own."""
-    return Answer.SYSTEM_ERROR if of(like).major < 5 else Answer.INVALID_PARAMETER
+    return ResponseCode.SYSTEM_ERROR if of(like).major < 5 else ResponseCode.INVALID_PARAMETER
 
 
 NOT_SET = "not set any response code"
@@ -85,7 +221,7 @@ class WrongRequest(Refused):
     """A request lacks a mandatory field, or has one that cannot be read; the sentence is its answer."""
 
     def __init__(self, remark: str) -> None:
-        super().__init__(Answer.SYSTEM_ERROR, remark)
+        super().__init__(ResponseCode.SYSTEM_ERROR, remark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +240,7 @@ class HeaderField:
 class Request:
     """A request that a server knows."""
 
-    code: int
-    name: str
+    code: RequestCode
     page: str
     """Page of the documentation that describes the request."""
     fields: tuple[HeaderField, ...]
@@ -127,6 +262,10 @@ class Request:
                 raise WrongRequest(f"the request {self.name} needs the field {sent_as}")
             values[name] = value
         return values
+
+    @property
+    def name(self) -> str:
+        return self.code.name
 
     @cached_property
     def _plan(self) -> list[tuple[str, str, Callable[[str], int | bool | None] | None, bool]]:
@@ -163,7 +302,7 @@ _PARSED: dict[str, Callable[[str], int | bool | None] | None] = {
 }
 
 
-def _row(code: int, name: str, page: str, fields: str = "", letters: str = "", *, is_strict: bool = False) -> Request:
+def _row(code: RequestCode, page: str, fields: str = "", letters: str = "", *, is_strict: bool = False) -> Request:
     """``fields``: names with ``:int``, ``:long``, ``:bool`` behind what is no text, ``?`` behind what may be absent.
     With ``letters`` each is sent under the letter in its place.
     """
@@ -173,43 +312,43 @@ def _row(code: int, name: str, page: str, fields: str = "", letters: str = "", *
         field, _, kind = bare.partition(":")
         sent_as = letters[number] if letters else field
         read.append(HeaderField(field, kind or "str", not word.endswith("?"), sent_as))
-    return Request(code, name, page, tuple(read), is_strict)
+    return Request(code, page, tuple(read), is_strict)
 
 
 _BROKER = "brokerName brokerAddr clusterName"
 
 NAME_SERVER = (
-    _row(100, "PUT_KV_CONFIG", "docs/protocol/name-server.md#requests", "namespace key value"),
-    _row(101, "GET_KV_CONFIG", "docs/protocol/name-server.md#requests", "namespace key"),
-    _row(102, "DELETE_KV_CONFIG", "docs/protocol/name-server.md#requests", "namespace key"),
+    _row(RequestCode.PUT_KV_CONFIG, "docs/protocol/name-server.md#requests", "namespace key value"),
+    _row(RequestCode.GET_KV_CONFIG, "docs/protocol/name-server.md#requests", "namespace key"),
+    _row(RequestCode.DELETE_KV_CONFIG, "docs/protocol/name-server.md#requests", "namespace key"),
     _row(
-        103,
-        "REGISTER_BROKER",
+        RequestCode.REGISTER_BROKER,
         "docs/protocol/name-server.md#registration",
         f"{_BROKER} haServerAddr brokerId:long heartbeatTimeoutMillis:long? enableActingMaster:bool? compressed:bool? "
         "bodyCrc32:int?",
     ),
-    _row(104, "UNREGISTER_BROKER", "docs/protocol/name-server.md#requests", f"{_BROKER} brokerId:long"),
-    _row(105, "GET_ROUTEINFO_BY_TOPIC", "docs/protocol/name-server.md#route", "topic acceptStandardJsonOnly:bool?"),
-    _row(106, "GET_BROKER_CLUSTER_INFO", "docs/protocol/name-server.md#cluster"),
-    _row(205, "WIPE_WRITE_PERM_OF_BROKER", "docs/protocol/name-server.md#requests", "brokerName"),
-    _row(206, "GET_ALL_TOPIC_LIST_FROM_NAMESERVER", "docs/protocol/name-server.md#requests"),
-    _row(216, "DELETE_TOPIC_IN_NAMESRV", "docs/protocol/name-server.md#requests", "topic clusterName?"),
-    _row(217, "REGISTER_TOPIC_IN_NAMESRV", "docs/protocol/name-server.md#requests", "topic"),
-    _row(219, "GET_KVLIST_BY_NAMESPACE", "docs/protocol/name-server.md#requests", "namespace"),
-    _row(224, "GET_TOPICS_BY_CLUSTER", "docs/protocol/name-server.md#requests", "cluster"),
-    _row(304, "GET_SYSTEM_TOPIC_LIST_FROM_NS", "docs/protocol/name-server.md#requests"),
-    _row(311, "GET_UNIT_TOPIC_LIST", "docs/protocol/name-server.md#requests"),
-    _row(312, "GET_HAS_UNIT_SUB_TOPIC_LIST", "docs/protocol/name-server.md#requests"),
-    _row(313, "GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST", "docs/protocol/name-server.md#requests"),
-    _row(318, "UPDATE_NAMESRV_CONFIG", "docs/protocol/name-server.md#requests"),
-    _row(319, "GET_NAMESRV_CONFIG", "docs/protocol/name-server.md#requests"),
-    _row(322, "QUERY_DATA_VERSION", "docs/protocol/name-server.md#requests", f"{_BROKER} brokerId:long"),
-    _row(327, "ADD_WRITE_PERM_OF_BROKER", "docs/protocol/name-server.md#requests", "brokerName"),
-    _row(901, "GET_BROKER_MEMBER_GROUP", "docs/protocol/name-server.md#requests", "clusterName brokerName"),
+    _row(RequestCode.UNREGISTER_BROKER, "docs/protocol/name-server.md#requests", f"{_BROKER} brokerId:long"),
     _row(
-        904,
-        "BROKER_HEARTBEAT",
+        RequestCode.GET_ROUTEINFO_BY_TOPIC, "docs/protocol/name-server.md#route", "topic acceptStandardJsonOnly:bool?"
+    ),
+    _row(RequestCode.GET_BROKER_CLUSTER_INFO, "docs/protocol/name-server.md#cluster"),
+    _row(RequestCode.WIPE_WRITE_PERM_OF_BROKER, "docs/protocol/name-server.md#requests", "brokerName"),
+    _row(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, "docs/protocol/name-server.md#requests"),
+    _row(RequestCode.DELETE_TOPIC_IN_NAMESRV, "docs/protocol/name-server.md#requests", "topic clusterName?"),
+    _row(RequestCode.REGISTER_TOPIC_IN_NAMESRV, "docs/protocol/name-server.md#requests", "topic"),
+    _row(RequestCode.GET_KVLIST_BY_NAMESPACE, "docs/protocol/name-server.md#requests", "namespace"),
+    _row(RequestCode.GET_TOPICS_BY_CLUSTER, "docs/protocol/name-server.md#requests", "cluster"),
+    _row(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS, "docs/protocol/name-server.md#requests"),
+    _row(RequestCode.GET_UNIT_TOPIC_LIST, "docs/protocol/name-server.md#requests"),
+    _row(RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST, "docs/protocol/name-server.md#requests"),
+    _row(RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST, "docs/protocol/name-server.md#requests"),
+    _row(RequestCode.UPDATE_NAMESRV_CONFIG, "docs/protocol/name-server.md#requests"),
+    _row(RequestCode.GET_NAMESRV_CONFIG, "docs/protocol/name-server.md#requests"),
+    _row(RequestCode.QUERY_DATA_VERSION, "docs/protocol/name-server.md#requests", f"{_BROKER} brokerId:long"),
+    _row(RequestCode.ADD_WRITE_PERM_OF_BROKER, "docs/protocol/name-server.md#requests", "brokerName"),
+    _row(RequestCode.GET_BROKER_MEMBER_GROUP, "docs/protocol/name-server.md#requests", "clusterName brokerName"),
+    _row(
+        RequestCode.BROKER_HEARTBEAT,
         "docs/protocol/name-server.md#requests",
         f"{_BROKER} brokerId:long? epoch:int? maxOffset:long? confirmOffset:long? heartbeatTimeoutMills:long? "
         "electionPriority:int?",
@@ -234,14 +373,12 @@ _PULL = (
 
 _PASSED_ON = (
     _row(
-        307,
-        "GET_CONSUMER_RUNNING_INFO",
+        RequestCode.GET_CONSUMER_RUNNING_INFO,
         "docs/protocol/broker.md#calls-to-consumers",
         "consumerGroup clientId? jstackEnable:bool?",
     ),
     _row(
-        309,
-        "CONSUME_MESSAGE_DIRECTLY",
+        RequestCode.CONSUME_MESSAGE_DIRECTLY,
         "docs/protocol/broker.md#calls-to-consumers",
         "consumerGroup clientId? msgId? brokerName?",
     ),
@@ -251,188 +388,174 @@ _PASSED_ON = (
 _LOOK = "consumerGroup topic queueId:int?"
 _POPPED = "consumerGroup topic queueId:int offset:long extraInfo"
 POP_FAMILY = (
-    _row(400, "QUERY_ASSIGNMENT", "docs/protocol/pop.md#assignment"),
-    _row(401, "SET_MESSAGE_REQUEST_MODE", "docs/protocol/pop.md#assignment"),
+    _row(RequestCode.QUERY_ASSIGNMENT, "docs/protocol/pop.md#assignment"),
+    _row(RequestCode.SET_MESSAGE_REQUEST_MODE, "docs/protocol/pop.md#assignment"),
     _row(
-        200050,
-        "POP_MESSAGE",
+        RequestCode.POP_MESSAGE,
         "docs/protocol/pop.md#pop-message",
         f"{_LOOK} maxMsgNums:int? invisibleTime:long? pollTime:long? bornTime:long? initMode:int? expType? exp? "
         "order:bool? attemptId?",
     ),
-    _row(200051, "ACK_MESSAGE", "docs/protocol/pop.md#ack", _POPPED),
-    _row(200052, "PEEK_MESSAGE", "docs/protocol/pop.md#notification", f"{_LOOK} maxMsgNums:int?"),
-    _row(200053, "CHANGE_MESSAGE_INVISIBLETIME", "docs/protocol/pop.md#change", f"{_POPPED} invisibleTime:long"),
+    _row(RequestCode.ACK_MESSAGE, "docs/protocol/pop.md#ack", _POPPED),
+    _row(RequestCode.PEEK_MESSAGE, "docs/protocol/pop.md#notification", f"{_LOOK} maxMsgNums:int?"),
+    _row(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, "docs/protocol/pop.md#change", f"{_POPPED} invisibleTime:long"),
     _row(
-        200054,
-        "NOTIFICATION",
+        RequestCode.NOTIFICATION,
         "docs/protocol/pop.md#notification",
         f"{_LOOK} pollTime:long? bornTime:long? order:bool? attemptId?",
     ),
-    _row(200055, "POLLING_INFO", "docs/protocol/pop.md#notification", _LOOK),
-    _row(200056, "POP_ROLLBACK", "docs/protocol/pop.md#rocksdb"),
-    _row(200151, "BATCH_ACK_MESSAGE", "docs/protocol/pop.md#ack"),
+    _row(RequestCode.POLLING_INFO, "docs/protocol/pop.md#notification", _LOOK),
+    _row(RequestCode.POP_ROLLBACK, "docs/protocol/pop.md#rocksdb"),
+    _row(RequestCode.BATCH_ACK_MESSAGE, "docs/protocol/pop.md#ack"),
 )
 """Requests of pop consumption. Numbers that may be absent are 0 then."""
 
 SINCE_5 = (
     *POP_FAMILY,
-    _row(60, "GET_TIMER_CHECK_POINT", "docs/protocol/behaviour.md#offsets"),
-    _row(61, "GET_TIMER_METRICS", "docs/protocol/behaviour.md#offsets"),
-    _row(402, "GET_ALL_MESSAGE_REQUEST_MODE", "docs/protocol/behaviour.md#offsets"),
-    _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "docs/protocol/mqadmin.md"),
-    _row(225, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", "docs/protocol/mqadmin.md"),
-    _row(343, "QUERY_TOPICS_BY_CONSUMER", "docs/protocol/broker.md#admin", "group"),
-    _row(345, "QUERY_SUBSCRIPTION_BY_CONSUMER", "docs/protocol/broker.md#admin", "group topic"),
-    _row(351, "GET_TOPIC_CONFIG", "docs/protocol/broker.md#admin", "topic"),
-    _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "docs/protocol/broker.md#admin", "group"),
-    _row(361, "LITE_PULL_MESSAGE", "docs/protocol/broker.md#pull", _PULL, is_strict=True),
-    _row(370, "RECALL_MESSAGE", "docs/protocol/broker.md#send", "producerGroup? topic? recallHandle?"),
-    _row(354, "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", "docs/protocol/mqadmin.md", "topic? checkStoreTime:long?"),
-    _row(2001, "UPDATE_COLD_DATA_FLOW_CTR_CONFIG", "docs/protocol/mqadmin.md"),
-    _row(2002, "REMOVE_COLD_DATA_FLOW_CTR_CONFIG", "docs/protocol/mqadmin.md"),
-    _row(2003, "GET_COLD_DATA_FLOW_CTR_INFO", "docs/protocol/mqadmin.md"),
-    _row(2004, "SET_COMMITLOG_READ_MODE", "docs/protocol/mqadmin.md"),
-    _row(3001, "AUTH_CREATE_USER", "docs/protocol/access.md#users", "username?"),
-    _row(3002, "AUTH_UPDATE_USER", "docs/protocol/access.md#users", "username?"),
-    _row(3003, "AUTH_DELETE_USER", "docs/protocol/access.md#users", "username?"),
-    _row(3004, "AUTH_GET_USER", "docs/protocol/access.md#users", "username?"),
-    _row(3005, "AUTH_LIST_USER", "docs/protocol/access.md#users", "filter?"),
-    _row(3006, "AUTH_CREATE_ACL", "docs/protocol/access.md#users", "subject?"),
-    _row(3007, "AUTH_UPDATE_ACL", "docs/protocol/access.md#users", "subject?"),
-    _row(3008, "AUTH_DELETE_ACL", "docs/protocol/access.md#users", "subject? policyType? resource?"),
-    _row(3009, "AUTH_GET_ACL", "docs/protocol/access.md#users", "subject?"),
-    _row(3010, "AUTH_LIST_ACL", "docs/protocol/access.md#users", "subjectFilter? resourceFilter?"),
+    _row(RequestCode.GET_TIMER_CHECK_POINT, "docs/protocol/behaviour.md#offsets"),
+    _row(RequestCode.GET_TIMER_METRICS, "docs/protocol/behaviour.md#offsets"),
+    _row(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, "docs/protocol/behaviour.md#offsets"),
+    _row(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.QUERY_TOPICS_BY_CONSUMER, "docs/protocol/broker.md#admin", "group"),
+    _row(RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, "docs/protocol/broker.md#admin", "group topic"),
+    _row(RequestCode.GET_TOPIC_CONFIG, "docs/protocol/broker.md#admin", "topic"),
+    _row(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, "docs/protocol/broker.md#admin", "group"),
+    _row(RequestCode.LITE_PULL_MESSAGE, "docs/protocol/broker.md#pull", _PULL, is_strict=True),
+    _row(RequestCode.RECALL_MESSAGE, "docs/protocol/broker.md#send", "producerGroup? topic? recallHandle?"),
+    _row(RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS, "docs/protocol/mqadmin.md", "topic? checkStoreTime:long?"),
+    _row(RequestCode.UPDATE_COLD_DATA_FLOW_CTR_CONFIG, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.REMOVE_COLD_DATA_FLOW_CTR_CONFIG, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.GET_COLD_DATA_FLOW_CTR_INFO, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.SET_COMMITLOG_READ_MODE, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.AUTH_CREATE_USER, "docs/protocol/access.md#users", "username?"),
+    _row(RequestCode.AUTH_UPDATE_USER, "docs/protocol/access.md#users", "username?"),
+    _row(RequestCode.AUTH_DELETE_USER, "docs/protocol/access.md#users", "username?"),
+    _row(RequestCode.AUTH_GET_USER, "docs/protocol/access.md#users", "username?"),
+    _row(RequestCode.AUTH_LIST_USER, "docs/protocol/access.md#users", "filter?"),
+    _row(RequestCode.AUTH_CREATE_ACL, "docs/protocol/access.md#users", "subject?"),
+    _row(RequestCode.AUTH_UPDATE_ACL, "docs/protocol/access.md#users", "subject?"),
+    _row(RequestCode.AUTH_DELETE_ACL, "docs/protocol/access.md#users", "subject? policyType? resource?"),
+    _row(RequestCode.AUTH_GET_ACL, "docs/protocol/access.md#users", "subject?"),
+    _row(RequestCode.AUTH_LIST_ACL, "docs/protocol/access.md#users", "subjectFilter? resourceFilter?"),
 )
 """Requests that no broker of 4.9 knows."""
 
 UNTIL_4_9 = (
     _row(
-        50,
-        "UPDATE_AND_CREATE_ACL_CONFIG",
+        RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
         "docs/protocol/access.md#plain-acl",
         "accessKey? secretKey? whiteRemoteAddress? defaultTopicPerm? defaultGroupPerm? topicPerms? groupPerms? "
         "admin:bool?",
     ),
-    _row(51, "DELETE_ACL_CONFIG", "docs/protocol/access.md#plain-acl", "accessKey?"),
-    _row(52, "GET_BROKER_CLUSTER_ACL_INFO", "docs/protocol/access.md#plain-acl"),
+    _row(RequestCode.DELETE_ACL_CONFIG, "docs/protocol/access.md#plain-acl", "accessKey?"),
+    _row(RequestCode.GET_BROKER_CLUSTER_ACL_INFO, "docs/protocol/access.md#plain-acl"),
     _row(
-        53,
-        "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG",
+        RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
         "docs/protocol/access.md#plain-acl",
         "globalWhiteAddrs? aclFileFullPath?",
     ),
-    _row(54, "GET_BROKER_CLUSTER_ACL_CONFIG", "docs/protocol/access.md#plain-acl"),
+    _row(RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG, "docs/protocol/access.md#plain-acl"),
 )
 """Requests that no broker of 5.x knows."""
 
 MORE_ADMIN = (
-    _row(306, "CLEAN_EXPIRED_CONSUMEQUEUE", "docs/protocol/mqadmin.md"),
-    _row(315, "VIEW_BROKER_STATS_DATA", "docs/protocol/mqadmin.md", "statsName? statsKey?"),
-    _row(316, "CLEAN_UNUSED_TOPIC", "docs/protocol/mqadmin.md"),
-    _row(317, "GET_BROKER_CONSUME_STATS", "docs/protocol/mqadmin.md", "isOrder:bool?"),
-    _row(329, "DELETE_EXPIRED_COMMITLOG", "docs/protocol/mqadmin.md"),
-    _row(907, "GET_BROKER_HA_STATUS", "docs/protocol/mqadmin.md"),
+    _row(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.VIEW_BROKER_STATS_DATA, "docs/protocol/mqadmin.md", "statsName? statsKey?"),
+    _row(RequestCode.CLEAN_UNUSED_TOPIC, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.GET_BROKER_CONSUME_STATS, "docs/protocol/mqadmin.md", "isOrder:bool?"),
+    _row(RequestCode.DELETE_EXPIRED_COMMITLOG, "docs/protocol/mqadmin.md"),
+    _row(RequestCode.GET_BROKER_HA_STATUS, "docs/protocol/mqadmin.md"),
 )
 """Requests that only administrators send."""
 
 BROKER = (
-    _row(10, "SEND_MESSAGE", "docs/protocol/broker.md#send", _LONG_SEND),
-    _row(11, "PULL_MESSAGE", "docs/protocol/broker.md#pull", _PULL, is_strict=True),
+    _row(RequestCode.SEND_MESSAGE, "docs/protocol/broker.md#send", _LONG_SEND),
+    _row(RequestCode.PULL_MESSAGE, "docs/protocol/broker.md#pull", _PULL, is_strict=True),
     _row(
-        12,
-        "QUERY_MESSAGE",
+        RequestCode.QUERY_MESSAGE,
         "docs/protocol/broker.md#offsets",
         "topic key maxNum:int beginTimestamp:long endTimestamp:long _UNIQUE_KEY_QUERY:bool? indexType? lastKey?",
     ),
     _row(
-        14,
-        "QUERY_CONSUMER_OFFSET",
+        RequestCode.QUERY_CONSUMER_OFFSET,
         "docs/protocol/broker.md#offsets",
         "consumerGroup topic queueId:int setZeroIfNotFound:bool?",
     ),
     _row(
-        15,
-        "UPDATE_CONSUMER_OFFSET",
+        RequestCode.UPDATE_CONSUMER_OFFSET,
         "docs/protocol/broker.md#offsets",
         "consumerGroup? topic queueId:int? commitOffset:long?",
     ),
     _row(
-        17,
-        "UPDATE_AND_CREATE_TOPIC",
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
         "docs/protocol/broker.md#admin",
         "topic defaultTopic? readQueueNums:int writeQueueNums:int perm:int topicFilterType? topicSysFlag:int? "
         "order:bool? attributes?",
     ),
-    _row(21, "GET_ALL_TOPIC_CONFIG", "docs/protocol/broker.md#admin"),
-    _row(25, "UPDATE_BROKER_CONFIG", "docs/protocol/broker.md#admin"),
-    _row(26, "GET_BROKER_CONFIG", "docs/protocol/broker.md#admin"),
-    _row(28, "GET_BROKER_RUNTIME_INFO", "docs/protocol/broker.md#admin"),
+    _row(RequestCode.GET_ALL_TOPIC_CONFIG, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.UPDATE_BROKER_CONFIG, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.GET_BROKER_CONFIG, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.GET_BROKER_RUNTIME_INFO, "docs/protocol/broker.md#admin"),
     _row(
-        29,
-        "SEARCH_OFFSET_BY_TIMESTAMP",
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
         "docs/protocol/broker.md#offsets",
         "topic queueId:int timestamp:long boundaryType?",
     ),
-    _row(30, "GET_MAX_OFFSET", "docs/protocol/broker.md#offsets", "topic queueId:int committed:bool?"),
-    _row(31, "GET_MIN_OFFSET", "docs/protocol/broker.md#offsets", "topic queueId:int"),
-    _row(32, "GET_EARLIEST_MSG_STORETIME", "docs/protocol/broker.md#offsets", "topic queueId:int"),
-    _row(33, "VIEW_MESSAGE_BY_ID", "docs/protocol/broker.md#offsets", "offset:long topic?"),
-    _row(34, "HEART_BEAT", "docs/protocol/broker.md#clients"),
-    _row(35, "UNREGISTER_CLIENT", "docs/protocol/broker.md#clients", "clientID? producerGroup? consumerGroup?"),
+    _row(RequestCode.GET_MAX_OFFSET, "docs/protocol/broker.md#offsets", "topic queueId:int committed:bool?"),
+    _row(RequestCode.GET_MIN_OFFSET, "docs/protocol/broker.md#offsets", "topic queueId:int"),
+    _row(RequestCode.GET_EARLIEST_MSG_STORETIME, "docs/protocol/broker.md#offsets", "topic queueId:int"),
+    _row(RequestCode.VIEW_MESSAGE_BY_ID, "docs/protocol/broker.md#offsets", "offset:long topic?"),
+    _row(RequestCode.HEART_BEAT, "docs/protocol/broker.md#clients"),
+    _row(RequestCode.UNREGISTER_CLIENT, "docs/protocol/broker.md#clients", "clientID? producerGroup? consumerGroup?"),
     _row(
-        36,
-        "CONSUMER_SEND_MSG_BACK",
+        RequestCode.CONSUMER_SEND_MSG_BACK,
         "docs/protocol/broker.md#send-back",
         "offset:long group delayLevel:int originMsgId? originTopic? unitMode:bool? maxReconsumeTimes:int?",
     ),
     _row(
-        37,
-        "END_TRANSACTION",
+        RequestCode.END_TRANSACTION,
         "docs/protocol/broker.md#transactions",
         "producerGroup tranStateTableOffset:long commitLogOffset:long commitOrRollback:int fromTransactionCheck:bool? "
         "msgId? transactionId? topic?",
     ),
-    _row(38, "GET_CONSUMER_LIST_BY_GROUP", "docs/protocol/broker.md#clients", "consumerGroup"),
-    _row(41, "LOCK_BATCH_MQ", "docs/protocol/broker.md#locks"),
-    _row(42, "UNLOCK_BATCH_MQ", "docs/protocol/broker.md#locks"),
-    _row(43, "GET_ALL_CONSUMER_OFFSET", "docs/protocol/broker.md#admin"),
-    _row(45, "GET_ALL_DELAY_OFFSET", "docs/protocol/broker.md#admin"),
-    _row(46, "CHECK_CLIENT_CONFIG", "docs/protocol/broker.md#clients"),
-    _row(200, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP", "docs/protocol/broker.md#admin"),
-    _row(201, "GET_ALL_SUBSCRIPTIONGROUP_CONFIG", "docs/protocol/broker.md#admin"),
-    _row(202, "GET_TOPIC_STATS_INFO", "docs/protocol/broker.md#admin", "topic"),
-    _row(203, "GET_CONSUMER_CONNECTION_LIST", "docs/protocol/broker.md#admin", "consumerGroup"),
-    _row(204, "GET_PRODUCER_CONNECTION_LIST", "docs/protocol/broker.md#admin", "producerGroup"),
-    _row(207, "DELETE_SUBSCRIPTIONGROUP", "docs/protocol/broker.md#admin", "groupName cleanOffset:bool?"),
-    _row(208, "GET_CONSUME_STATS", "docs/protocol/broker.md#admin", "consumerGroup topic?"),
-    _row(215, "DELETE_TOPIC_IN_BROKER", "docs/protocol/broker.md#admin", "topic?"),
+    _row(RequestCode.GET_CONSUMER_LIST_BY_GROUP, "docs/protocol/broker.md#clients", "consumerGroup"),
+    _row(RequestCode.LOCK_BATCH_MQ, "docs/protocol/broker.md#locks"),
+    _row(RequestCode.UNLOCK_BATCH_MQ, "docs/protocol/broker.md#locks"),
+    _row(RequestCode.GET_ALL_CONSUMER_OFFSET, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.GET_ALL_DELAY_OFFSET, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.CHECK_CLIENT_CONFIG, "docs/protocol/broker.md#clients"),
+    _row(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.GET_TOPIC_STATS_INFO, "docs/protocol/broker.md#admin", "topic"),
+    _row(RequestCode.GET_CONSUMER_CONNECTION_LIST, "docs/protocol/broker.md#admin", "consumerGroup"),
+    _row(RequestCode.GET_PRODUCER_CONNECTION_LIST, "docs/protocol/broker.md#admin", "producerGroup"),
+    _row(RequestCode.DELETE_SUBSCRIPTIONGROUP, "docs/protocol/broker.md#admin", "groupName cleanOffset:bool?"),
+    _row(RequestCode.GET_CONSUME_STATS, "docs/protocol/broker.md#admin", "consumerGroup topic?"),
+    _row(RequestCode.DELETE_TOPIC_IN_BROKER, "docs/protocol/broker.md#admin", "topic?"),
     _row(
-        222,
-        "INVOKE_BROKER_TO_RESET_OFFSET",
+        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
         "docs/protocol/broker.md#admin",
         "topic group? timestamp:long? isForce:bool? offset:long? queueId:int?",
     ),
     _row(
-        223,
-        "INVOKE_BROKER_TO_GET_CONSUMER_STATUS",
+        RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
         "docs/protocol/broker.md#calls-to-consumers",
         "topic group clientAddr?",
     ),
-    _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "docs/protocol/broker.md#admin", "topic"),
-    _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "docs/protocol/broker.md#admin"),
-    _row(310, "SEND_MESSAGE_V2", "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
-    _row(320, "SEND_BATCH_MESSAGE", "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, "docs/protocol/broker.md#admin", "topic"),
+    _row(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.SEND_MESSAGE_V2, "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(RequestCode.SEND_BATCH_MESSAGE, "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
     _row(
-        321,
-        "QUERY_CONSUME_QUEUE",
+        RequestCode.QUERY_CONSUME_QUEUE,
         "docs/protocol/broker.md#admin",
         "topic queueId:int? index:long? count:int? consumerGroup?",
     ),
-    _row(324, "SEND_REPLY_MESSAGE", "docs/protocol/broker.md#send", _LONG_SEND),
-    _row(325, "SEND_REPLY_MESSAGE_V2", "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
-    _row(328, "GET_ALL_PRODUCER_INFO", "docs/protocol/broker.md#admin"),
-    _row(314, "CLONE_GROUP_OFFSET", "docs/protocol/broker.md#admin", "srcGroup destGroup topic? offline:bool?"),
+    _row(RequestCode.SEND_REPLY_MESSAGE, "docs/protocol/broker.md#send", _LONG_SEND),
+    _row(RequestCode.SEND_REPLY_MESSAGE_V2, "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(RequestCode.GET_ALL_PRODUCER_INFO, "docs/protocol/broker.md#admin"),
+    _row(RequestCode.CLONE_GROUP_OFFSET, "docs/protocol/broker.md#admin", "srcGroup destGroup topic? offline:bool?"),
     *_PASSED_ON,
     *SINCE_5,
     *UNTIL_4_9,
@@ -441,19 +564,20 @@ BROKER = (
 """What a broker answers."""
 
 TO_CLIENTS = (
-    _row(39, "CHECK_TRANSACTION_STATE", "docs/protocol/broker.md#transactions"),
-    _row(40, "NOTIFY_CONSUMER_IDS_CHANGED", "docs/protocol/broker.md#calls-to-consumers", "consumerGroup"),
+    _row(RequestCode.CHECK_TRANSACTION_STATE, "docs/protocol/broker.md#transactions"),
+    _row(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, "docs/protocol/broker.md#calls-to-consumers", "consumerGroup"),
     _row(
-        220,
-        "RESET_CONSUMER_CLIENT_OFFSET",
+        RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
         "docs/protocol/broker.md#calls-to-consumers",
         "topic group timestamp:long isForce:bool",
     ),
     _row(
-        221, "GET_CONSUMER_STATUS_FROM_CLIENT", "docs/protocol/broker.md#calls-to-consumers", "topic group clientAddr?"
+        RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
+        "docs/protocol/broker.md#calls-to-consumers",
+        "topic group clientAddr?",
     ),
     *_PASSED_ON,
-    _row(326, "PUSH_REPLY_MESSAGE_TO_CLIENT", "docs/protocol/broker.md#send"),
+    _row(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, "docs/protocol/broker.md#send"),
 )
 """What a broker asks of clients."""
 
@@ -463,12 +587,18 @@ def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:
     return {request.code: request for request in requests}
 
 
-_REQUEST_NAMES = {code: request.name for table in (NAME_SERVER, BROKER) for code, request in by_code(table).items()}
+_REQUEST_NAMES = {code.value: code.name for code in RequestCode}
+_RESPONSE_NAMES = {code.value: code.name for code in ResponseCode}
 
 
 def request_name(code: int) -> str:
-    """RocketMQ's name of a request to a server; its number where it has none."""
+    """RocketMQ's name of a request; its number where it has none."""
     return _REQUEST_NAMES.get(code, str(code))
+
+
+def answer_name(code: int) -> str:
+    """RocketMQ's name of an answer's code; its number where it has none."""
+    return _RESPONSE_NAMES.get(code, str(code))
 
 
 STORE_RELEASE = "storeRelease"

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from engine.errors import CannotRead, cause_of
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Refused, ResponseCode
 from engine.remoting.connection_memory import LIMIT_BYTES, SMALL_BYTES, ConnectionMemory
 from engine.remoting.frame import MAX_FRAME_BYTES, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
 from engine.remoting.port_holder import busy_words
@@ -316,14 +316,14 @@ class Connection(asyncio.Protocol):
             answer = answer_to(request, error.code, fields=error.fields, remark=str(error))
         except Exception as error:  # noqa: BLE001  RocketMQ answers with its text, and goes on
             _log.exception("request %d of %s", request.code, self.peer)
-            answer = answer_to(request, Answer.SYSTEM_ERROR, remark=f"{type(error).__name__}: {error}")
+            answer = answer_to(request, ResponseCode.SYSTEM_ERROR, remark=f"{type(error).__name__}: {error}")
         return None if request.is_one_way else answer
 
     def _encoded(self, request: Command, answer: Command) -> list[bytes | memoryview]:
         try:
             pieces = encode(answer)
         except ValueError as error:
-            answer = answer_to(request, Answer.SYSTEM_ERROR, remark=str(error))
+            answer = answer_to(request, ResponseCode.SYSTEM_ERROR, remark=str(error))
             pieces = encode(answer)
         if self._tap is not None:
             self._tap.went(self, answer, b"".join(pieces), later=False)
@@ -510,7 +510,9 @@ async def connect(
 
 def not_supported(request: Command) -> Command:
     """Answer as RocketMQ does to a request that it does not know (1.7)."""
-    return answer_to(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {request.code} not supported")
+    return answer_to(
+        request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {request.code} not supported"
+    )
 
 
 def _refuse_requests(request: Command, _connection: Connection) -> Command:

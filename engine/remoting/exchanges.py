@@ -17,33 +17,32 @@ from functools import cached_property
 from typing import Any, Literal
 
 from engine.codec.json_dialect import parse
-from engine.remoting.codes import BROKER, NAME_SERVER, SHORT_NAMES, TO_CLIENTS, Answer
+from engine.remoting.codes import SHORT_NAMES, RequestCode, ResponseCode, answer_name, request_name
 from engine.remoting.frame import ANSWER, ONE_WAY, Command, Fault, FrameReader
 
 OPENED, CLOSED, CAME, WENT, LATER, BROKEN = range(6)
 """Kinds of :class:`FrameEvent`: the connection was opened, was closed; a frame came, went; went later than in the turn
 that its request came in (a pull that was held); bytes are no frame.
 """
-NAMES: dict[int, str] = {request.code: request.name for table in (NAME_SERVER, TO_CLIENTS, BROKER) for request in table}
-"""Requests by number: RocketMQ's names."""
-ANSWERS: dict[int, str] = {answer.value: answer.name for answer in Answer}
-HOLDING = frozenset({11, 361, 200050, 200054})
+HOLDING = frozenset(
+    {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE, RequestCode.NOTIFICATION}
+)
 """Requests that a broker may hold until a message comes."""
-SENDS = frozenset({10, 310, 320, 324, 325})
-SHORT_FIELD_SENDS = frozenset({310, 320, 325})
+SENDS = frozenset(
+    {
+        RequestCode.SEND_MESSAGE,
+        RequestCode.SEND_MESSAGE_V2,
+        RequestCode.SEND_BATCH_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE_V2,
+    }
+)
+SHORT_FIELD_SENDS = frozenset(
+    {RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2}
+)
 """Sends whose header fields are letters (docs/protocol/broker.md#send)."""
 MAX_OPEN_REQUESTS = 100_000
 """Requests without an answer that are waited for; the oldest of more are given up."""
-
-
-def request_name(code: int) -> str:
-    """A request's name: the number where nobody knows one."""
-    return NAMES.get(code, str(code))
-
-
-def answer_name(code: int) -> str:
-    """An answer's name: the number where nobody knows one."""
-    return ANSWERS.get(code, str(code))
 
 
 @dataclass(slots=True)
@@ -218,7 +217,7 @@ class Exchange:
         if self.code in SENDS:
             return parse_integer(self.answer_fields.get("queueOffset"))
         offset_text = self.field("queueOffset", "commitOffset")
-        if offset_text is None and self.answer_code == 0:
+        if offset_text is None and self.answer_code == ResponseCode.SUCCESS:
             offset_text = self.answer_fields.get("offset")
         return parse_integer(offset_text)
 
@@ -236,7 +235,7 @@ class Exchange:
         (docs/formats/commit-log.md#unit); None where there is none, or its bytes are not kept.
         """
         answer = self.answer
-        if self.code not in HOLDING or self.answer_code != 0 or answer is None or not answer.data:
+        if self.code not in HOLDING or self.answer_code != ResponseCode.SUCCESS or answer is None or not answer.data:
             return None
         body_start = 8 + int.from_bytes(answer.data[5:8], "big")
         if len(answer.data) < body_start + _AHEAD:
@@ -408,7 +407,7 @@ class Talker:
         command = exchange.command
         if not self.language:
             self.language, self.version = command.language, command.version
-        if exchange.code == 34:
+        if exchange.code == RequestCode.HEART_BEAT:
             self.language, self.version = command.language, command.version
             self._beat(exchange.request.body)
         elif (group := exchange.group) and exchange.code in SENDS and group not in self.producers:

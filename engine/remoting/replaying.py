@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from engine.errors import cause_of
-from engine.remoting.codes import Answer
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect
 from engine.remoting.exchanges import HOLDING, SENDS, Exchange, Exchanges, FrameEvent
 from engine.remoting.frame import Command
@@ -23,8 +23,12 @@ ANSWER_TIMEOUT_S = 20.0
 """Seconds that an answer is waited for: a broker holds a pull for 15."""
 RETRY_S, RETRY_PAUSE_S = 2.0, 0.05
 """Seconds for which a pull that found messages then is asked until it finds some, and those between two tries."""
-_NOT_YET = frozenset({Answer.PULL_NOT_FOUND, Answer.PULL_RETRY_IMMEDIATELY, Answer.PULL_OFFSET_MOVED})
-_PLACES = {33: ("offset",), 36: ("offset",), 37: ("commitLogOffset",)}
+_NOT_YET = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED})
+_PLACES = {
+    RequestCode.VIEW_MESSAGE_BY_ID: ("offset",),
+    RequestCode.CONSUMER_SEND_MSG_BACK: ("offset",),
+    RequestCode.END_TRANSACTION: ("commitLogOffset",),
+}
 """Requests that name a physical offset, and the fields in which they do."""
 
 
@@ -143,7 +147,10 @@ class Replay:
             old_offset = exchange.command.fields.get(name, "")
             if old_offset.isdecimal() and int(old_offset) in self._places:
                 command.fields[name] = str(self._places[int(old_offset)])
-                if exchange.code == 37 and (now := self._entries.get(int(old_offset))) is not None:
+                if (
+                    exchange.code == RequestCode.END_TRANSACTION
+                    and (now := self._entries.get(int(old_offset))) is not None
+                ):
                     command.fields["tranStateTableOffset"] = now
         return command
 
@@ -151,7 +158,10 @@ class Replay:
         old_code = exchange.answer_code
         try:
             answer = await connection.ask(command, ANSWER_TIMEOUT_S)
-            loop, expects_message = asyncio.get_running_loop(), exchange.code in HOLDING and old_code == 0
+            loop, expects_message = (
+                asyncio.get_running_loop(),
+                exchange.code in HOLDING and old_code == ResponseCode.SUCCESS,
+            )
             until = loop.time() + RETRY_S
             while expects_message and answer.code in _NOT_YET and loop.time() < until:
                 await asyncio.sleep(RETRY_PAUSE_S)  # what was sent just now is dispatched soon

@@ -16,7 +16,7 @@ from engine.files.properties_file import parse as parse_properties
 from engine.releases import Release, of_version
 from engine.releases import parse as parse_release
 from engine.remoting.answers import UnexpectedAnswer, json_object, member_object, member_objects, reading
-from engine.remoting.codes import STORE_RELEASE
+from engine.remoting.codes import STORE_RELEASE, RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command, release_of
 from engine.store.config_tables import ConfigTables
@@ -26,9 +26,12 @@ class _Refusal(Exception):
     """The broker answers with a code that is an error."""
 
 
-GET_BROKER_CONFIG, GET_BROKER_RUNTIME_INFO, GET_BROKER_HA_STATUS = 26, 28, 907
-GET_ALL_MESSAGE_REQUEST_MODE = 402
-TABLES = (21, 43, 45, 201)
+TABLES = (
+    RequestCode.GET_ALL_TOPIC_CONFIG,
+    RequestCode.GET_ALL_CONSUMER_OFFSET,
+    RequestCode.GET_ALL_DELAY_OFFSET,
+    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+)
 """Topics, consumer offsets, delay offsets, groups."""
 _TABLE_NAMES = ("topicConfigTable", "offsetTable", "offsetTable", "subscriptionGroupTable")
 _MAY_BE_MISSING = {"offsetTable"}
@@ -55,14 +58,14 @@ async def ask_master(host: str, port: int) -> Master | None:
     :class:`UnexpectedAnswer`.
     """
     try:
-        runtime, config = await _ask(host, port, GET_BROKER_RUNTIME_INFO, GET_BROKER_CONFIG)
+        runtime, config = await _ask(host, port, RequestCode.GET_BROKER_RUNTIME_INFO, RequestCode.GET_BROKER_CONFIG)
     except _NO_ANSWER:
         return None
     address = f"{host}:{port}"
-    with reading(GET_BROKER_RUNTIME_INFO, address):
+    with reading(RequestCode.GET_BROKER_RUNTIME_INFO, address):
         table = member_object(json_object(runtime), "table")
         min_offset, max_offset = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
-    with reading(GET_BROKER_CONFIG, address):
+    with reading(RequestCode.GET_BROKER_CONFIG, address):
         values = {line.key: line.value for line in parse_properties(config.decode("utf-8", "replace"))}
         return Master(min_offset, max_offset, int(values["mappedFileSizeCommitLog"]), _release(table))
 
@@ -108,10 +111,10 @@ async def ask_slaves(host: str, port: int) -> tuple[SlavePosition, ...] | None:
     Raises :class:`UnexpectedAnswer`.
     """
     try:
-        (body,) = await _ask(host, port, GET_BROKER_HA_STATUS)
+        (body,) = await _ask(host, port, RequestCode.GET_BROKER_HA_STATUS)
     except _NO_ANSWER:
         return None
-    with reading(GET_BROKER_HA_STATUS, f"{host}:{port}"):
+    with reading(RequestCode.GET_BROKER_HA_STATUS, f"{host}:{port}"):
         status = json_object(body)
         end = int(status["masterCommitLogMaxOffset"])
         return tuple(
@@ -154,10 +157,10 @@ async def ask_request_modes(host: str, port: int) -> dict[str, Any] | None:
     Raises :class:`UnexpectedAnswer`.
     """
     try:
-        (body,) = await _ask(host, port, GET_ALL_MESSAGE_REQUEST_MODE)
+        (body,) = await _ask(host, port, RequestCode.GET_ALL_MESSAGE_REQUEST_MODE)
     except _NO_ANSWER:
         return None
-    with reading(GET_ALL_MESSAGE_REQUEST_MODE, f"{host}:{port}"):
+    with reading(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, f"{host}:{port}"):
         return {str(key): value for key, value in json_object(body).items()}
 
 
@@ -218,7 +221,7 @@ async def _ask(host: str, port: int, *codes: int) -> list[bytes]:
         answers = [await connection.ask(Command(code), _TIMEOUT_S) for code in codes]
     finally:
         connection.close()
-    refused = [answer.remark for answer in answers if answer.code != 0]
+    refused = [answer.remark for answer in answers if answer.code != ResponseCode.SUCCESS]
     if refused:
         raise _Refusal(refused[0])
     return [bytes(answer.body) for answer in answers]

@@ -32,6 +32,7 @@ from engine.client.routes import MASTER
 from engine.cluster.state import Queue
 from engine.errors import StoreError, cause_of
 from engine.files.temporary_folders import Scratch, hold_new
+from engine.remoting.codes import RequestCode
 from engine.remoting.frame import Command
 from viewer.cluster.deliveries import Delivery, RebalanceEvent
 
@@ -43,7 +44,6 @@ REPORT_INTERVAL_S = 0.25
 MAX_EVENTS = 50_000
 STALL_S = 1.0
 """Seconds that a stalled message takes."""
-DELETE_TOPIC_IN_BROKER, DELETE_TOPIC_IN_NAMESRV, DELETE_SUBSCRIPTIONGROUP = 215, 216, 207
 RETRY_DELAY_S = 1.0
 """Seconds until a producer retries after a failure."""
 STRATEGIES: dict[str, type[AllocationStrategy]] = {"AVG": Averagely, "AVG_BY_CIRCLE": AveragelyByCircle}
@@ -396,13 +396,13 @@ async def forget(addresses: Sequence[str], topics: Sequence[str], groups: Sequen
         )
         for address in brokers:
             for topic in topics:
-                await instance.ask(address, Command(DELETE_TOPIC_IN_BROKER, {"topic": topic}))
+                await instance.ask(address, Command(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": topic}))
             for group in groups:
                 fields = {"groupName": group, "cleanOffset": "true"}
-                await instance.ask(address, Command(DELETE_SUBSCRIPTIONGROUP, fields))
+                await instance.ask(address, Command(RequestCode.DELETE_SUBSCRIPTIONGROUP, fields))
         for address in instance.name_servers:
             for topic in topics:
-                await instance.ask(address, Command(DELETE_TOPIC_IN_NAMESRV, {"topic": topic}))
+                await instance.ask(address, Command(RequestCode.DELETE_TOPIC_IN_NAMESRV, {"topic": topic}))
     await instance.kill()
 
 

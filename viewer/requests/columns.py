@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.remoting.codes import SHORT_NAMES
-from engine.remoting.exchanges import SENDS, SHORT_FIELD_SENDS, answer_name, request_name, request_record
+from engine.remoting.codes import SHORT_NAMES, ResponseCode, answer_name, request_name
+from engine.remoting.exchanges import SENDS, SHORT_FIELD_SENDS, request_record
 from engine.remoting.frame import Command, release_of
 from engine.remoting.frame_parts import EXTRA
 from viewer.look.assets import tr, words
@@ -43,7 +43,7 @@ def entry_place(row: ShownRow) -> Place | None:
     """Return the queue entry that a send wrote or a pull asked for; None if the request names none."""
     if row.exchange.broken or not row.topic or row.queue_id is None or row.offset is None:
         return None
-    if row.code not in SENDS and row.exchange.answer_code != 0:
+    if row.code not in SENDS and row.exchange.answer_code != ResponseCode.SUCCESS:
         return None
     return places.queue(row.topic, row.queue_id, row.offset)
 
@@ -66,7 +66,7 @@ def answer_chip(row: ShownRow) -> Chip:
         if exchange.held:
             return Chip("live", tr("held by the broker"))
         return Chip("chat", tr("waits") if exchange.waits else tr("no answer"))
-    if code == 0:
+    if code == ResponseCode.SUCCESS:
         return Chip("ok", answer_name(code))
     return Chip("warn" if is_trouble(exchange) else "chat", answer_name(code))
 
@@ -475,7 +475,11 @@ def filter_entries(log: RequestLog) -> list[FilterEntry]:
         rows.append(FilterEntry("code", f"{INDENT}{name}  {code}", count, term_of("code", code)))
     rows.append(FilterEntry("head", tr("Answers"), len(log.answers), ""))
     for code, count in log.answers.most_common(40):
-        mark = "warn" if code not in {0, 19, 22} else ""
+        mark = (
+            "warn"
+            if code not in {ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.QUERY_NOT_FOUND}
+            else ""
+        )
         rows.append(FilterEntry("answer", INDENT + answer_name(code), count, term_of("answerCode", code), mark))
     rows.append(FilterEntry("head", tr("Held now"), log.waiting, "held and waits"))
     rows.append(FilterEntry("head", tr("Broken frames"), log.broken, "broken", "error" if log.broken else ""))

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.query import Filter, parse, quote
 from engine.query.fields import FieldSpec, Kind
-from engine.remoting.exchanges import answer_name
+from engine.remoting.codes import answer_name
 from viewer.requests.request_log import ANSWER, REQUEST, ShownRow
 
 

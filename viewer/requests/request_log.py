@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+from engine.remoting.codes import RequestCode, ResponseCode, answer_name, request_name
 from engine.remoting.exchanges import (
     BROKEN,
     CAME,
@@ -27,9 +28,7 @@ from engine.remoting.exchanges import (
     Exchanges,
     FrameEvent,
     Talker,
-    answer_name,
     digest,
-    request_name,
 )
 from engine.remoting.frame import Command
 
@@ -37,7 +36,14 @@ MAX_STORED_BYTES = 64 << 20
 """Maximum bytes of stored frames, with their overhead."""
 _ROW_OVERHEAD_BYTES = 1500
 MINUTE = 60
-OFFSETS = frozenset({14, 15, 30, 31})
+OFFSETS = frozenset(
+    {
+        RequestCode.QUERY_CONSUMER_OFFSET,
+        RequestCode.UPDATE_CONSUMER_OFFSET,
+        RequestCode.GET_MAX_OFFSET,
+        RequestCode.GET_MIN_OFFSET,
+    }
+)
 FAMILIES = ("pulls", "sends", "offsets", "rest")
 """Kinds of requests with their own colour in the strip."""
 REQUEST, ANSWER = "request", "answer"
@@ -520,4 +526,9 @@ _number = attrgetter("number")
 
 def is_trouble(exchange: Exchange) -> bool:
     """Return True if a response reports a failure: a code other than 0, except "nothing found"."""
-    return exchange.answer_code not in {None, 0, 19, 22}
+    return exchange.answer_code not in {
+        None,
+        ResponseCode.SUCCESS,
+        ResponseCode.PULL_NOT_FOUND,
+        ResponseCode.QUERY_NOT_FOUND,
+    }

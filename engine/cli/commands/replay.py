@@ -17,7 +17,7 @@ from engine.cli.serving import address_list
 from engine.cli.writing import WriteTarget, find_target
 from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
-from engine.remoting.exchanges import NAMES, answer_name
+from engine.remoting.codes import RequestCode, answer_name
 from engine.remoting.recording import Recording
 from engine.remoting.replaying import Replay, Replayed, Sent, exchanges_of
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if (args.store is None) == (args.to is None):
         raise UsageError("replay needs --store STORE or --to HOST:PORT, one of them")
     only = [name for name in args.only.split(",") if name]
-    unknown = [name for name in only if name not in NAMES.values()]
+    unknown = [name for name in only if name not in RequestCode.__members__]
     if unknown:
         raise UsageError(f"no request is called {', '.join(unknown)}")
     recording = Recording(args.recording)

@@ -18,17 +18,11 @@ from engine.broker import registration as module
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.broker.json_bodies import write
-from engine.broker.registration import (
-    GET_CLUSTER_INFO,
-    GET_ROUTE,
-    REGISTER_BROKER,
-    UNREGISTER_BROKER,
-    Registration,
-)
+from engine.broker.registration import Registration
 from engine.broker.topics import plain_topic
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
-from engine.remoting.codes import Answer
+from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, Server, bind, port_of
 from engine.remoting.frame import Command, answer_to
 
@@ -73,7 +67,7 @@ class Names:
     def _answer(self, request: Command, _connection: Connection) -> Command | None:
         if self.mute:
             return None
-        if request.code == GET_CLUSTER_INFO:
+        if request.code == RequestCode.GET_BROKER_CLUSTER_INFO:
             self.asked += 1
             return answer_to(request, self.info_code, body=write({"brokerAddrTable": self.brokers}))
         self.told.append(Command(request.code, dict(request.fields), bytes(request.body)))
@@ -112,7 +106,7 @@ def test_every_name_server_is_told_of_broker_and_topics_with_a_sum_over_them(bro
             await made.step()
             assert made.refused == {}
             for names in (one, other):
-                assert names.codes() == [REGISTER_BROKER] * 2
+                assert names.codes() == [RequestCode.REGISTER_BROKER] * 2
                 first, second = names.told
                 assert first.fields["brokerName"] == "north"
                 assert (first.fields["brokerAddr"], first.fields["clusterName"]) == (ADDRESS, "C")
@@ -247,7 +241,7 @@ def test_who_does_not_answer_is_named_once_and_the_others_are_told(
                 assert made.refused.keys() == {nobody.address, refuses.address, mute.address}
                 assert made.refused[refuses.address] == "not here"
                 assert made.refused[mute.address] == "TimeoutError"
-                assert well.codes() == [REGISTER_BROKER] * 2
+                assert well.codes() == [RequestCode.REGISTER_BROKER] * 2
                 refuses.code = 0
                 await made.step()
                 assert refuses.address not in made.refused, "it knows the broker now"
@@ -287,7 +281,7 @@ def test_two_that_ask_at_once_share_a_connection_and_the_end_leaves_none(broker:
                 assert made.refused == {}
             while names.connections:
                 await asyncio.sleep(0.005)
-            assert names.codes()[-1] == UNREGISTER_BROKER
+            assert names.codes()[-1] == RequestCode.UNREGISTER_BROKER
             assert names.told[-1].fields["brokerAddr"] == ADDRESS
 
     run(told)
@@ -308,8 +302,11 @@ def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:
         async with Names() as names, registering(broker, names) as made:
             names.body = json.dumps(ROUTE).encode()
             assert await made.route_of("Orders") == {"north": 4, "south": 2}
-            assert (names.told[-1].code, names.told[-1].fields) == (GET_ROUTE, {"topic": "Orders"})
-            names.code, names.body = int(Answer.TOPIC_NOT_EXIST), b""
+            assert (names.told[-1].code, names.told[-1].fields) == (
+                RequestCode.GET_ROUTEINFO_BY_TOPIC,
+                {"topic": "Orders"},
+            )
+            names.code, names.body = int(ResponseCode.TOPIC_NOT_EXIST), b""
             assert await made.route_of("Orders") is None
 
     run(told)
@@ -398,15 +395,15 @@ def test_who_takes_the_route_later_keeps_it(broker: Broker) -> None:
             async with registering(broker, names) as made:
                 made.on_change = lambda address, why: changes.append((address, why))
                 await made.step()
-                assert (made.registered, names.codes()) == ({names.address}, [REGISTER_BROKER])
+                assert (made.registered, names.codes()) == ({names.address}, [RequestCode.REGISTER_BROKER])
                 names.brokers = held("10.0.0.1:10911")
                 await made.step()
-                assert (made.registered, names.codes()) == (set(), [REGISTER_BROKER])
+                assert (made.registered, names.codes()) == (set(), [RequestCode.REGISTER_BROKER])
                 names.brokers = held(ADDRESS)
                 await made.step()
-                assert names.codes() == [REGISTER_BROKER] * 2
+                assert names.codes() == [RequestCode.REGISTER_BROKER] * 2
                 names.brokers = held("10.0.0.1:10911")
-            assert UNREGISTER_BROKER not in names.codes(), "it is not ours any more"
+            assert RequestCode.UNREGISTER_BROKER not in names.codes(), "it is not ours any more"
             assert [why is None for _, why in changes] == [True, False, True]
 
     run(told)
@@ -419,7 +416,7 @@ def test_a_route_of_another_id_is_no_conflict_and_the_own_one_is_removed(broker:
             async with registering(broker, names) as made:
                 await made.step()
                 names.brokers = held(ADDRESS)
-            assert names.codes() == [REGISTER_BROKER, UNREGISTER_BROKER]
+            assert names.codes() == [RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER]
 
     run(told)
 

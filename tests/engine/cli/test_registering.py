@@ -14,7 +14,6 @@ import pytest
 from served_stores import FREE, asked, bytes_of, served
 
 from engine.broker.config import BrokerConfig
-from engine.broker.registration import GET_CLUSTER_INFO
 from engine.broker.serving import Addresses, serving_beside
 from engine.cli.main import main
 from engine.cli.registering import registration_words, within_reach
@@ -22,8 +21,8 @@ from engine.codec.encode import Message
 from engine.config import parse_properties
 from engine.errors import UsageError
 from engine.message_store import MessageStore
+from engine.remoting.codes import RequestCode
 from engine.remoting.frame import Command
-from engine.replication.master import GET_BROKER_RUNTIME_INFO
 
 CONF = """\
 brokerClusterName=PeerCluster
@@ -55,7 +54,7 @@ def told(*words: str) -> tuple[int, str]:
 
 
 def brokers(addresses: Addresses) -> str:
-    (answer,) = asked(addresses.namesrv, Command(GET_CLUSTER_INFO))
+    (answer,) = asked(addresses.namesrv, Command(RequestCode.GET_BROKER_CLUSTER_INFO))
     return bytes(answer.body).decode()
 
 
@@ -125,7 +124,7 @@ def test_a_new_slave_is_written_as_the_release_of_its_master(tmp_path: Path) -> 
         words = ("--config", str(tmp_path / "broker.conf"), "--namesrv", production.namesrv)
         (tmp_path / "broker.conf").write_text("brokerName=broker-a\nbrokerId=1\nbrokerRole=SLAVE\n")
         with served(tmp_path / "slave", *words) as (_, record):
-            (answer,) = asked(record["broker"], Command(GET_BROKER_RUNTIME_INFO))
+            (answer,) = asked(record["broker"], Command(RequestCode.GET_BROKER_RUNTIME_INFO))
     assert json.loads(bytes(answer.body))["table"]["storeRelease"] == "4.9"
 
 

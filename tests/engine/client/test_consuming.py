@@ -134,10 +134,10 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
 
     async def what(producer: Producer, beside: Served) -> None:
         from engine.broker import processors
-        from engine.remoting.codes import Answer, Refused
+        from engine.remoting.codes import Refused, ResponseCode
 
         def none(*_):
-            raise Refused(Answer.QUERY_NOT_FOUND, "Not found")
+            raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found")
 
         monkeypatch.setitem(processors.ANSWERS, 14, none)
         for number in range(3):

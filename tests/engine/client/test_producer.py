@@ -18,7 +18,7 @@ from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.routes import MessageQueue
 from engine.codec.compression import unpack
 from engine.codec.message import parse_unique_key
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Refused, ResponseCode
 
 
 def sending(tmp_path: Path, what, config: ProducerConfig | None = None, broker: BrokerConfig | None = None, **more):
@@ -248,7 +248,7 @@ def test_retries_are_those_of_the_release(tmp_path: Path, monkeypatch, like: str
 def test_a_chosen_queue_and_a_send_beside_are_not_tried_again_on_a_refusal(tmp_path: Path, monkeypatch) -> None:
     async def what(producer: Producer, beside: Served) -> None:
         await producer.send(Message("Orders", b"first"))
-        answering(beside, monkeypatch, [Answer.SERVICE_NOT_AVAILABLE] * 2)
+        answering(beside, monkeypatch, [ResponseCode.SERVICE_NOT_AVAILABLE] * 2)
         with pytest.raises(BrokerRefused):
             await producer.send(Message("Orders", b"x"), key="k")
         with pytest.raises(NotSent):

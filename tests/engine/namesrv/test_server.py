@@ -15,7 +15,7 @@ import pytest
 
 from engine.errors import CannotRead, UsageError
 from engine.namesrv.server import PORT, ListeningNameServer, NameServer, NameServerConfig, read_config
-from engine.remoting.codes import NAME_SERVER, Answer
+from engine.remoting.codes import NAME_SERVER, ResponseCode
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import BINARY, ONE_WAY, Command
 
@@ -261,7 +261,7 @@ def test_a_broker_registers_and_its_topic_has_a_route():
     route = json.loads(bytes(names.answer(Command(105, {"topic": "T"}, version=500), 0).body))
     assert route["queueDatas"][0]["readQueueNums"] == 4
     missing = names.answer(Command(105, {"topic": "none"}), 0)
-    assert (missing.code, "No topic route info" in missing.remark) == (Answer.TOPIC_NOT_EXIST, True)
+    assert (missing.code, "No topic route info" in missing.remark) == (ResponseCode.TOPIC_NOT_EXIST, True)
 
 
 def test_a_silent_broker_goes_and_its_link_is_closed():
@@ -269,19 +269,19 @@ def test_a_silent_broker_goes_and_its_link_is_closed():
     register(names, "T", "U")
     names.clock[0] += 3_600_000
     assert names.expire() == ["link"]
-    assert names.answer(Command(105, {"topic": "T"}), 0).code == Answer.TOPIC_NOT_EXIST
+    assert names.answer(Command(105, {"topic": "T"}), 0).code == ResponseCode.TOPIC_NOT_EXIST
 
 
 def test_keys_and_values_are_kept_in_a_file_and_come_back(tmp_path):
     path = str(tmp_path / "kv.json")
     names = server(kv_config_path=path)
     asked = {"namespace": "N", "key": "k"}
-    assert names.answer(Command(101, asked), 0).code == Answer.QUERY_NOT_FOUND
+    assert names.answer(Command(101, asked), 0).code == ResponseCode.QUERY_NOT_FOUND
     names.answer(Command(100, {**asked, "value": "v"}), 0)
     again = server(kv_config_path=path)
     assert again.answer(Command(101, asked), 0).fields == {"value": "v"}
     again.answer(Command(102, asked), 0)
-    assert server(kv_config_path=path).answer(Command(101, asked), 0).code == Answer.QUERY_NOT_FOUND
+    assert server(kv_config_path=path).answer(Command(101, asked), 0).code == ResponseCode.QUERY_NOT_FOUND
     (tmp_path / "kv.json").write_text("[]")
     with pytest.raises(UsageError, match="key-value table"):
         server(kv_config_path=path)
@@ -291,7 +291,7 @@ def test_settings_are_shown_and_set_but_for_those_that_are_fixed():
     names = server()
     assert names.answer(Command(318, {}, b"enableTopicList=false"), 0).code == 0
     assert b"enableTopicList=false" in bytes(names.answer(Command(319, {}), 0).body)
-    assert names.answer(Command(318, {}, b"listenPort=1"), 0).code == Answer.NO_PERMISSION
+    assert names.answer(Command(318, {}, b"listenPort=1"), 0).code == ResponseCode.NO_PERMISSION
     assert names.answer(Command(206, {}), 0).remark == "disable"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.remoting import codes
-from engine.remoting.codes import BROKER, NAME_SERVER, TO_CLIENTS, Answer, Refused, WrongRequest, by_code
+from engine.remoting.codes import BROKER, NAME_SERVER, TO_CLIENTS, Refused, ResponseCode, WrongRequest, by_code
 from engine.remoting.frame import Command
 
 
@@ -70,5 +70,5 @@ def test_numbers_and_names_are_one_each(table):
 def test_a_refusal_has_a_code_and_words():
     error = WrongRequest("no")
     assert isinstance(error, Refused)
-    assert (error.code, str(error)) == (Answer.SYSTEM_ERROR, "no")
-    assert codes.Answer(0).name == "SUCCESS"
+    assert (error.code, str(error)) == (ResponseCode.SYSTEM_ERROR, "no")
+    assert codes.ResponseCode(0).name == "SUCCESS"

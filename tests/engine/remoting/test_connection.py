@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from engine.errors import CannotRead
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Refused, ResponseCode
 from engine.remoting.connection import BusyPolling, Limits, Server, bind, connect, port_of
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 
@@ -100,15 +100,15 @@ def test_who_waits_to_write_ends_a_connection_that_takes_nothing():
 def test_a_refusal_has_its_code_and_words_and_a_fault_the_text_of_the_error():
     def handler(request, _connection):
         if request.code == 1:
-            raise Refused(Answer.TOPIC_NOT_EXIST, "no such topic")
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, "no such topic")
         raise ValueError("odd")
 
     async def talk(link, _server):
         return [await link.ask(Command(code)) for code in (1, 2)]
 
     first, second = asked(handler, talk)
-    assert (first.code, first.remark) == (Answer.TOPIC_NOT_EXIST, "no such topic")
-    assert (second.code, second.remark) == (Answer.SYSTEM_ERROR, "ValueError: odd")
+    assert (first.code, first.remark) == (ResponseCode.TOPIC_NOT_EXIST, "no such topic")
+    assert (second.code, second.remark) == (ResponseCode.SYSTEM_ERROR, "ValueError: odd")
 
 
 def test_the_server_asks_too_and_one_way_gets_no_answer():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import recorded_requests
 
+from engine.remoting.codes import answer_name, request_name
 from engine.remoting.exchanges import (
     BROKEN,
     CAME,
@@ -15,9 +16,7 @@ from engine.remoting.exchanges import (
     Exchanges,
     FrameEvent,
     Talker,
-    answer_name,
     exchange_of,
-    request_name,
     request_record,
 )
 from engine.remoting.frame import ANSWER, Command, encode
