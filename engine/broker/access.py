@@ -16,15 +16,14 @@ from typing import Any, NamedTuple
 
 from engine.broker.json_bodies import read_object
 from engine.broker.plain_acl import Account, PlainAcl, read_acl
-from engine.broker.topics import DEAD_LETTERS, RETRY
 from engine.broker.users import DISABLED, SUPER, Users, deny_reason
 from engine.errors import StoreError
 from engine.releases import Release, of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.frame import Command
 from engine.remoting.signing import ACCESS_KEY, is_signed
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, TRACE_TOPIC
 
-TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 PUB, SUB = "Pub", "Sub"
 _log = logging.getLogger(__name__)
 _ADMIN = frozenset(
@@ -207,10 +206,10 @@ class Access:
             return
         owned = _owned_4_9(account)
         for resource, action in needs.items():
-            is_group = resource.startswith(RETRY)
+            is_group = resource.startswith(RETRY_PREFIX)
             default = account.default_group if is_group else account.default_topic
             if action.upper() not in _allowed(owned.get(resource, default)):
-                named = f"group:{resource.removeprefix(RETRY)}" if is_group else f"topic:{resource}"
+                named = f"group:{resource.removeprefix(RETRY_PREFIX)}" if is_group else f"topic:{resource}"
                 raise _denied(f"No default permission for {named}", "checkPerm", 610 if resource in owned else 605)
 
     # -- 5.x
@@ -252,7 +251,7 @@ def _allowed(permission: str | None) -> frozenset[str]:
 
 def _owned_4_9(account: Account) -> dict[str, str]:
     """Return permissions by resource; groups are listed as their retry topics."""
-    return {**dict(account.topics), **{RETRY + name: permission for name, permission in account.groups}}
+    return {**dict(account.topics), **{RETRY_PREFIX + name: permission for name, permission in account.groups}}
 
 
 def _needs_4_9(request: Command) -> Iterator[tuple[str, str]]:
@@ -261,21 +260,21 @@ def _needs_4_9(request: Command) -> Iterator[tuple[str, str]]:
     if code in _SENDS_CHECKED_BY_4_9:
         topic_field, group_field = ("topic", "group") if code == RequestCode.SEND_MESSAGE else ("b", "a")
         topic, group = fields.get(topic_field), fields.get(group_field)
-        if topic is not None and not topic.startswith(RETRY):
+        if topic is not None and not topic.startswith(RETRY_PREFIX):
             yield topic, PUB
         elif group is not None:
-            yield RETRY + group, SUB
+            yield RETRY_PREFIX + group, SUB
     elif code in _READS_CHECKED_BY_4_9:
         if "topic" in fields:
             yield fields["topic"], SUB
         if code != RequestCode.QUERY_MESSAGE and "consumerGroup" in fields:
-            yield RETRY + fields["consumerGroup"], SUB
+            yield RETRY_PREFIX + fields["consumerGroup"], SUB
     elif code in _SUB_ON_GROUP:
         if _SUB_ON_GROUP[code] in fields:
-            yield RETRY + fields[_SUB_ON_GROUP[code]], SUB
+            yield RETRY_PREFIX + fields[_SUB_ON_GROUP[code]], SUB
     elif code == RequestCode.HEART_BEAT:
         for group, topics in _consumers(request.body):
-            yield RETRY + group, SUB
+            yield RETRY_PREFIX + group, SUB
             yield from ((topic, SUB) for topic in topics)
 
 
@@ -284,7 +283,7 @@ def _needs_5(request: Command, cluster: str) -> Iterator[Need]:
     if code in _SENDS:
         topic_field, group_field = ("topic", "group") if code == RequestCode.SEND_MESSAGE else ("b", "a")
         topic, group = fields.get(topic_field, ""), fields.get(group_field, "")
-        yield _group(group or topic, SUB) if topic.startswith(RETRY) else Need("Topic", topic, (PUB,))
+        yield _group(group or topic, SUB) if topic.startswith(RETRY_PREFIX) else Need("Topic", topic, (PUB,))
     elif code in _PULLS:
         yield from _topic_unless_retry(fields.get("topic", ""), SUB)
         yield _group(fields.get("consumerGroup", ""), SUB)
@@ -317,7 +316,7 @@ def _by_fields(request: Command, cluster: str) -> Iterator[Need]:
         value = request.fields.get(field)
         if value is None:
             continue
-        if field == "topic" and not value.startswith(RETRY):
+        if field == "topic" and not value.startswith(RETRY_PREFIX):
             yield Need("Topic", value, actions)
         elif field != "topic" or request.code not in _OFFSETS:  # an offset of a retry topic is the group's alone
             yield _group(value, *actions)
@@ -332,10 +331,10 @@ def _locked(body: Mapping[str, Any]) -> Iterator[Need]:
 
 
 def _topic_unless_retry(topic: str, *actions: str) -> Iterator[Need]:
-    if not topic.startswith(RETRY):
+    if not topic.startswith(RETRY_PREFIX):
         yield Need("Topic", topic, actions)
 
 
 def _group(name: str, *actions: str) -> Need:
     """A group, by its own name or by that of its retry topic or dead letters."""
-    return Need("Group", name.removeprefix(RETRY).removeprefix(DEAD_LETTERS), actions)
+    return Need("Group", name.removeprefix(RETRY_PREFIX).removeprefix(DLQ_PREFIX), actions)

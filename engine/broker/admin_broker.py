@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
 from engine.broker.rates import PerSecond
-from engine.broker.topics import SCHEDULE
 from engine.errors import UsageError
 from engine.remoting.codes import STORE_RELEASE, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import VERSION, Command, answer_to
 from engine.remoting.settings import key_value_pairs, overlay
+from engine.system_names import SCHEDULE_TOPIC
 
 VERSION_NAME = "V5_3_3"
 """Name of the version number :data:`engine.remoting.frame.VERSION`."""
@@ -133,7 +133,7 @@ def _levels(broker: Broker) -> dict[str, str]:
     """
     table, store = {}, broker.store
     for level in range(1, len(store.config.delay_levels()) + 1):
-        offset, end = store.tables.delay_offset(level), store.max_offset_in_queue(SCHEDULE, level - 1)
+        offset, end = store.tables.delay_offset(level), store.max_offset_in_queue(SCHEDULE_TOPIC, level - 1)
         if offset > 0 or (end > 0 and store.rules.major >= 5):
             table[f"scheduleMessageOffset_{level}"] = f"{offset},{end}"
     return table

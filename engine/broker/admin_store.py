@@ -11,12 +11,11 @@ import re
 from engine.broker.admin_groups import queue_progress
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write, write_table
-from engine.codec.config_tables import LMQ_PREFIX
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.system_names import LMQ_PREFIX, SYSTEM_PREFIX
 
-_SYSTEM_PREFIX = "rmq_sys_"
 _THRESHOLD = re.compile(r"\s*([^=:\s]+)\s*[=:]\s*(-?\d{1,18})\s*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 READ_AHEAD_MODE = "READ_AHEAD_MODE"
@@ -39,7 +38,7 @@ def clean_topics(broker: Broker, request: Command, _header: Header, _connection:
     undeclared = [
         name
         for name in broker.store.parts.queues.topics()
-        if name not in declared and name not in own_topics and not name.startswith((_SYSTEM_PREFIX, LMQ_PREFIX))
+        if name not in declared and name not in own_topics and not name.startswith((SYSTEM_PREFIX, LMQ_PREFIX))
     ]
     broker.store.delete_topics(undeclared)
     return answer_to(request)

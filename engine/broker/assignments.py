@@ -12,11 +12,10 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING, CLUSTERING
 from engine.broker.json_bodies import as_number, as_text, read_object, write
 from engine.broker.queue_locks import QueueName
-from engine.broker.topics import RETRY
-from engine.codec.config_tables import LMQ_PREFIX
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.system_names import LMQ_PREFIX, RETRY_PREFIX
 
 PULL, POP = "PULL", "POP"
 AVERAGE, BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"
@@ -131,7 +130,7 @@ def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
     if isinstance(row, dict):
         share = row.get("popShareQueueNum")
         return {"mode": str(row.get("mode") or PULL), "popShareQueueNum": share if isinstance(share, int) else 0}
-    if topic.startswith(RETRY):
+    if topic.startswith(RETRY_PREFIX):
         return {"mode": PULL, "popShareQueueNum": 0}
     return {"mode": broker.config.request_mode, "popShareQueueNum": broker.config.pop_share_queues}
 
@@ -144,7 +143,7 @@ def set_mode(broker: Broker, request: Command, _header: Header, _connection: Con
     if topic is None or group is None or not (mode is None or isinstance(mode, str)):
         raise WrongRequest("expected topic, consumerGroup, and a mode that is PULL or POP")
     mode = mode if mode in (PULL, POP) else PULL  # fastjson reads an unknown mode as none
-    if topic.startswith(RETRY):
+    if topic.startswith(RETRY_PREFIX):
         raise Refused(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
     if broker.topics.get(topic) is None:
         raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")

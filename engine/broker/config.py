@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.config import OTHER_KEYS, MessageStoreConfig, parse_properties
 from engine.files.properties_file import read_text
 from engine.remoting.settings import key, key_value_pairs, overlay
+from engine.system_names import TRACE_TOPIC
 
 PORT = 10_911
 
@@ -29,7 +30,7 @@ class BrokerConfig:
     region_id: str = key("regionId", "DefaultRegion")
     trace_on: bool = key("traceOn", default=True)
     trace_topic_enable: bool = key("traceTopicEnable", default=False)
-    trace_topic: str = key("msgTraceTopicName", "RMQ_SYS_TRACE_TOPIC")
+    trace_topic: str = key("msgTraceTopicName", TRACE_TOPIC)
     default_topic_queues: int = key("defaultTopicQueueNums", 8)
     auto_create_topic: bool = key("autoCreateTopicEnable", default=True)
     auto_create_group: bool = key("autoCreateSubscriptionGroup", default=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from engine.broker.broker import Broker
 from engine.broker.stats import DELAY
-from engine.broker.topics import HALF, SCHEDULE
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message
 from engine.codec.message import Unit
 from engine.store.queue_entry import unit_at
+from engine.system_names import HALF_TOPIC, SCHEDULE_TOPIC
 
 PAUSE = 0.1
 """Seconds from one look at the levels to the next."""
@@ -35,7 +35,7 @@ def deliver_due(broker: Broker) -> None:
 def _deliver_level(broker: Broker, level: int, delay: int) -> int:
     """Return how many messages were delivered; one that could not be put is tried again by the next step."""
     store, tables = broker.store, broker.store.tables
-    queue = store.parts.queues.queue(SCHEDULE, level - 1)
+    queue = store.parts.queues.queue(SCHEDULE_TOPIC, level - 1)
     if queue is None:
         return 0
     stored_offset = tables.delay_offset(level)
@@ -67,7 +67,7 @@ def _deliver_level(broker: Broker, level: int, delay: int) -> int:
 
 def _count(broker: Broker, topic: str, size: int) -> None:
     stats = broker.stats
-    stats.got[READER, SCHEDULE, None].add(1, size)
+    stats.got[READER, SCHEDULE_TOPIC, None].add(1, size)
     stats.put[topic, DELAY].add(1, size)
     stats.sizes[topic, DELAY].add(size)
 
@@ -78,7 +78,7 @@ def delivered_message(unit: Unit) -> Message | None:
     """
     unit_properties = unit.properties
     topic, queue_id = unit_properties.get(properties.REAL_TOPIC), unit_properties.get(properties.REAL_QUEUE_ID, "")
-    if not topic or topic == HALF or not queue_id.isascii() or not queue_id.isdigit():
+    if not topic or topic == HALF_TOPIC or not queue_id.isascii() or not queue_id.isdigit():
         return None
     rules = {name: value for name, value in unit_properties.items() if name not in _DELAYS}
     rules[properties.WAIT] = "false"

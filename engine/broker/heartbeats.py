@@ -12,7 +12,7 @@ from typing import Any
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import ConsumerGroup, Member
 from engine.broker.json_bodies import as_text, read_object, read_object_or_none, write
-from engine.broker.topics import READ, RETRY, WRITE
+from engine.broker.topics import READ, WRITE
 from engine.errors import BadFilter
 from engine.releases import JsonParser
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
@@ -20,6 +20,7 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import TAG, Subscription
 from engine.store.message_filter import SqlFilter
+from engine.system_names import RETRY_PREFIX
 
 _TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
 _MODELS = ("BROADCASTING", "CLUSTERING", "LITE_SELECTIVE")
@@ -46,7 +47,7 @@ def heart_beat(broker: Broker, request: Command, _header: Header, connection: Co
         group = _group(row, broker.store.rules.json_parser)
         declared = broker.topics.group(group.name)
         if declared is not None:
-            broker.topics.create_plain(RETRY + group.name, max(declared.retry_queue_nums, 1), READ | WRITE)
+            broker.topics.create_plain(RETRY_PREFIX + group.name, max(declared.retry_queue_nums, 1), READ | WRITE)
         if broker.clients.add_consumer(group, connection, _member(broker, request, client_id)):
             broker.tell_members(broker.clients.consumers[group.name])
         broker.filters.register(group.name, group.subscriptions.values())

@@ -22,15 +22,14 @@ from prometheus_client.registry import Collector
 from engine.broker.broker import Broker
 from engine.broker.queries import store_time_at
 from engine.broker.stats import RpcKind, Spread
-from engine.broker.topics import RETRY
 from engine.codec.pop import retry_topic, revive_topic
 from engine.errors import CannotRead
 from engine.remoting.frame import release_of
 from engine.remoting.subscriptions import TAG
-from engine.rules.system_names import is_system_group, is_system_topic
 from engine.store.message_filter import TagFilter
 from engine.store.queue_entry import unit_at
 from engine.store.timers.messages import TimerMessages
+from engine.system_names import RETRY_PREFIX, is_system_group, is_system_topic
 
 PATIENCE = 5.0
 """Seconds after which an answer that the loop has not given stays empty."""
@@ -268,7 +267,7 @@ def iter_group_progress(broker: Broker) -> Iterator[GroupProgress]:
         for topic in sorted(group.subscriptions) if group is not None else tables.topics_of(name):
             pops = group.kind == POPS if group is not None else (name, topic) in broker.popped.popping_groups
             consumes = group is not None or pops or (name, topic) in reads
-            is_retry = topic.startswith(RETRY)
+            is_retry = topic.startswith(RETRY_PREFIX)
             if broker.topics.get(topic) is None or (is_retry and consumes):
                 continue
             yield _summed(broker, GroupProgress(name, topic, is_retry, consumes), topic, pops=pops)

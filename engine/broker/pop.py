@@ -16,7 +16,7 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.held_pulls import Queue
 from engine.broker.pop_holds import HeldPop, Key, PopHolds
 from engine.broker.revive_log import put_check_point, reached
-from engine.broker.topics import READ, RETRY
+from engine.broker.topics import READ
 from engine.codec import pop as codec
 from engine.codec.encode import HEAD_FORMATS, HOST_BITS, TopicField, encode_properties, host_raw
 from engine.codec.message import decode
@@ -27,6 +27,7 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits
 from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
+from engine.system_names import RETRY_PREFIX
 
 FROM_MIN, FROM_MAX = 0, 1
 """``initMode``: where a group without an offset begins."""
@@ -351,7 +352,7 @@ def _hand_out(
     broker.stats.got[pop.group, pop.topic, topic != pop.topic].add(len(result.messages), sum(map(len, result.messages)))
     collected.starts.append((mark, queue_id, offset))
     collected.offsets.append((mark, queue_id, ",".join(map(str, result.queue_offsets))))
-    if not topic.startswith(RETRY) or broker.config.return_retry_topic:
+    if not topic.startswith(RETRY_PREFIX) or broker.config.return_retry_topic:
         collected.bodies += map(bytes, result.messages)
         return
     handle = codec.Handle(
@@ -430,7 +431,7 @@ def _first_offset(broker: Broker, topic: str, queue_id: int, init_mode: int) -> 
     """
     store = broker.store
     min_offset = max(store.min_offset_in_queue(topic, queue_id), 0)
-    if init_mode == FROM_MIN or topic.startswith(RETRY):
+    if init_mode == FROM_MIN or topic.startswith(RETRY_PREFIX):
         return min_offset
     if broker.config.pop_young_queues_whole and min_offset == 0 and _is_in_memory(broker, topic, queue_id):
         return 0

@@ -34,7 +34,7 @@ from engine.broker.broker import Broker, Processor
 from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Refused, RequestCode, ResponseCode, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
-from engine.rules.system_names import is_system_topic
+from engine.system_names import is_system_topic
 
 MODULES = (
     admin_acl,

@@ -10,7 +10,7 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
 from engine.broker.json_bodies import write
-from engine.broker.topics import DEAD_LETTERS, READ, RETRY
+from engine.broker.topics import READ
 from engine.broker.transactions import text_as_stored
 from engine.codec import properties
 from engine.codec.encode import Message
@@ -21,10 +21,10 @@ from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
 from engine.store.get_message import GetMessageResult, GetMessageStatus
 from engine.store.message_filter import BloomData, MessageFilter, SqlFilter, TagFilter
+from engine.system_names import DLQ_PREFIX, OFFSET_MOVED_TOPIC, RETRY_PREFIX
 
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
 """Bits of a pull's ``sysFlag``."""
-MOVED = "OFFSET_MOVED_EVENT"
 OF_GROUP, OF_TOPIC = 2, 3
 """Values of Java's ``ForbiddenType``: the group or the topic may not be read."""
 _Status = GetMessageStatus
@@ -146,7 +146,7 @@ def _filter(broker: Broker, header: Header, subscription: Subscription) -> Messa
         raise Refused(
             ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {subscription.kind}"
         )
-    if subscription.topic.startswith(RETRY) and not broker.config.filter_retry:
+    if subscription.topic.startswith(RETRY_PREFIX) and not broker.config.filter_retry:
         return None
     try:
         return SqlFilter(subscription.expression, bits)
@@ -199,7 +199,7 @@ def _answer(
             _tell_of_move(broker, queue_key, offset, result.next_begin_offset)
         if code == ResponseCode.SUCCESS:
             body = b"".join(result.messages)
-            if not queue_key[1].startswith((RETRY, DEAD_LETTERS)):
+            if not queue_key[1].startswith((RETRY_PREFIX, DLQ_PREFIX)):
                 broker.stats.got[queue_key[0], queue_key[1], None].add(len(result.messages), len(body))
         fields = {
             "suggestWhichBrokerId": str(suggested),
@@ -225,7 +225,7 @@ def _tell_of_move(broker: Broker, queue_key: tuple[str, str, int], requested_off
     event_properties = {properties.KEYS: group, properties.DELAY: "0", properties.TAGS: group}
     address = broker.address or broker.store.parts.commit_log.store_host
     text = text_as_stored(event_properties, broker.store.release)
-    event = Message(MOVED, body, 0, event_properties, text, born_timestamp=broker.now(), born_host=address)
+    event = Message(OFFSET_MOVED_TOPIC, body, 0, event_properties, text, born_timestamp=broker.now(), born_host=address)
     broker.store.put_message(event)
 
 

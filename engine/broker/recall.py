@@ -12,13 +12,14 @@ import binascii
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.stats import TIMERS
-from engine.broker.topics import RETRY, WRITE
+from engine.broker.topics import WRITE
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
+from engine.system_names import RETRY_PREFIX
 
 _VERSION = "v1"
 _RECALL_TAG = "_RECALL_TAG_"
@@ -35,7 +36,7 @@ def handle_of(broker: Broker, sent_properties: dict[str, str], result: PutMessag
     if unit is None:
         return None
     due, topic = unit.properties.get(properties.TIMER_OUT_MS), unit.properties.get(properties.REAL_TOPIC, "")
-    if due is None or not topic or topic.startswith(RETRY):
+    if due is None or not topic or topic.startswith(RETRY_PREFIX):
         return None
     # one ms more: a time on a slot's border is moved to the slot before it
     fields = _VERSION, topic, broker.config.broker_name, str(int(due) + 1), unit.unique_key or ""

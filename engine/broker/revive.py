@@ -10,12 +10,13 @@ from dataclasses import replace
 from engine.broker.broker import Broker
 from engine.broker.pop_state import ReviveQueue
 from engine.broker.revive_log import ACK, CHECK_POINT, check_point_message, count, own_host, put_unstored
-from engine.broker.topics import READ, RETRY, WRITE
+from engine.broker.topics import READ, WRITE
 from engine.codec import pop as codec
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message
 from engine.codec.message import Unit
 from engine.errors import CorruptUnit
+from engine.system_names import RETRY_PREFIX, REVIVE_GROUP
 
 SETTLED_MS = 2_000
 """A checkpoint is handled once acknowledgements that are due this long after it have arrived, too."""
@@ -38,7 +39,7 @@ def revive(broker: Broker) -> None:
     topic = codec.revive_topic(broker.config.cluster)
     if not broker.popped.revive_queues:
         for queue_id in range(broker.config.revive_queues):
-            handled = broker.store.tables.consumer_offset(codec.REVIVE_GROUP, topic, queue_id)
+            handled = broker.store.tables.consumer_offset(REVIVE_GROUP, topic, queue_id)
             broker.popped.revive_queues.append(ReviveQueue(handled, handled + 1))
     broker.timers.step()
     late, waiting = broker.timers.behind()
@@ -57,7 +58,7 @@ def revive(broker: Broker) -> None:
 def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> bool:
     """Read new records. Return True if that is all of them."""
     for _ in range(_MOST_READ // codec.MAX_POP_MESSAGES):
-        result = broker.store.get_message(codec.REVIVE_GROUP, topic, queue_id, queue.read)
+        result = broker.store.get_message(REVIVE_GROUP, topic, queue_id, queue.read)
         if result is None:
             return False
         with result:
@@ -71,7 +72,7 @@ def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> b
             except CorruptUnit as error:
                 _log.warning("revive queue %d at %d: %s", queue_id, queue.read, error)
                 units = []
-            broker.stats.got[codec.REVIVE_GROUP, topic, None].add(len(result.messages), sum(map(len, result.messages)))
+            broker.stats.got[REVIVE_GROUP, topic, None].add(len(result.messages), sum(map(len, result.messages)))
             for unit, offset in zip(units, result.queue_offsets, strict=False):
                 _take_in(broker, queue_id, queue, unit, offset)
             queue.read = result.next_begin_offset
@@ -114,7 +115,7 @@ def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -
         handled = point.revive_offset
     if handled > queue.handled:
         queue.handled = handled
-        broker.store.tables.commit_consumer_offset(codec.REVIVE_GROUP, topic, queue_id, handled)
+        broker.store.tables.commit_consumer_offset(REVIVE_GROUP, topic, queue_id, handled)
     return revived
 
 
@@ -128,7 +129,7 @@ def _bring_back(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: 
     """Put one message of a checkpoint again. Return False if the message is gone, or could not be put; the latter is
     tried again later.
     """
-    read_result = broker.store.get_message(codec.REVIVE_GROUP, point.topic, point.queue_id, offset, 1)
+    read_result = broker.store.get_message(REVIVE_GROUP, point.topic, point.queue_id, offset, 1)
     if read_result is None:
         _put_again(broker, point, offset, queue_id)
         return False
@@ -155,7 +156,7 @@ def make_retry_message(unit: Unit, point: codec.CheckPoint, born_host: str, *, v
     unit_properties = unit.properties
     if unit.reconsume_times == 0 or properties.FIRST_POP_TIME not in unit_properties:
         unit_properties[properties.FIRST_POP_TIME] = str(point.pop_time)
-    topic = point.topic if point.topic.startswith(RETRY) else codec.retry_topic(point.topic, point.group, v2=v2)
+    topic = point.topic if point.topic.startswith(RETRY_PREFIX) else codec.retry_topic(point.topic, point.group, v2=v2)
     return Message(
         topic,
         unit.body,

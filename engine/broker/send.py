@@ -18,7 +18,7 @@ from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
 from engine.broker.send_back import max_retries
 from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of
-from engine.broker.topics import DEAD_LETTERS, HALF, INHERIT, READ, REFUSES_SENDS, RETRY, SCHEDULE, WRITE, wrong_name
+from engine.broker.topics import INHERIT, READ, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
@@ -28,8 +28,8 @@ from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongReque
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
-from engine.rules.system_names import TIMER_TOPIC
 from engine.store.put.message import AppendMessageResult, PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.system_names import DLQ_PREFIX, HALF_TOPIC, NOT_SENT_TO, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
 _log = logging.getLogger(__name__)
 MSG_REGION, TRACE_ON, CLUSTER = "MSG_REGION", "TRACE_ON", "CLUSTER"
@@ -83,7 +83,7 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     if not request.body and broker.store.rules.major >= 5:
         raise Refused(ResponseCode.SYSTEM_ERROR, "java.lang.NullPointerException: null")
     name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
-    if name.startswith(RETRY):
+    if name.startswith(RETRY_PREFIX):
         name, queue_id = retry_target(broker, request, header, name, queue_id, reconsumed)
     if not _DELAY.fullmatch(message_properties.get(properties.DELAY, "0")):
         raise WrongRequest(f"{properties.DELAY}: expected a number, found {message_properties[properties.DELAY]}")
@@ -133,7 +133,7 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
         )
     if (wrong := wrong_name(name)) is not None:
         raise Refused(invalid(release), wrong)
-    if name in REFUSES_SENDS:
+    if name in NOT_SENT_TO:
         raise Refused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")
     topic = broker.topics.get(name)
     if topic is None:
@@ -141,7 +141,7 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
         if template is None or queues is None:
             raise WrongRequest("a topic that is not there needs defaultTopic and defaultTopicQueueNums")
         topic = broker.topics.create_by_send(name, str(template), int(queues), 1 if fields["unitMode"] else 0)
-    if topic is None and name.startswith(RETRY):
+    if topic is None and name.startswith(RETRY_PREFIX):
         topic = broker.topics.create_plain(name, 1)
     if topic is None:
         raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{see(release)}")
@@ -172,7 +172,7 @@ def retry_target(
     """Return the topic and queue of a message that a consumer sends to its retry topic by itself: the retry topic,
     or the dead letters.
     """
-    group = name.removeprefix(RETRY)
+    group = name.removeprefix(RETRY_PREFIX)
     declared = broker.topics.group(group)
     if declared is None:
         raise Refused(
@@ -181,7 +181,7 @@ def retry_target(
         )
     if reconsumed > max_retries(request, fields, declared) or broker.locks.is_held(group):
         broker.stats.dead[str(fields["producerGroup"]), name] += 1
-        dead = broker.topics.create_plain(DEAD_LETTERS + group, 1, READ | WRITE)
+        dead = broker.topics.create_plain(DLQ_PREFIX + group, 1, READ | WRITE)
         return dead.name, 0
     return name, queue_id
 
@@ -217,7 +217,7 @@ def _answer_fields(broker: Broker, message_properties: dict[str, str]) -> dict[s
 def _send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """Put messages of one topic and queue, which follow each other in the body."""
     topic, queue_id = check(broker, header, connection)
-    if topic.name.startswith(RETRY):
+    if topic.name.startswith(RETRY_PREFIX):
         words = f"batch request does not support retry group {topic.name}"
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, words, _region(broker))
     shared = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
@@ -416,12 +416,12 @@ def _count(broker: Broker, sent_to: str, message_properties: dict[str, str], app
     kind, topic = kind_of(message_properties), sent_to
     if kind == TRANSACTION:
         broker.stats.half[sent_to] += 1
-        topic = HALF
+        topic = HALF_TOPIC
     elif kind != NORMAL and broker.timers is not None and not TIMERS.isdisjoint(message_properties):
         topic = TIMER_TOPIC
     elif kind != NORMAL and message_properties.get(properties.DELAY, "0") not in {"", "0"}:
-        topic = SCHEDULE
-    if not topic.startswith((RETRY, DEAD_LETTERS)):
+        topic = SCHEDULE_TOPIC
+    if not topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
         broker.stats.put[topic, kind].add(append.message_count, append.size)
         broker.stats.sizes[topic, kind].add(append.size // max(append.message_count, 1))
 

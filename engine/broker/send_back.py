@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.topics import DEAD_LETTERS, READ, RETRY, WRITE
+from engine.broker.topics import READ, WRITE
 from engine.codec import properties
 from engine.codec.config_tables import SubscriptionGroup
 from engine.codec.encode import Message
@@ -15,6 +15,7 @@ from engine.codec.message import Unit
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX
 
 FIRST_RETRY_LEVEL = 3
 MAX_RECONSUME_SINCE = 121
@@ -36,7 +37,7 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
         raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] sending message is forbidden")
     if group.retry_queue_nums <= 0:
         return answer_to(request)
-    retry = RETRY + group_name
+    retry = RETRY_PREFIX + group_name
     topic = broker.topics.create_plain(
         retry, group.retry_queue_nums, READ | WRITE, _UNIT_RETRY if header["unitMode"] else 0
     )
@@ -46,7 +47,7 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
     level, retry_limit = int(header["delayLevel"]), max_retries(request, header, group)
     if unit.reconsume_times >= retry_limit or level < 0:
         broker.stats.dead[group_name, str(header["originTopic"] or "")] += 1
-        dead = broker.topics.create_plain(DEAD_LETTERS + group_name, 1)
+        dead = broker.topics.create_plain(DLQ_PREFIX + group_name, 1)
         message = copy_for_retry(unit, dead.name, 0, 0)
     else:
         level = level or FIRST_RETRY_LEVEL + unit.reconsume_times

@@ -12,27 +12,31 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 
 from engine.broker.config import BrokerConfig
-from engine.codec.config_tables import LMQ_PREFIX, SubscriptionGroup, TopicConfig
+from engine.codec.config_tables import SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
 from engine.files.layout import LONGEST_GROUP, LONGEST_TOPIC
 from engine.releases import NEWEST, Release, of
-from engine.rules.system_names import TIMER_TOPIC, is_system_topic
 from engine.store.config_tables import ConfigTables
+from engine.system_names import (
+    BENCHMARK_TOPIC,
+    HALF_TOPIC,
+    LMQ_PREFIX,
+    NOT_SENT_TO,
+    OFFSET_MOVED_TOPIC,
+    OP_TOPIC,
+    SCHEDULE_TOPIC,
+    SELF_TEST_TOPIC,
+    SYNC_MEMBER_PREFIX,
+    TEMPLATE_TOPIC,
+    TIMER_TOPIC,
+    TRANSACTION_GROUP,
+    is_system_topic,
+)
 
 READ, WRITE, INHERIT = 4, 2, 1
 """Bits of a topic's ``perm``."""
-TEMPLATE = "TBW102"
-SCHEDULE = "SCHEDULE_TOPIC_XXXX"
-HALF = "RMQ_SYS_TRANS_HALF_TOPIC"
-OP_HALF = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-TOO_OFTEN_CHECKED = "TRANS_CHECK_MAX_TIME_TOPIC"
-RETRY, DEAD_LETTERS = "%RETRY%", "%DLQ%"
-REFUSES_SENDS = frozenset({SCHEDULE, HALF, OP_HALF, TOO_OFTEN_CHECKED, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT"})
-"""Topics of the broker's own that no client sends to."""
-MEMBERS = "rmq_sys_SYNC_BROKER_MEMBER_"
-"""Prefix of the topic in which brokers of one name announce themselves to each other (5.x)."""
 OWN_GROUPS = (
-    "CID_RMQ_SYS_TRANS",
+    TRANSACTION_GROUP,
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
     "SELF_TEST_C_GROUP",
@@ -152,11 +156,16 @@ class Topics:
         config = self._config()
         since_5: set[str] = set()
         if self._pops:
-            since_5 = {revive_topic(config.cluster), TIMER_TOPIC, MEMBERS + config.broker_name, "CHECKPOINT_TOPIC"}
+            since_5 = {
+                revive_topic(config.cluster),
+                TIMER_TOPIC,
+                SYNC_MEMBER_PREFIX + config.broker_name,
+                "CHECKPOINT_TOPIC",
+            }
         return since_5 | {
-            *REFUSES_SENDS,
-            TEMPLATE,
-            "BenchmarkTest",
+            *NOT_SENT_TO,
+            TEMPLATE_TOPIC,
+            BENCHMARK_TOPIC,
             config.trace_topic,
             config.cluster,
             config.broker_name,
@@ -167,23 +176,23 @@ class Topics:
         """Declare the broker's own topics and groups that are not declared yet."""
         config, declared = self._config(), self._tables.topics()
         own_topics = {
-            "SELF_TEST_TOPIC": (1, READ | WRITE),
-            "BenchmarkTest": (1024, READ | WRITE),
+            SELF_TEST_TOPIC: (1, READ | WRITE),
+            BENCHMARK_TOPIC: (1024, READ | WRITE),
             config.cluster: (16, (READ | WRITE if config.cluster_topic else 0) | INHERIT),
             config.broker_name: (1, (READ | WRITE if config.broker_topic else 0) | INHERIT),
-            "OFFSET_MOVED_EVENT": (1, READ | WRITE),
-            SCHEDULE: (18, READ | WRITE),
+            OFFSET_MOVED_TOPIC: (1, READ | WRITE),
+            SCHEDULE_TOPIC: (18, READ | WRITE),
             f"{config.cluster}_REPLY_TOPIC": (1, READ | WRITE),
-            HALF: (1, READ | WRITE),
+            HALF_TOPIC: (1, READ | WRITE),
         }
         if config.auto_create_topic:
-            own_topics[TEMPLATE] = (config.default_topic_queues, READ | WRITE | INHERIT)
+            own_topics[TEMPLATE_TOPIC] = (config.default_topic_queues, READ | WRITE | INHERIT)
         if self._pops:
             own_topics[revive_topic(config.cluster)] = (config.revive_queues, READ | WRITE)
             own_topics |= {
                 TIMER_TOPIC: (1, READ | WRITE),
-                OP_HALF: (1, READ | WRITE),
-                MEMBERS + config.broker_name: (1, INHERIT),
+                OP_TOPIC: (1, READ | WRITE),
+                SYNC_MEMBER_PREFIX + config.broker_name: (1, INHERIT),
             }
         if config.trace_topic_enable:
             own_topics[config.trace_topic] = (1, READ | WRITE)
@@ -202,7 +211,7 @@ class Topics:
         none.
         """
         default = self.get(template)
-        if default is None or not default.perm & INHERIT or (template == TEMPLATE and not self._may_create):
+        if default is None or not default.perm & INHERIT or (template == TEMPLATE_TOPIC and not self._may_create):
             return None
         count = max(0, min(queues, default.write_queue_nums))
         topic = TopicConfig(name, count, count, default.perm & ~INHERIT, False, sys_flag, default.topic_filter_type, {})

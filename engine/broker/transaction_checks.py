@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from engine.broker.broker import Broker
-from engine.broker.topics import HALF, OP_HALF, TOO_OFTEN_CHECKED
 from engine.broker.transactions import DECIDED_TAG, IMMUNITY, immunity_ms, text_as_stored, write_ops
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_unit
 from engine.codec.message import Unit
 from engine.remoting.codes import RequestCode
 from engine.remoting.frame import ONE_WAY, Command
+from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 
-GROUP = "CID_RMQ_SYS_TRANS"
-"""The group that owns the offsets of both topics."""
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
 """Property of a copy that waits: queue offset of the original half message."""
 MOST_AT_ONCE = 10_000
@@ -55,16 +53,16 @@ def check_transactions(broker: Broker) -> None:
     """Check every half queue once: skip decided messages, and ask about those that are open for too long."""
     write_ops(broker, all_decisions=True)  # decided messages are not asked about
     broker.store.dispatch_now()
-    topic = broker.topics.get(HALF)
+    topic = broker.topics.get(HALF_TOPIC)
     for queue_id in range(topic.write_queue_nums if topic is not None else 0):
         _check_queue(broker, queue_id)
 
 
 def _check_queue(broker: Broker, queue_id: int) -> None:
-    half_offset, op_offset = (_offset(broker, topic, queue_id) for topic in (HALF, OP_HALF))
+    half_offset, op_offset = (_offset(broker, topic, queue_id) for topic in (HALF_TOPIC, OP_TOPIC))
     decided = _decided(broker, queue_id, op_offset, half_offset)
     started, next_half = broker.now(), half_offset
-    for unit in _walk(broker, HALF, queue_id, half_offset):
+    for unit in _walk(broker, HALF_TOPIC, queue_id, half_offset):
         if unit.queue_offset >= half_offset + MOST_AT_ONCE:
             break
         if not decided.take(unit.queue_offset) and not _open(broker, unit, decided, started):
@@ -72,27 +70,27 @@ def _check_queue(broker: Broker, queue_id: int) -> None:
         next_half = unit.queue_offset + 1
     commit = broker.store.tables.commit_consumer_offset
     if next_half != half_offset:
-        commit(GROUP, HALF, queue_id, next_half)
+        commit(TRANSACTION_GROUP, HALF_TOPIC, queue_id, next_half)
     new_op = op_offset
     while new_op in decided.done:
         new_op += 1
     if new_op != op_offset:
-        commit(GROUP, OP_HALF, queue_id, new_op)
+        commit(TRANSACTION_GROUP, OP_TOPIC, queue_id, new_op)
 
 
 def _offset(broker: Broker, topic: str, queue_id: int) -> int:
-    stored_offset = broker.store.tables.consumer_offset(GROUP, topic, queue_id)
+    stored_offset = broker.store.tables.consumer_offset(TRANSACTION_GROUP, topic, queue_id)
     return stored_offset if stored_offset >= 0 else broker.store.min_offset_in_queue(topic, queue_id)
 
 
 def _walk(broker: Broker, topic: str, queue_id: int, offset: int) -> Iterator[Unit]:
     while True:
-        result = broker.store.get_message(GROUP, topic, queue_id, offset)
+        result = broker.store.get_message(TRANSACTION_GROUP, topic, queue_id, offset)
         if result is None:
             return
         with result:
             units = list(result.units())
-            broker.stats.got[GROUP, topic, None].add(len(units), sum(map(len, result.messages)))
+            broker.stats.got[TRANSACTION_GROUP, topic, None].add(len(units), sum(map(len, result.messages)))
             following = result.next_begin_offset
         if not units:
             return
@@ -102,7 +100,7 @@ def _walk(broker: Broker, topic: str, queue_id: int, offset: int) -> Iterator[Un
 
 def _decided(broker: Broker, queue_id: int, op_offset: int, half_offset: int) -> OpDecisions:
     decided = OpDecisions()
-    for op in _walk(broker, OP_HALF, queue_id, op_offset):
+    for op in _walk(broker, OP_TOPIC, queue_id, op_offset):
         halves = {int(word) for word in op.body.decode("utf-8", "replace").split(",") if word.isdecimal()}
         halves = {half for half in halves if half >= half_offset} if op.tags == DECIDED_TAG else set()
         if halves:
@@ -205,7 +203,7 @@ def _ask(broker: Broker, unit: Unit, message_properties: dict[str, str]) -> bool
 
 def _discard(broker: Broker, unit: Unit) -> None:
     """Put a half message that nobody ended into a topic of its own."""
-    topic = broker.topics.create_plain(TOO_OFTEN_CHECKED, 1)
+    topic = broker.topics.create_plain(CHECK_MAX_TOPIC, 1)
     message = Message(
         topic.name,
         unit.body,

@@ -7,7 +7,6 @@ Java: ``EndTransactionProcessor``, ``TransactionalMessageBridge``, ``Transaction
 from __future__ import annotations
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.topics import HALF, OP_HALF
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_properties
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
@@ -15,6 +14,7 @@ from engine.releases import Release, of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.system_names import HALF_TOPIC, OP_TOPIC
 
 DECIDED_TAG = "d"
 UNDECIDED = 0
@@ -40,7 +40,7 @@ def as_half(message: Message, release: Release) -> Message:
     message_properties[properties.REAL_QUEUE_ID] = str(message.queue_id)
     text = text_as_stored(message_properties, release)
     return message.changed(
-        topic=HALF,
+        topic=HALF_TOPIC,
         queue_id=0,
         properties=message_properties,
         properties_raw=text,
@@ -156,7 +156,7 @@ def _write_op(broker: Broker, queue_id: int, body: bytes) -> bool:
     text = text_as_stored({properties.TAGS: DECIDED_TAG, properties.WAIT: "true"}, broker.store.release)
     address, now = broker.address or broker.store.parts.commit_log.store_host, broker.now()
     rules = {properties.TAGS: DECIDED_TAG, properties.WAIT: "false"}
-    op = Message(OP_HALF, body, queue_id, rules, text, born_timestamp=now, born_host=address)
+    op = Message(OP_TOPIC, body, queue_id, rules, text, born_timestamp=now, born_host=address)
     return broker.store.put_message(op).ok
 
 

@@ -26,14 +26,7 @@ from engine.client.answers_of_consumer import consumed_directly
 from engine.client.consuming import ConsumerConfig, QueueConsumer
 from engine.client.events import Consumed, Delivered, EventStream, SentBack, now_ms
 from engine.client.instance import FAILURES, ClientInstance
-from engine.client.messages import (
-    MAX_RECONSUME_TIMES,
-    RECONSUME_TIME,
-    RETRY,
-    Message,
-    ReceivedMessage,
-    received,
-)
+from engine.client.messages import MAX_RECONSUME_TIMES, RECONSUME_TIME, Message, ReceivedMessage, received
 from engine.client.process_queue import ProcessQueue
 from engine.client.producer import Producer
 from engine.client.routes import MessageQueue
@@ -43,6 +36,7 @@ from engine.errors import CorruptUnit, cause_of
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.system_names import RETRY_PREFIX
 
 CONSUME_START_TIME = "CONSUME_START_TIME"
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"
@@ -317,7 +311,7 @@ class Consumer(QueueConsumer):
             props.ORIGIN_MESSAGE_ID: message.properties.get(props.ORIGIN_MESSAGE_ID) or message.msg_id,
         }
         retry_message = Message(
-            RETRY + self.group,
+            RETRY_PREFIX + self.group,
             message.body,
             message.tags,
             message.keys,

@@ -31,7 +31,7 @@ from engine.client.events import (
     now_ms,
 )
 from engine.client.instance import FAILURES, ClientInstance, ClientPart
-from engine.client.messages import RETRY, ReceivedMessage, check_topic
+from engine.client.messages import ReceivedMessage, check_topic
 from engine.client.offsets import BrokerOffsets, FileOffsets, OffsetStore
 from engine.client.process_queue import ProcessQueue
 from engine.client.questions import PullResult
@@ -43,6 +43,7 @@ from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import VERSION, Command, answer_to, release_of
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
+from engine.system_names import RETRY_PREFIX
 
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 FROM_LAST, FROM_FIRST, FROM_TIME = "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_TIMESTAMP"
@@ -267,7 +268,7 @@ class QueueConsumer(ClientPart):
     def _all_subscriptions(self) -> dict[str, Subscription]:
         if self.is_broadcasting or self._consume_type == "CONSUME_ACTIVELY":
             return dict(self.subscriptions)
-        return {**self.subscriptions, RETRY + self.group: Subscription(RETRY + self.group)}
+        return {**self.subscriptions, RETRY_PREFIX + self.group: Subscription(RETRY_PREFIX + self.group)}
 
     def heartbeat(self) -> Mapping[str, Any]:
         """Return its row of a heartbeat."""
@@ -416,7 +417,7 @@ class QueueConsumer(ClientPart):
         plan = await self._plan(topic)
         if plan is None:
             self._unplanned += 1
-            return topic.startswith(RETRY) and self._unplanned > _LOOKS
+            return topic.startswith(RETRY_PREFIX) and self._unplanned > _LOOKS
         stale = [
             process_queue
             for queue, process_queue in self._held.items()
@@ -475,7 +476,7 @@ class QueueConsumer(ClientPart):
         committed = await self.offsets.read(queue)
         if committed is not None:
             return committed
-        is_retry, start = queue.topic.startswith(RETRY), self.config.start
+        is_retry, start = queue.topic.startswith(RETRY_PREFIX), self.config.start
         if start == FROM_FIRST or (is_retry and start == FROM_LAST):
             return 0
         if start == FROM_LAST or is_retry:
@@ -634,7 +635,7 @@ class QueueConsumer(ClientPart):
             return
         process_queue.next_offset = result.next_offset
         if result.messages:
-            retry = RETRY + self.group
+            retry = RETRY_PREFIX + self.group
             for message in result.messages:
                 if message.topic == retry and (topic := message.properties.get(props.RETRY_TOPIC)):
                     message.topic = topic

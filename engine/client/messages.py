@@ -24,27 +24,16 @@ from engine.codec.message import Unit
 from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
 from engine.files.layout import LONGEST_TOPIC
 from engine.remoting.unique_ids import unique_id
+from engine.system_names import NOT_SENT_TO, RETRY_PREFIX
 
 MAX_BODY = 4 << 20
 """Bytes of a body before compression (``maxMessageSize``)."""
-RETRY, DEAD_LETTERS = "%RETRY%", "%DLQ%"
 MIN_OFFSET, MAX_OFFSET = "MIN_OFFSET", "MAX_OFFSET"
 MESSAGE_TYPE, REPLY = "MSG_TYPE", "reply"
 CORRELATION_ID, REPLY_TO_CLIENT, TTL, CLUSTER = "CORRELATION_ID", "REPLY_TO_CLIENT", "TTL", "CLUSTER"
 RECONSUME_TIME, MAX_RECONSUME_TIMES = "RECONSUME_TIME", "MAX_RECONSUME_TIMES"
 COMPRESSIONS = {"lz4": 0x100, "zstd": 0x200, "zlib": 0x300}
 """Kinds of compression and their bits in sysFlag (docs/formats/commit-log.md#sysflag)."""
-NOT_SENT_TO = frozenset(
-    {
-        "SCHEDULE_TOPIC_XXXX",
-        "RMQ_SYS_TRANS_HALF_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        "TRANS_CHECK_MAX_TIME_TOPIC",
-        "SELF_TEST_TOPIC",
-        "OFFSET_MOVED_EVENT",
-    }
-)
-"""Topics that belong to the broker (Java: ``TopicValidator``)."""
 _HEAD = HEAD_FORMATS[0]
 _MAGIC = BY_VERSION[1].magic
 _BATCH = codec.INNER_BATCH | codec.NEED_UNWRAP
@@ -213,7 +202,7 @@ def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY
     check_topic(first_message.topic)
     if first_message.topic in NOT_SENT_TO:
         raise WrongMessage(f"Sending message to topic[{first_message.topic}] is forbidden.")
-    if first_message.topic.startswith(RETRY):
+    if first_message.topic.startswith(RETRY_PREFIX):
         raise WrongMessage("Retry Group is not supported for batching")
     topic, waits = first_message.topic, first_message.waits
     pieces: list[bytes] = []

@@ -37,7 +37,6 @@ from engine.client.messages import (
     RECONSUME_TIME,
     REPLY,
     REPLY_TO_CLIENT,
-    RETRY,
     TTL,
     Encoded,
     Message,
@@ -62,9 +61,8 @@ from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
+from engine.system_names import RETRY_PREFIX, TEMPLATE_TOPIC
 
-DEFAULT_TOPIC = "TBW102"
-"""The topic whose copy a new topic becomes."""
 STATUSES = {
     ResponseCode.SUCCESS: "SEND_OK",
     ResponseCode.FLUSH_DISK_TIMEOUT: "FLUSH_DISK_TIMEOUT",
@@ -168,13 +166,13 @@ class Producer(ClientPart):
         self._listener = listener
         self._hooks = tuple(hooks)
         self._in_flight = asyncio.Semaphore(self.config.max_in_flight)
-        self._topics: dict[str, tuple[MessageQueue, ...]] = {DEFAULT_TOPIC: ()}
+        self._topics: dict[str, tuple[MessageQueue, ...]] = {TEMPLATE_TOPIC: ()}
 
     async def start(self) -> None:
         """Register with name servers and brokers. Raises :class:`ClientError` if no name server answers."""
         await self.instance.join(self)
         try:
-            await self.instance.fresh_route(DEFAULT_TOPIC)
+            await self.instance.fresh_route(TEMPLATE_TOPIC)
         except BaseException:
             await self.instance.leave(self)
             raise
@@ -223,7 +221,7 @@ class Producer(ClientPart):
         self._topics.setdefault(topic, ())
         if route is not None and route.publish_queues:
             return route.publish_queues
-        model = await self.instance.route(DEFAULT_TOPIC)
+        model = await self.instance.route(TEMPLATE_TOPIC)
         queues = () if model is None else model.for_new_topic(topic, self.config.new_topic_queues).publish_queues
         if not queues:
             raise NoRoute(f"No route info of this topic: {topic}")
@@ -490,7 +488,7 @@ class Producer(ClientPart):
         fields = {
             "a": self.group,
             "b": first_message.topic,
-            "c": DEFAULT_TOPIC,
+            "c": TEMPLATE_TOPIC,
             "d": str(self.config.new_topic_queues),
             "e": str(queue.queue_id),
             "f": str(encoded.sys_flag),
@@ -507,7 +505,7 @@ class Producer(ClientPart):
             code, fields["m"], fields["h"] = RequestCode.SEND_BATCH_MESSAGE, "true", "0"
         elif first_message.properties.get(MESSAGE_TYPE) == REPLY:
             code = RequestCode.SEND_REPLY_MESSAGE_V2
-        elif first_message.topic.startswith(RETRY):
+        elif first_message.topic.startswith(RETRY_PREFIX):
             fields["j"] = first_message.properties.get(RECONSUME_TIME, "0")
             fields["l"] = first_message.properties.get(MAX_RECONSUME_TIMES, "16")
         return Command(code, fields, encoded.body)

@@ -18,7 +18,7 @@ from engine.remoting.answers import UnexpectedAnswer, reading
 from engine.remoting.codes import RequestCode, ResponseCode, request_name
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
-from engine.rules.system_names import is_system_group, is_system_topic
+from engine.system_names import is_system_group, is_system_topic
 
 PATIENCE = 3.0
 """Seconds that an answer is waited for."""

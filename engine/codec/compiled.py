@@ -30,6 +30,7 @@ from engine.codec.machine_code import FULL, GROW_TOPICS, MARKED_TAGS, PATCH, STO
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import BY_MAGIC, LONGEST_PROPERTIES, MAGICS
+from engine.system_names import SCHEDULE_TOPIC
 
 _V1, _V2 = (np.uint32(magic) for magic in MAGICS)
 _LONGEST_V1, _LONGEST_V2 = (BY_MAGIC[magic].longest_topic for magic in MAGICS)
@@ -39,7 +40,7 @@ _TAGS = np.uint32(int.from_bytes(b"TAGS", "little"))
 _KEYS = np.uint32(int.from_bytes(b"KEYS", "little"))
 _UNIQ_KEY = np.uint64(int.from_bytes(b"UNIQ_KEY", "little"))
 _DELA = np.uint32(int.from_bytes(b"DELA", "little"))
-_SCHEDULE = np.frombuffer(b"SCHEDULE_TOPIC_XXXX", np.uint8).copy()
+_SCHEDULE = np.frombuffer(SCHEDULE_TOPIC.encode(), np.uint8).copy()
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_BITS, _BYTE = np.uint64(0x8080808080808080), np.uint64(0xFF)
 _31, _T, _NUMBER_SIGN = np.uint32(31), np.uint32(ord("T")), np.uint32(ord("#"))

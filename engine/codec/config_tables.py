@@ -134,7 +134,6 @@ def _reason(file: TableFile) -> str:
 Value = Mapping[str | int, Any]
 Row = TypeVar("Row")
 PERM_READ, PERM_WRITE, PERM_INHERIT = 4, 2, 1
-LMQ_PREFIX = "%LMQ%"
 MAX_PROBLEMS = 100
 
 

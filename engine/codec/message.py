@@ -18,6 +18,7 @@ from engine.codec.java import jhash, utf8
 from engine.codec.unit_fields import OF_BYTES
 from engine.codec.unit_flavours import BY_VERSION, FLAVOURS
 from engine.errors import CorruptUnit
+from engine.system_names import SCHEDULE_TOPIC
 
 MAGIC_BLANK = 0xCBD43194
 
@@ -34,7 +35,6 @@ INNER_BATCH = 0x80
 COMPRESSION_MASK = 0x700
 COMPRESSION_NAMES = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
 
-SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 DEFAULT_DELAY_LEVELS = tuple(
     n * 1000 for n in (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 )

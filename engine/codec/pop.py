@@ -12,10 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-RETRY = "%RETRY%"
-REVIVE_PREFIX = "rmq_sys_REVIVE_LOG_"
-REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
-"""The group whose offsets show which checkpoints are handled."""
+from engine.system_names import RETRY_PREFIX, REVIVE_PREFIX
+
 CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG = "ck", "ack", "bAck"
 ORDERLY = 999
 """The revive queue that a handle of an orderly pop names."""
@@ -32,19 +30,19 @@ def revive_topic(cluster: str) -> str:
 
 def retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
     """Return the topic in which a group's messages of ``topic`` are retried."""
-    return f"{RETRY}{group}{'+' if v2 else '_'}{topic}"
+    return f"{RETRY_PREFIX}{group}{'+' if v2 else '_'}{topic}"
 
 
 def is_retry_v2(topic: str) -> bool:
     """Return True for the name of a retry topic of the second form, which separates topic and group unambiguously."""
-    return topic.startswith(RETRY) and "+" in topic
+    return topic.startswith(RETRY_PREFIX) and "+" in topic
 
 
 def normal_topic(topic: str, group: str) -> str:
     """Return the original topic of ``topic``, a retry topic of ``group``; any other topic is its own."""
-    if not topic.startswith(RETRY):
+    if not topic.startswith(RETRY_PREFIX):
         return topic
-    prefix = f"{RETRY}{group}+"
+    prefix = f"{RETRY_PREFIX}{group}+"
     return topic[len(prefix) :]  # both forms have one character behind the group's name
 
 
@@ -52,7 +50,7 @@ def mark_of(topic: str) -> str:
     """Return the mark that stands for the kind of a topic in texts and handles."""
     if is_retry_v2(topic):
         return RETRY_TOPIC_V2
-    return RETRY_TOPIC if topic.startswith(RETRY) else NORMAL
+    return RETRY_TOPIC if topic.startswith(RETRY_PREFIX) else NORMAL
 
 
 def real_topic(topic: str, group: str, mark: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec.java import jhash, utf8
-from engine.codec.message import SCHEDULE_TOPIC
+from engine.system_names import SCHEDULE_TOPIC
 
 _COUNT, _POOL_USED, _SCHEDULE, _LIMIT = range(4)
 

@@ -25,18 +25,21 @@ from engine.codec.message import (
     NEED_UNWRAP,
     PREPARED,
     ROLLBACK,
-    SCHEDULE_TOPIC,
     STORE_HOST_V6,
     Unit,
 )
+from engine.system_names import (
+    CHECK_MAX_TOPIC,
+    DLQ_PREFIX,
+    HALF_TOPIC,
+    OFFSET_MOVED_TOPIC,
+    OP_TOPIC,
+    RETRY_PREFIX,
+    REVIVE_PREFIX,
+    SCHEDULE_TOPIC,
+    TIMER_TOPIC,
+)
 
-HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
-OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-CHECK_MAX_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
-TIMER_TOPIC = "rmq_sys_wheel_timer"
-REVIVE_PREFIX = "rmq_sys_REVIVE_LOG_"
-OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
-RETRY_PREFIX, DEAD_LETTER_PREFIX = "%RETRY%", "%DLQ%"
 POP_TAGS = ("ck", "ack", "bAck")
 
 MAX_LISTED = 50
@@ -266,8 +269,8 @@ def _retry(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
         level = _number(unit, props.DELAY)
         group = real.removeprefix(RETRY_PREFIX)
         yield Word("retryWaiting", {"group": group, "level": level, "due": _due(unit, levels), **origin})
-    elif unit.topic.startswith(DEAD_LETTER_PREFIX):
-        yield Word("deadLetter", {"group": unit.topic.removeprefix(DEAD_LETTER_PREFIX), **origin})
+    elif unit.topic.startswith(DLQ_PREFIX):
+        yield Word("deadLetter", {"group": unit.topic.removeprefix(DLQ_PREFIX), **origin})
     elif unit.topic.startswith(RETRY_PREFIX) and props.FIRST_POP_TIME not in properties:
         group = unit.topic.removeprefix(RETRY_PREFIX)
         yield (

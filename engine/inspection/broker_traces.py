@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.codec.config_tables import Table
-from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.codec.message import Unit
 from engine.inspection import tables as table_rows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import look_at_tables
-from engine.rules.system_names import CLUSTER_PROPERTY, DLQ, RETRY, is_system_group
 from engine.rules.undecoded import TABLE_SUBJECTS
+from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, is_system_group
 
 MOST_UNITS = 64
 MOST_NAMED = 20
@@ -62,7 +62,7 @@ class BrokerTraces:
         witnesses = [f"{marked:,} of the first units {bear} a broker's mark ({CLUSTER_PROPERTY})"]
         if self.store.reading.exists(self.store.paths.timerwheel):
             witnesses.append("timerwheel")
-        group_topics = [name for name in self.store.topics() if name.startswith((RETRY, DLQ))]
+        group_topics = [name for name in self.store.topics() if name.startswith((RETRY_PREFIX, DLQ_PREFIX))]
         return witnesses + [f"topic {name}" for name in group_topics[:MOST_NAMED]]
 
     def _marked(self) -> int:
@@ -87,7 +87,7 @@ class BrokerTraces:
         """Groups of clients that other tables know."""
         groups = {row.group for row in table_rows.offsets(self.store) if not is_system_group(row.group)}
         names = table_rows.topics(self.store)
-        groups |= {name.removeprefix(RETRY) for name in names or () if name.startswith(RETRY)}
+        groups |= {name.removeprefix(RETRY_PREFIX) for name in names or () if name.startswith(RETRY_PREFIX)}
         return sorted(groups)
 
 

@@ -18,8 +18,8 @@ from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.rules.log_rules import LogFile, likely_length
+from engine.system_names import LMQ_PREFIX
 
-_LMQ = "%LMQ%"
 LONG_RESERVED_HOURS = 876_000
 """Hours."""
 Setting = tuple[str, str, Any]  # key as RocketMQ spells it, attribute, value
@@ -69,7 +69,7 @@ def _queue_settings(readers: list[QueueReader], *, light: bool) -> Iterator[Sett
     if ext:
         yield "enableConsumeQueueExt", "enable_consume_queue_ext", True
         yield "mappedFileSizeConsumeQueueExt", "mapped_file_size_consume_queue_ext", _commonest(ext)
-    if light or any(queue.topic.startswith(_LMQ) for queue in readers):
+    if light or any(queue.topic.startswith(LMQ_PREFIX) for queue in readers):
         yield "enableLmq", "enable_lmq", True
         yield "enableMultiDispatch", "enable_multi_dispatch", True
 

@@ -12,10 +12,11 @@ from typing import Literal
 
 from engine.codec import properties as props
 from engine.codec.consume_queue import same_tag
-from engine.codec.message import SCHEDULE_TOPIC, Unit, tags_code_of
+from engine.codec.message import Unit, tags_code_of
 from engine.codec.unit_scan import Stop
 from engine.inspection.log_reader import LogReader
 from engine.store.queue_entry import CqEntry
+from engine.system_names import SCHEDULE_TOPIC
 
 Verdict = Literal["ok", "missing", "wrongTopic", "wrongQueueOffset", "wrongSize", "wrongTag", "belowMinOffset"]
 

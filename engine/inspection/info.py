@@ -20,6 +20,7 @@ from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import foreign
 from engine.rules.undecoded import SUBJECT_WORDS
+from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
     from engine.inspection.opening import LockState
@@ -196,7 +197,7 @@ def flavour(store: StoreSnapshot) -> list[str]:
         words_found.add("batchCq")
     if any(queue.ext is not None for queues in topics.values() for queue in queues.values()):
         words_found.add("extCq")
-    if any(topic.startswith("%LMQ%") for topic in topics):
+    if any(topic.startswith(LMQ_PREFIX) for topic in topics):
         words_found.add("lmq")
     if len(store.log_folders) > 1:
         words_found.add("multiPath")

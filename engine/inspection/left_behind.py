@@ -30,8 +30,8 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.releases import of
 from engine.rules.dispatch_rules import light_entries, names_light_queues
-from engine.rules.system_names import LMQ, is_system_topic
 from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, RecoveryPlan
+from engine.system_names import LMQ_PREFIX, is_system_topic
 
 MOST_NUMBERED = 1 << 10
 """Queues of a topic that are looked up by columns."""
@@ -128,7 +128,7 @@ def meant_topics(store: StoreSnapshot) -> Callable[[str], bool]:
     """Return a test that is True for topics that were not deleted."""
     topics = topics_known(store)
     names = topics.listed | topics.folders
-    return lambda topic: not topics.told or topic in names or is_system_topic(topic) or topic.startswith(LMQ)
+    return lambda topic: not topics.told or topic in names or is_system_topic(topic) or topic.startswith(LMQ_PREFIX)
 
 
 def _blocks(store: StoreSnapshot, begin: int, stop: int, topics: TopicTable) -> Iterable[UnitColumns]:
@@ -155,7 +155,7 @@ class _LightEntry(NamedTuple):
 
 def _has_light_queues(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
     """Return True if units have entries in further queues: such folders exist, or groups that read them."""
-    return any(queue.topic.startswith(LMQ) for queue in plan.queues) or light_offsets(store) > 0
+    return any(queue.topic.startswith(LMQ_PREFIX) for queue in plan.queues) or light_offsets(store) > 0
 
 
 def _light_entries(columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> Iterator[_LightEntry]:

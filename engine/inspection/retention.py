@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.codec.config_tables import delay_offsets
-from engine.codec.message import SCHEDULE_TOPIC
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.inspection.groups import group_progress
 from engine.inspection.tables import read_table
 from engine.mapped.disk import disk_use
 from engine.rules.retention_rules import Expiry, Levels, Pressure, delete_hours, forecast, levels, pressure
+from engine.system_names import SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot

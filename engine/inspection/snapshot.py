@@ -31,8 +31,8 @@ from engine.inspection.queue_reader import QueueReader
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
-from engine.rules.system_names import LMQ
 from engine.rules.undecoded import Subject, UndecodedPart, in_the_way_of_writing
+from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
@@ -358,7 +358,7 @@ class StoreSnapshot:
         reader = self.topics().get(topic, {}).get(queue_id)
         if reader is None:
             self.whole_topics()
-            if topic.startswith(LMQ):
+            if topic.startswith(LMQ_PREFIX):
                 self._require_light_queues()
         return reader
 

@@ -16,16 +16,15 @@ from engine.codec import properties as props
 from engine.codec import timer
 from engine.codec.columns import UnitColumns
 from engine.codec.config_tables import delay_offsets
-from engine.codec.message import SCHEDULE_TOPIC, Unit
-from engine.codec.pop import REVIVE_GROUP, REVIVE_PREFIX
-from engine.codec.words import HALF_TOPIC, duration_text, time_text
+from engine.codec.message import Unit
+from engine.codec.words import duration_text, time_text
 from engine.errors import CorruptUnit
 from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import units_with
 from engine.inspection.queue_reader import CqEntry, QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.rules.system_names import TIMER_TOPIC
+from engine.system_names import HALF_TOPIC, REVIVE_GROUP, REVIVE_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANSACTION_GROUP
 
 SETTLE_MS = 5_000
 """Time after which a service has certainly done its due work."""
@@ -33,7 +32,6 @@ ALIVE_MS = 60_000
 """Time for which a broker must have stored messages after the due time."""
 SLOW_SERVICE_MS = 600_000
 """The same for the transaction check and the revive of pops, which run every minute or more often."""
-TRANSACTION_GROUP = "CID_RMQ_SYS_TRANS"
 MOST_COUNTED = 100_000
 
 

@@ -27,6 +27,7 @@ from engine.inspection import records
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.query.vector import unit_of
+from engine.system_names import SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from engine.query import Filter
@@ -98,7 +99,7 @@ class _Writer:
         topic = block.topic_id[rows]
         v6 = block.sys_flag[rows] & (message.BORN_HOST_V6 | message.STORE_HOST_V6) != 0
         plain: npt.NDArray[np.bool_] = kinds == block_texts.PLAIN
-        plain &= ~v6 & (topic >= 0) & (topic != self._topics.find(message.SCHEDULE_TOPIC))
+        plain &= ~v6 & (topic >= 0) & (topic != self._topics.find(SCHEDULE_TOPIC))
         plain &= block.physical_offset[rows] == block.offset[rows]
         return plain
 

@@ -28,6 +28,7 @@ from engine.pipeline.filters import QueryLimits
 from engine.pipeline.queue_files import Queue, list_queues, raw_end
 from engine.pipeline.splits import Split, first_in
 from engine.pipeline.storage import ObjectStorage, OpenFile, opened, storage_of
+from engine.system_names import LMQ_PREFIX
 
 MIN_STRETCH_BYTES = 8 << 20
 """Bytes of a stretch from which on it is passed over: a new beginning behind it costs about as much as to read it."""
@@ -42,7 +43,6 @@ _ENTRIES_AT_ONCE = 1 << 18
 """Entries of a queue that are held at once."""
 _HEAD_BYTES = 112
 """Bytes in front of a unit's body at most."""
-_LIGHT = "%LMQ%"
 
 Stretch = tuple[int, int]
 Ints = npt.NDArray[np.int64]
@@ -60,7 +60,9 @@ def skippable_stretches(store: StorePlace, limits: QueryLimits, trust: bool) -> 
         return []
     try:
         files = log_files(store)
-        listed_queues = (queue for queue in list_queues(store) if queue.files and not queue.topic.startswith(_LIGHT))
+        listed_queues = (
+            queue for queue in list_queues(store) if queue.files and not queue.topic.startswith(LMQ_PREFIX)
+        )
         queues = [replace(queue, end=raw_end(queue)) for queue in listed_queues]
         sizes = [max(queue.end - queue.files[0].start, 0) for queue in queues]
         entries = sum(size // queue.unit_size for queue, size in zip(queues, sizes, strict=True))

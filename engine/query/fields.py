@@ -20,15 +20,11 @@ from engine.codec.compression import unpack
 from engine.codec.java import utf8
 from engine.codec.message import Unit
 from engine.codec.unit_fields import OF_RECORDS, Field
+from engine.system_names import DLQ_PREFIX, HALF_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
 Kind = Literal["number", "time", "duration", "text", "property", "list", "condition"]
 Getter = Callable[[Any], Any]
 
-HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
-OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-TIMER_TOPIC = "rmq_sys_wheel_timer"
-RETRY_PREFIX = "%RETRY%"
-DEAD_LETTER_PREFIX = "%DLQ%"
 PROPERTIES = "properties"
 
 
@@ -62,7 +58,7 @@ def transaction_word(sys_flag: int, topic: str | None) -> str | None:
 
 def is_delayed(topic: str) -> bool:
     """Return True for a topic in which units wait, or waited, for their delivery time."""
-    return topic in (message.SCHEDULE_TOPIC, TIMER_TOPIC)
+    return topic in (SCHEDULE_TOPIC, TIMER_TOPIC)
 
 
 def _number(name: str) -> Getter:
@@ -179,9 +175,7 @@ _ALL = (
     _flag("batch", "the unit holds an inner batch", lambda flags, _: bool(flags & message.INNER_BATCH)),
     _flag("delayed", "it lies in a topic of delayed messages", lambda _, topic: is_delayed(topic)),
     _flag("retry", "it lies in a group's retry topic", lambda _, topic: topic.startswith(RETRY_PREFIX)),
-    _flag(
-        "deadLetter", "it lies in a group's dead letter topic", lambda _, topic: topic.startswith(DEAD_LETTER_PREFIX)
-    ),
+    _flag("deadLetter", "it lies in a group's dead letter topic", lambda _, topic: topic.startswith(DLQ_PREFIX)),
 )
 
 FIELDS: dict[str, FieldSpec] = {spec.name: spec for spec in _ALL}

@@ -28,7 +28,7 @@ from engine.codec.java import jhash, utf8
 from engine.codec.message import Unit, decode
 from engine.codec.topic_table import TopicTable
 from engine.query.evaluate import REGEX_LIMIT, FileOf, closure
-from engine.query.fields import BY_FLAGS, BY_TOPIC, FIELDS, HALF_TOPIC, OP_TOPIC, PROPERTIES
+from engine.query.fields import BY_FLAGS, BY_TOPIC, FIELDS, PROPERTIES
 from engine.query.tree import (
     And,
     Arithmetic,
@@ -49,6 +49,7 @@ from engine.query.tree import (
     kind_of,
     parts,
 )
+from engine.system_names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC
 
 # The three verdicts of a filter on a row.
 
@@ -132,7 +133,7 @@ def cost(node: Node) -> int:
 
 def unsure_tags_code(topic: npt.NDArray[np.int32], topics: TopicTable) -> npt.NDArray[np.bool_]:
     """Return the rows whose tagsCode may be no hash: a queue of delayed messages holds delivery times instead."""
-    unsure: npt.NDArray[np.bool_] = (topic < 0) | (topic == topics.find(message.SCHEDULE_TOPIC))
+    unsure: npt.NDArray[np.bool_] = (topic < 0) | (topic == topics.find(SCHEDULE_TOPIC))
     return unsure
 
 

@@ -16,13 +16,11 @@ import numpy.typing as npt
 from engine.codec import properties as props
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.java import split
-from engine.codec.message import SCHEDULE_TOPIC
-from engine.rules.system_names import is_system_topic
+from engine.system_names import LMQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX, is_system_topic
 
 Int64 = npt.NDArray[np.int64]
 _INNER = re.compile(rb"INNER_MULTI_")
-_LMQ = "%LMQ%"
-_NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
+_NO_MULTI_DISPATCH = (RETRY_PREFIX, SYSTEM_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,9 @@ class TopicsKnown:
         return [
             topic
             for topic, offset in first_of.items()
-            if topic not in existing and offset < self.newest and not (topic.startswith(_LMQ) or is_system_topic(topic))
+            if topic not in existing
+            and offset < self.newest
+            and not (topic.startswith(LMQ_PREFIX) or is_system_topic(topic))
         ]
 
 
@@ -87,5 +87,5 @@ def light_entries(properties: Mapping[str, str], topic: str, queue_id: int) -> l
     for name, text in zip(queue_names, offset_texts, strict=True):
         digits = text.removeprefix("-")
         if "/" not in name and digits.isascii() and digits.isdigit():
-            entries.append((name, 0 if name.startswith(_LMQ) else queue_id, int(text)))
+            entries.append((name, 0 if name.startswith(LMQ_PREFIX) else queue_id, int(text)))
     return entries

@@ -23,6 +23,7 @@ from typing import Any, Final
 from engine.codec import properties as props
 from engine.codec.unit_fields import masked_as
 from engine.errors import UsageError
+from engine.system_names import DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX
 
 # Properties of messages that RocketMQ's clients and brokers set themselves, and what each reveals
 # (docs/formats/commit-log.md#properties).
@@ -111,8 +112,7 @@ _HOST_FIELDS = masked_as("hosts")
 _HASHES = ("keyHash", "slot")
 """Fields of index entries: a guessed key could be confirmed by its hash."""
 _GROUP_FIELDS = ("consumerGroup", "producerGroup")
-_LIGHT = "%LMQ%"
-_RETRY = ("%RETRY%", "%DLQ%")
+_RETRY = (RETRY_PREFIX, DLQ_PREFIX)
 
 _SIX = r"[0-9A-Fa-f]{1,4}"
 _ADDRESS = re.compile(
@@ -193,7 +193,7 @@ class Masking:
 
     def topic(self, name: str) -> str:
         """A topic, or a light queue; names of groups and light queues in it become pseudonyms."""
-        head, mark, light_name = name.partition(_LIGHT)
+        head, mark, light_name = name.partition(LMQ_PREFIX)
         if mark and self.lmq:
             return f"{self.topic(head)}{mark}{self.pseudonym('lmq', light_name) if light_name else ''}"
         prefix = next((retry_prefix for retry_prefix in _RETRY if name.startswith(retry_prefix)), None)
@@ -250,7 +250,7 @@ class Masking:
         return self.topic(value) if name in OF_TOPICS else value
 
     def _light_queue(self, name: str) -> str:
-        if _LIGHT in name or name.startswith(_RETRY) or not self.lmq:
+        if LMQ_PREFIX in name or name.startswith(_RETRY) or not self.lmq:
             return self.topic(name)
         return self.pseudonym("lmq", name) if name else name
 

@@ -13,16 +13,10 @@ from typing import Literal, NamedTuple
 from engine.codec import properties as props
 from engine.codec.crc import crc31, hex_crc
 from engine.codec.java import utf8
-from engine.codec.message import (
-    BORN_HOST_V6,
-    DEFAULT_DELAY_LEVELS,
-    MAGIC_BLANK,
-    SCHEDULE_TOPIC,
-    STORE_HOST_V6,
-    tags_code_of,
-)
+from engine.codec.message import BORN_HOST_V6, DEFAULT_DELAY_LEVELS, MAGIC_BLANK, STORE_HOST_V6, tags_code_of
 from engine.codec.unit_flavours import BY_MAGIC, READ_BY
 from engine.releases import NEWEST, Release, of
+from engine.system_names import SCHEDULE_TOPIC
 
 Bytes = bytes | bytearray | memoryview
 

@@ -12,7 +12,18 @@ from typing import Literal
 
 from engine.codec import properties as props
 from engine.codec.java import utf8
-from engine.codec.message import COMMIT, PREPARED, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
+from engine.codec.message import COMMIT, PREPARED, TRANSACTION_MASK, Unit
+from engine.system_names import (
+    CHECK_MAX_TOPIC,
+    DLQ_PREFIX,
+    HALF_TOPIC,
+    OP_TOPIC,
+    RETRY_PREFIX,
+    ROCKSDB_HALF_TOPIC,
+    ROCKSDB_OP_TOPIC,
+    SCHEDULE_TOPIC,
+    TIMER_TOPIC,
+)
 
 Verdict = Literal[
     "found",
@@ -51,15 +62,6 @@ Role = Literal[
 ]
 
 NOT_LISTED = frozenset(("absent", "noQueue", "deletedTopic"))
-HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
-OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-ROCKSDB_HALF_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"
-ROCKSDB_OP_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC"
-"""Topic that 5.4 and later use with ``transRocksDBEnable``; ``rocksdbstore`` has the open halves."""
-GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
-TIMER_TOPIC = "rmq_sys_wheel_timer"
-RETRY_PREFIX = "%RETRY%"
-DEAD_PREFIX = "%DLQ%"
 
 ROLE_WORDS: dict[Role, str] = {
     "plain": "stored in its topic",
@@ -153,13 +155,13 @@ def role(unit: Unit) -> Role:
     topic, text = unit.topic, unit.properties
     if topic in (HALF_TOPIC, ROCKSDB_HALF_TOPIC):
         return "half"
-    if topic == GIVEN_UP_TOPIC:
+    if topic == CHECK_MAX_TOPIC:
         return "givenUp"
     if topic == SCHEDULE_TOPIC:
         return "retryWaiting" if text.get(props.REAL_TOPIC, "").startswith(RETRY_PREFIX) else "delayed"
     if topic == TIMER_TOPIC:
         return "recall" if props.TIMER_DEL_UNIQUE_KEY in text else "timer"
-    if topic.startswith(DEAD_PREFIX):
+    if topic.startswith(DLQ_PREFIX):
         return "dead"
     if topic.startswith(RETRY_PREFIX):
         return "retry"
@@ -219,7 +221,7 @@ def group_of(unit: Unit) -> str | None:
     Pop consumption adds the topic behind the group's name: the name may be longer than the group's.
     """
     topic = unit.properties.get(props.REAL_TOPIC, "") if unit.topic == SCHEDULE_TOPIC else unit.topic
-    for prefix in (RETRY_PREFIX, DEAD_PREFIX):
+    for prefix in (RETRY_PREFIX, DLQ_PREFIX):
         if topic.startswith(prefix):
             return topic[len(prefix) :]
     return None

@@ -20,6 +20,7 @@ from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
 from engine.mapped.disk import Disk, put_file
 from engine.releases import NEWEST, Release, of
+from engine.system_names import DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX
 
 TOPICS = "topics.json"
 GROUPS = "subscriptionGroup.json"
@@ -296,7 +297,7 @@ class ConfigTables:
         """True for a light group, where the release keeps those: it has one offset of each topic, and no row of its
         own.
         """
-        return self._light and group.startswith(codec.LMQ_PREFIX)
+        return self._light and group.startswith(LMQ_PREFIX)
 
     def delay_offset(self, level: int) -> int:
         """The queue offset of the delay level (1 …) that is delivered next; 0 where none is known."""
@@ -479,7 +480,7 @@ def _group_topics(offsets: Mapping[str | int, Any]) -> dict[str, list[str]]:
 
 def _refuse_topic(name: str, queues: int) -> None:
     length = len(name.encode("utf-8", "replace"))
-    longest = LONGEST_NAME if name.startswith(("%RETRY%", "%DLQ%")) else LONGEST_TOPIC
+    longest = LONGEST_NAME if name.startswith((RETRY_PREFIX, DLQ_PREFIX)) else LONGEST_TOPIC
     if not 1 <= length <= longest or name in {".", ".."} or any(sign in name for sign in "/\0@"):
         raise UsageError(
             f"topic: expected 1 to {longest} bytes without '/' and '@', found {name[:80]!r} ({length} bytes)"

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.codec import batch
-from engine.codec.message import SCHEDULE_TOPIC, Unit, check_frame
+from engine.codec.message import Unit, check_frame
 from engine.inspection.snapshot import StoreSnapshot, open_store
+from engine.system_names import SCHEDULE_TOPIC
 
 WORDS = ("alpha", "中文", "Größe", "x", "😀", "a b", "0", "value\x01with\x01marks")
 

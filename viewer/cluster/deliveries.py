@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from engine.cluster.state import Queue
-from engine.rules.system_names import RETRY
+from engine.system_names import RETRY_PREFIX
 
 MAX_DELIVERIES = 400_000
 """Maximum number of stored deliveries of a queue; older ones are dropped."""
@@ -286,7 +286,7 @@ class Deliveries:
         last_lists: dict[tuple[str, str], tuple[str, ...]] = {}
         rebalances = []
         for rebalance in self.rebalances:
-            if rebalance.group != group or rebalance.topic.startswith(RETRY):
+            if rebalance.group != group or rebalance.topic.startswith(RETRY_PREFIX):
                 continue
             list_changed = last_lists.get((rebalance.client_id, rebalance.topic)) != rebalance.client_ids
             last_lists[rebalance.client_id, rebalance.topic] = rebalance.client_ids

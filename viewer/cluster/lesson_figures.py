@@ -24,8 +24,8 @@ from engine.client.events import (
     Stopped,
     TransactionEnded,
 )
-from engine.client.messages import DEAD_LETTERS, RETRY
 from engine.client.routes import MessageQueue
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, Options
 from viewer.cluster.rebalance_words import Harm
 from viewer.cluster.words import UNKNOWN
@@ -356,15 +356,15 @@ def dead_letters(record: Record) -> list[Harm]:
         note = tr(
             "level {level}, from {topic}; reconsumeTimes {n}",
             level=2 + number,
-            topic=RETRY + record.group,
+            topic=RETRY_PREFIX + record.group,
             n=range_text(reconsume_times, lambda n: f"{n:,.0f}"),
         )
         figures.append(figure(tr("Wait {n:,}", n=number), range_text(waits, seconds), note, bad=True))
-    dead = record.of_queue(DEAD_LETTERS + record.group)
+    dead = record.of_queue(DLQ_PREFIX + record.group)
     reconsume_times = [delivery.reconsume_times for delivery in dead]
     note = tr(
         "read from {topic}, reconsumeTimes {n}. As RocketMQ is set: 16 times, over 4 h 46 min",
-        topic=DEAD_LETTERS + record.group,
+        topic=DLQ_PREFIX + record.group,
         n=range_text(reconsume_times, lambda n: f"{n:,.0f}"),
     )
     figures.append(figure(tr("Dead letters"), f"{len({delivery.keys for delivery in dead}):,}", note, bad=bool(dead)))

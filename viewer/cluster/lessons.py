@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from engine.client.consuming import BROADCASTING
 from engine.client.events import Committed, Rebalanced, Sent
-from engine.client.messages import DEAD_LETTERS, RETRY
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, Options
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.lesson_figures import (
@@ -255,8 +255,8 @@ LESSONS = (
             Action("running"),
             Action("consumer", options=Options(refuses=5, max_reconsume=2)),
             Action("producer", 200, Options(message_count=RETRY_COUNT)),
-            Action("consumer", name="-dead", topic=DEAD_LETTERS + "{group}"),
-            _read(DEAD_LETTERS + "{group}", RETRY_COUNT // 5),
+            Action("consumer", name="-dead", topic=DLQ_PREFIX + "{group}"),
+            _read(DLQ_PREFIX + "{group}", RETRY_COUNT // 5),
         ),
     ),
     Lesson(
@@ -514,4 +514,4 @@ class LessonRun:
         for number in (*self.producers, *self.consumers, *self.brokers):
             clients.stop(number)
         if self._options and not self.brokers:
-            clients.forget(self._addresses, (self.topic, RETRY + self.group), (self.group,))
+            clients.forget(self._addresses, (self.topic, RETRY_PREFIX + self.group), (self.group,))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, QueueEnds
-from engine.rules.system_names import DLQ, RETRY, is_system_group
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 
 SMALL_LAG, LARGE_LAG = 10, 1000
 """Lag from which a queue has a light, and a full, warning colour."""
@@ -216,7 +216,9 @@ def user_queues(state: ClusterState) -> list[Queue]:
     broker_topics = {part.name for part in state.brokers} | {part.cluster for part in state.brokers}
     broker_topics |= {f"{part.cluster}_REPLY_TOPIC" for part in state.brokers}
     return [
-        queue for queue in state.queues if queue.topic not in broker_topics and not queue.topic.startswith((RETRY, DLQ))
+        queue
+        for queue in state.queues
+        if queue.topic not in broker_topics and not queue.topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
     ]
 
 

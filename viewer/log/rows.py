@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.codec.batch import MIN_MEMBER_BYTES, Member, walk
-from engine.codec.message import COMPRESSED, INNER_BATCH, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
+from engine.codec.message import COMPRESSED, INNER_BATCH, TRANSACTION_MASK, Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.lost_units import LostUnit, was
 from engine.mapped.read_only import FileSequence
+from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 from viewer.log.colour_rules import PLAIN, Dress
 from viewer.widgets.row_window import Page
 
@@ -120,9 +121,9 @@ def letters(unit: Unit) -> str:
         marks.append("Z")
     if unit.sys_flag & INNER_BATCH:
         marks.append("B")
-    if unit.topic in {SCHEDULE_TOPIC, "rmq_sys_wheel_timer"} or "DELAY" in properties:
+    if unit.topic in {SCHEDULE_TOPIC, TIMER_TOPIC} or "DELAY" in properties:
         marks.append("D")
-    if unit.reconsume_times > 0 or unit.topic.startswith("%RETRY%"):
+    if unit.reconsume_times > 0 or unit.topic.startswith(RETRY_PREFIX):
         marks.append("R")
     if "INNER_MULTI_DISPATCH" in properties:
         marks.append("M")

@@ -21,7 +21,8 @@ from engine.codec.java import jhash
 from engine.codec.message import Unit
 from engine.codec.salvage import FieldFault
 from engine.codec.unit_flavours import BY_VERSION
-from engine.codec.words import HALF_TOPIC, MAX_LISTED, OP_TOPIC, TEXTS, TIMES, Word, op_offsets
+from engine.codec.words import MAX_LISTED, TEXTS, TIMES, Word, op_offsets
+from engine.system_names import HALF_TOPIC, OP_TOPIC
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
 

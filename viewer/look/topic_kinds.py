@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.codec.words import DEAD_LETTER_PREFIX, OP_TOPIC, RETRY_PREFIX
+from engine.system_names import (
+    BENCHMARK_TOPIC,
+    DLQ_PREFIX,
+    HALF_TOPIC,
+    OFFSET_MOVED_TOPIC,
+    OP_TOPIC,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+    SYSTEM_PREFIX,
+    TEMPLATE_TOPIC,
+    TIMER_TOPIC,
+)
 from viewer.look.assets import tr, words
 
 Kind = Literal["", "retry", "dead", "delayed", "half", "op", "system"]
 
-_DELAYED = ("SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer")
-_HALF = "RMQ_SYS_TRANS_HALF_TOPIC"
+_DELAYED = (SCHEDULE_TOPIC, TIMER_TOPIC)
 _SYSTEM = (
     "SCHEDULE_TOPIC_",
     "RMQ_SYS_",
-    "rmq_sys_",
+    SYSTEM_PREFIX,
     "%SYS%",
     "TRANS_CHECK_",
     "SELF_TEST_",
-    "OFFSET_MOVED_EVENT",
-    "TBW102",
-    "BenchmarkTest",
+    OFFSET_MOVED_TOPIC,
+    TEMPLATE_TOPIC,
+    BENCHMARK_TOPIC,
 )
 _WORDS: dict[Kind, str] = {
     "retry": words("retry topic"),
@@ -36,11 +46,11 @@ def kind_of(topic: str) -> Kind:
     """Return RocketMQ's purpose of ``topic``; empty for a user's own."""
     if topic.startswith(RETRY_PREFIX):
         return "retry"
-    if topic.startswith(DEAD_LETTER_PREFIX):
+    if topic.startswith(DLQ_PREFIX):
         return "dead"
     if topic in _DELAYED:
         return "delayed"
-    if topic == _HALF:
+    if topic == HALF_TOPIC:
         return "half"
     if topic == OP_TOPIC:
         return "op"
@@ -54,7 +64,7 @@ def is_system_topic(topic: str) -> bool:
 
 def alike_at_the_start(topic: str) -> bool:
     """Return whether its first letters are those of many others, so that a short form leaves them out."""
-    return topic.startswith(("RMQ_SYS_", "rmq_sys_"))
+    return topic.startswith(("RMQ_SYS_", SYSTEM_PREFIX))
 
 
 def kind_words(topic: str) -> str:

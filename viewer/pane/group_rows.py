@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.codec.pop import normal_topic
-from engine.codec.words import RETRY_PREFIX
 from engine.inspection.group_waits import NO_WAITS, Waits, waits_of
-from engine.rules.system_names import is_system_group
+from engine.system_names import RETRY_PREFIX, is_system_group
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, number, shorten_middle, span
 from viewer.runtime import places

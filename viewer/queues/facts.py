@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from engine.codec.message import SCHEDULE_TOPIC
 from engine.errors import CannotRead
 from engine.inspection.group_waits import find_group_waits, waits_of
 from engine.inspection.groups import GroupProgress, group_progress, queue_progress
 from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
+from engine.system_names import SCHEDULE_TOPIC
 from viewer.queues.columns import state_of
 from viewer.queues.queue_line import QueueFile
 from viewer.queues.rows import EntryRow, QueueRow, QueueSource

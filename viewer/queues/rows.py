@@ -11,10 +11,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.codec.message import Unit
 from engine.inspection.entry_verdict import Resolved, resolve
 from engine.inspection.log_reader import LogReader
 from engine.inspection.queue_reader import CqEntry, QueueReader
+from engine.system_names import SCHEDULE_TOPIC
 from viewer.widgets.row_window import Page
 
 PROBLEMS = frozenset({"missing", "wrongTopic", "wrongQueue", "wrongQueueOffset", "wrongSize", "wrongTag", "gap"})

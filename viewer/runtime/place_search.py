@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.codec.message import Unit
 from engine.errors import StoreError
-from engine.rules.system_names import is_system_topic
+from engine.system_names import is_system_topic
 from viewer.look.assets import tr
 from viewer.look.formats import moment
 from viewer.runtime.places import Place, Search, log, parse_time, queue

@@ -23,7 +23,7 @@ from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
 from engine.rules.log_rules import CLOCK_STEP, StepBack
 from engine.rules.proofs import Proof
-from engine.rules.system_names import DLQ, RETRY, is_system_topic
+from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 
 DAY_MS = 86_400_000
 TOLERANCE_MS = 5 * 60_000
@@ -240,7 +240,7 @@ def producers(store: StoreSnapshot) -> Iterator[Finding]:
     between: dict[str, list[int]] = {}
     first_offsets: dict[str, int] = {}
     for unit in _sample(store):
-        if is_system_topic(unit.topic) or unit.topic.startswith((RETRY, DLQ)) or unit.reconsume_times:
+        if is_system_topic(unit.topic) or unit.topic.startswith((RETRY_PREFIX, DLQ_PREFIX)) or unit.reconsume_times:
             continue
         host = unit.born_host.rsplit(":", 1)[0]
         between.setdefault(host, []).append(unit.store_timestamp - unit.born_timestamp)

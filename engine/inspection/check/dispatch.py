@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.codec.message import SCHEDULE_TOPIC
-from engine.codec.words import HALF_TOPIC, OP_TOPIC
 from engine.inspection.broker_traces import is_of_a_broker
 from engine.inspection.check.entries import QueueWalk
 from engine.inspection.check.log import LogCheck
@@ -25,12 +23,11 @@ from engine.inspection.tables import read_table
 from engine.releases import compared_with
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity
-from engine.rules.system_names import LMQ
 from engine.store.recovery.plan import RecoveryPlan, file_limit_words
+from engine.system_names import HALF_TOPIC, LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 MOST = 20
 MOST_NAMED = 3
-SYSTEM_PREFIX = "rmq_sys_"
 SYSTEM_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC})
 """Topics that nobody can delete, besides those with the prefix."""
 Key = tuple[str, int]
@@ -246,7 +243,7 @@ class Undispatched:
         topic, number = key
         if topic in firsts:
             return home.last > firsts[topic]
-        if topic in SYSTEM_TOPICS or topic.startswith((SYSTEM_PREFIX, LMQ)):
+        if topic in SYSTEM_TOPICS or topic.startswith((SYSTEM_PREFIX, LMQ_PREFIX)):
             return True
         return declared is None or number < declared.get(topic, 0)
 

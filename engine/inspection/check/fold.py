@@ -26,6 +26,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue, index_rules, log_rules, queue_rules
 from engine.rules.causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, Finding, Severity
+from engine.system_names import LMQ_PREFIX
 
 MOST_LOOKS = 256
 MOST_OWNERS = 8
@@ -33,7 +34,6 @@ MOST_SPANS = 8
 """Number of damaged spans before a unit that are searched for a unit without an entry."""
 MOST_READ = 1 << 20
 """Bytes of a queue's file behind an empty entry that are searched for pages of zeros."""
-_LMQ = "%LMQ%"
 
 
 class QueueFold:
@@ -182,7 +182,7 @@ class QueueFold:
         if len(places):
             self.cut.add(walk.name)
             self.known_to = max(self.known_to, int((physical[places] + entries.size[places]).max()))
-            self.lost += 0 if walk.reader.topic.startswith(_LMQ) else walk.messages(first_number, places)
+            self.lost += 0 if walk.reader.topic.startswith(LMQ_PREFIX) else walk.messages(first_number, places)
         for span in (broken_span for broken_span in self._log.spans.spans if broken_span.end > self._log.end):
             remaining = places[beyond[places]]
             inside = remaining[(physical[remaining] >= span.start) & (physical[remaining] < span.end)]
@@ -202,7 +202,7 @@ class QueueFold:
         if span is not None and entry.size > 0:
             span.lead_in(walk.name, number)
             return None
-        if walk.reader.topic.startswith(_LMQ) and not self._queues.light_queues:
+        if walk.reader.topic.startswith(LMQ_PREFIX) and not self._queues.light_queues:
             return None
         if entry.size <= 0:
             return self._hole(walk, number)

@@ -12,19 +12,25 @@ from typing import Any, NamedTuple
 
 from engine.codec import config_tables
 from engine.codec.config_tables import PERM_READ, PERM_WRITE, TopicConfig, delay_offsets
-from engine.codec.message import SCHEDULE_TOPIC, Unit
-from engine.codec.words import OP_TOPIC
+from engine.codec.message import Unit
 from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.standing import TRANSACTION_GROUP, was_delivered
+from engine.inspection.standing import was_delivered
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
-from engine.rules.system_names import LMQ, is_system_group, is_system_topic
+from engine.system_names import (
+    LMQ_PREFIX,
+    OP_TOPIC,
+    SCHEDULE_TOPIC,
+    TRANSACTION_GROUP,
+    is_system_group,
+    is_system_topic,
+)
 
 MOST = 20
 SMALLEST_UNIT_BYTES = 91
@@ -145,7 +151,7 @@ class _Groups:
         """Return True if the log has units of the topic and it was not deleted: CQ10 reports that."""
         if topic not in self._homeless:
             return False
-        return topic.startswith(LMQ) or topic in (self._topics or ()) or not topics_known(self._store).told
+        return topic.startswith(LMQ_PREFIX) or topic in (self._topics or ()) or not topics_known(self._store).told
 
     def unknown_topics(self) -> Iterator[Finding]:
         """CQ14: the broker tells clients that the topic does not exist."""
@@ -153,7 +159,7 @@ class _Groups:
             return
         shown = 0
         for topic, queues in self._store.topics().items():
-            is_known = topic in self._topics or topic.startswith(LMQ) or is_system_topic(topic)
+            is_known = topic in self._topics or topic.startswith(LMQ_PREFIX) or is_system_topic(topic)
             messages = 0 if is_known else sum(self._messages(queue) for queue in queues.values())
             if not messages or shown >= MOST:
                 continue

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.codec import properties as props
 from engine.codec.columns import UnitColumns
 from engine.codec.java import i32, split
-from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.inspection.check.entries import NOWHERE, QueueWalk, Run
@@ -28,9 +28,9 @@ from engine.rules import queue_rules
 from engine.rules.proofs import Proof
 from engine.rules.queue_rules import Entries, Side
 from engine.store.recovery.plan import RecoveryPlan
+from engine.system_names import LMQ_PREFIX, SCHEDULE_TOPIC
 
 _INNER = re.compile(rb"INNER_")
-_LMQ = "%LMQ%"
 MOST_HOMELESS = 4096
 MAX_NUMBER_GAP = 1 << 20
 LOOKAHEAD_ENTRIES = 256
@@ -62,7 +62,7 @@ class QueueCheck:
         self.homeless: dict[tuple[str, int], Homeless] = {}
         self.last_matched = -1
         self._lacks = NOWHERE
-        self.light_queues = any(topic.startswith(_LMQ) for topic, _ in self.walks)
+        self.light_queues = any(topic.startswith(LMQ_PREFIX) for topic, _ in self.walks)
         with contextlib.suppress(CannotRead):
             self.light_queues |= light_offsets(store) > 0
         # If entries are searched for, the result depends on the length of the log range that is searched together.
@@ -374,12 +374,12 @@ class QueueCheck:
         if len(names) != len(numbers):
             return
         for name, number in zip(names, numbers, strict=True):
-            key = (name, 0 if name.startswith(_LMQ) else int(columns.queue_id[row]))
+            key = (name, 0 if name.startswith(LMQ_PREFIX) else int(columns.queue_id[row]))
             walk = self.walks.get(key)
             if not number.strip().isdigit() or key in self._unread:
                 continue
             if walk is None:
-                if name.startswith(_LMQ):
+                if name.startswith(LMQ_PREFIX):
                     offset = int(columns.offset[row])
                     self._without_queue(key, 1, offset, offset)
                 continue

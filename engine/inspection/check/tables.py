@@ -22,7 +22,7 @@ from engine.inspection.tables import read_backup
 from engine.releases import of
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
-from engine.rules.system_names import LMQ, RETRY, is_system_group
+from engine.system_names import LMQ_PREFIX, RETRY_PREFIX, is_system_group
 
 MOST_LOOKED_AT = 256
 """Number of newest messages of a retry queue whose retry count is read."""
@@ -192,7 +192,7 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
     for row in table_rows.offsets(store):
         read.setdefault(row.group, set()).add(row.topic)
     for group, topics in sorted(read.items()):
-        retry = RETRY + group
+        retry = RETRY_PREFIX + group
         queues = store.topics().get(retry, {})
         waiting = 0
         with contextlib.suppress(CannotRead):
@@ -219,7 +219,7 @@ def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, Queu
 
     A group may send messages back and stop before it consumes the first one.
     """
-    retry = RETRY + group
+    retry = RETRY_PREFIX + group
     backup = read_backup(store, OFFSETS[0])
     backup_value = backup.parsed.value if backup is not None and backup.parsed is not None else None
     for value in (table_rows.loaded(store, OFFSETS[0]), backup_value):
@@ -243,7 +243,7 @@ def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
     declared = table_rows.groups(store)
     if store.paths is None or declared is None:
         return
-    rows = [row for row in table_rows.offsets(store) if not row.group.startswith(LMQ)]
+    rows = [row for row in table_rows.offsets(store) if not row.group.startswith(LMQ_PREFIX)]
     reading = {row.group for row in rows if not is_system_group(row.group)}
     missing = sorted(reading - declared)
     if missing:

@@ -23,7 +23,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import FileSequence
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import STORE, Finding, Severity
-from engine.rules.system_names import TIMER_TOPIC
+from engine.system_names import TIMER_TOPIC
 
 MOST = 20
 MOST_WAITING = 20_000

@@ -17,12 +17,13 @@ import numpy.typing as npt
 
 from engine.codec import properties
 from engine.codec.columns import BLANK, UnitColumns
-from engine.codec.message import BORN_HOST_V6, COMPRESSED, SCHEDULE_TOPIC
+from engine.codec.message import BORN_HOST_V6, COMPRESSED
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection.block_scan import scan_log
 from engine.mapped.sparse import last_byte
+from engine.system_names import SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.codec.config_tables import LMQ_PREFIX
 from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from engine.errors import CannotRead, StoreError
 from engine.inspection.space.files import LOG, QUEUE_KINDS, StoreFile
+from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader

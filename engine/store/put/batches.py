@@ -21,7 +21,6 @@ from engine.codec.encode import (
 )
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.store.put.message import (
-    RETRY_PREFIX,
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
@@ -29,6 +28,7 @@ from engine.store.put.message import (
     delay_level,
 )
 from engine.store.put.ruled import in_turn, publish
+from engine.system_names import RETRY_PREFIX
 
 if TYPE_CHECKING:
     from engine.store.put.log import PutLog

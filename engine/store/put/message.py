@@ -16,23 +16,14 @@ from typing import Any, NamedTuple, cast, overload
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties, utf16_length
 from engine.codec.java import divide
-from engine.codec.message import (
-    COMMIT,
-    INNER_BATCH,
-    SCHEDULE_TOPIC,
-    TRANSACTION_MASK,
-    offset_message_id,
-)
+from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK, offset_message_id
 from engine.config import MessageStoreConfig
 from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC
 from engine.releases import Release, of
+from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX, TIMER_TOPIC
 
 Clock = Callable[[], int]
 
-RETRY_PREFIX = "%RETRY%"
-LMQ_PREFIX = "%LMQ%"
-SYSTEM_PREFIX = "rmq_sys_"
-TIMER_TOPIC = "rmq_sys_wheel_timer"
 BLANK_SIZE = 8
 """Bytes that must be left behind every unit (docs/formats/commit-log.md#append)."""
 UNIT_SLACK = 65_536

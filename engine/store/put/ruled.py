@@ -30,7 +30,6 @@ from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.releases import of
 from engine.store.put.message import (
     BLANK_SIZE,
-    LMQ_PREFIX,
     UNIT_SLACK,
     AppendMessageResult,
     AppendMessageStatus,
@@ -40,6 +39,7 @@ from engine.store.put.message import (
     reschedule,
     wants_light_queues,
 )
+from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.codec import properties as props
 from engine.codec.columns import UnitColumns
 from engine.codec.java import i32, split
-from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.codec.queue_builder import QueueRuns, build_runs, run_ends
 from engine.codec.topic_table import TopicTable
 from engine.files.layout import is_folder_name
@@ -22,10 +22,10 @@ from engine.rules import unit_check
 from engine.rules.unit_check import Request, Rules
 from engine.store.recovery.queues import QueueBytes, RecoveredQueue
 from engine.store.recovery.source import QueueFiles
+from engine.system_names import LMQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 _INNER = re.compile(rb"INNER_")
-_LMQ = "%LMQ%"
-_NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
+_NO_MULTI_DISPATCH = (RETRY_PREFIX, SYSTEM_PREFIX)
 Int64 = NDArray[np.int64]
 
 
@@ -126,7 +126,7 @@ class QueueTable:
         for name, text in zip(queue_names, queue_offsets, strict=True):
             if not is_folder_name(name) or not text.strip().lstrip("-").isdigit():
                 continue
-            queue = self.queue(name, 0 if name.startswith(_LMQ) else request.queue_id)
+            queue = self.queue(name, 0 if name.startswith(LMQ_PREFIX) else request.queue_id)
             queue.put(request.physical_offset, place, request.size, int(text))
 
     def _count(self, place: int, units: int) -> None:

@@ -27,13 +27,13 @@ from engine.codec.timer import (
 )
 from engine.errors import CorruptUnit
 from engine.mapped.disk import put_file
-from engine.rules.system_names import TIMER_TOPIC
 from engine.store.put.message import PutMessageResult, PutMessageStatus
 from engine.store.query_message import look_message_by_offset
 from engine.store.queue_entry import unit_at
 from engine.store.recovery.source import TIMER_METRICS
 from engine.store.store_parts import StoreParts
 from engine.store.timers.wheel import TimerLog, TimerWheel
+from engine.system_names import TIMER_TOPIC
 
 MOST_AT_ONCE = 256
 """Messages of one step: the caller has other work in between."""

@@ -12,8 +12,9 @@ from pops import GROUP, pop, popped, sent
 from engine.broker.broker import system_clock
 from engine.broker.config import BrokerConfig
 from engine.broker.revive import revive
-from engine.codec.pop import REVIVE_GROUP, Ack
+from engine.codec.pop import Ack
 from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.system_names import REVIVE_GROUP
 
 WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
 RETRY = f"%RETRY%{GROUP}_Orders"

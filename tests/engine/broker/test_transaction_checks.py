@@ -11,9 +11,9 @@ from clients_beside import until
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.broker.services import SERVICES
-from engine.broker.topics import HALF, TOO_OFTEN_CHECKED
-from engine.broker.transaction_checks import GROUP, check_transactions
+from engine.broker.transaction_checks import check_transactions
 from engine.codec.message import COMMIT, decode
+from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, TRANSACTION_GROUP
 
 
 def later(broker: Broker, ms: int) -> None:
@@ -45,7 +45,7 @@ def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
             (question,) = [one for one in client.told if one.code == 39]
             unit = decode(bytes(question.body))
             assert (unit.topic, unit.queue_id, unit.body) == ("Orders", 2, b"0")
-            copy = units(client, HALF)[1]
+            copy = units(client, HALF_TOPIC)[1]
             assert copy.properties["TRANSACTION_CHECK_TIMES"] == "1"
             fields = question.fields
             assert (fields["tranStateTableOffset"], fields["commitLogOffset"]) == ("1", str(copy.physical_offset))
@@ -62,11 +62,11 @@ def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
             later(broker, 7_000)
             check_transactions(broker)
             assert [unit.body for unit in units(client, "Orders", 2)] == [b"0"]
-            assert len(units(client, HALF)) == 2
+            assert len(units(client, HALF_TOPIC)) == 2
             tables = broker.store.tables
-            assert tables.consumer_offset(GROUP, HALF, 0) == 2
+            assert tables.consumer_offset(TRANSACTION_GROUP, HALF_TOPIC, 0) == 2
             check_transactions(broker)
-            assert tables.consumer_offset(GROUP, "RMQ_SYS_TRANS_OP_HALF_TOPIC", 0) == 1
+            assert tables.consumer_offset(TRANSACTION_GROUP, "RMQ_SYS_TRANS_OP_HALF_TOPIC", 0) == 1
 
     run(told)
 
@@ -77,7 +77,7 @@ def test_what_is_too_young_is_let_alone(tmp_path: Path) -> None:
             broker = client.server.broker
             await half(client)
             check_transactions(broker)
-            assert len(units(client, HALF)) == 1
+            assert len(units(client, HALF_TOPIC)) == 1
 
     run(told)
 
@@ -91,8 +91,8 @@ def test_after_the_last_question_it_is_put_aside(tmp_path: Path) -> None:
                 later(broker, 10_000)
                 check_transactions(broker)
                 broker.store.wait_dispatched()
-            assert [unit.properties["TRANSACTION_CHECK_TIMES"] for unit in units(client, HALF)[1:]] == ["1", "2"]
-            assert [unit.body for unit in units(client, TOO_OFTEN_CHECKED)] == [b"0"]
+            assert [unit.properties["TRANSACTION_CHECK_TIMES"] for unit in units(client, HALF_TOPIC)[1:]] == ["1", "2"]
+            assert [unit.body for unit in units(client, CHECK_MAX_TOPIC)] == [b"0"]
 
     run(told)
 

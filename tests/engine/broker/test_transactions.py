@@ -6,9 +6,9 @@ from pathlib import Path
 
 from brokers import asking, half, run, units
 
-from engine.broker.topics import HALF, OP_HALF
 from engine.broker.transactions import immunity_ms, is_half
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK
+from engine.system_names import HALF_TOPIC, OP_TOPIC
 
 
 def test_a_commit_puts_the_message_into_its_topic(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_a_commit_puts_the_message_into_its_topic(tmp_path: Path) -> None:
         async with asking(tmp_path) as client:
             asked = await half(client)
             assert units(client, "Orders", 2) == []
-            (kept,) = units(client, HALF)
+            (kept,) = units(client, HALF_TOPIC)
             assert kept.sys_flag & TRANSACTION_MASK == 0
             assert (kept.properties["REAL_TOPIC"], kept.properties["__transactionId__"]) == ("Orders", "U0")
             assert (await client.ask(37, commitOrRollback=COMMIT, **asked)).code == 0
@@ -37,11 +37,11 @@ def test_what_is_decided_stands_in_one_op_message(tmp_path: Path) -> None:
                 asked = await half(client, number)
                 assert (await client.ask(37, commitOrRollback=ROLLBACK, **asked)).code == 0
             assert units(client, "Orders", 2) == []
-            assert units(client, OP_HALF) == []
+            assert units(client, OP_TOPIC) == []
 
     async def second() -> None:
         async with asking(tmp_path) as client:
-            (op,) = units(client, OP_HALF)
+            (op,) = units(client, OP_TOPIC)
             assert (op.body, op.tags) == (b"0,1,2,", "d")
 
     run(first)

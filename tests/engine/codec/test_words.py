@@ -8,22 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec import properties as props
-from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.codec.message import Unit
 from engine.codec.unit_scan import walk
-from engine.codec.words import (
-    CHECK_MAX_TOPIC,
-    HALF_TOPIC,
-    OFFSET_MOVED_TOPIC,
-    OP_TOPIC,
-    ROLES,
-    TEXTS,
-    TIMER_TOPIC,
-    Word,
-    op_offsets,
-    role,
-    time_text,
-    words,
-)
+from engine.codec.words import ROLES, TEXTS, Word, op_offsets, role, time_text, words
+from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, OFFSET_MOVED_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 
 STORED = 1795248757000
 HOST = bytes.fromhex("7f00000100002a9f")

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from engine.codec.consume_queue import PREFILLED_SIZE
-from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.entry_verdict import compare, resolve
 from engine.inspection.queue_reader import CqEntry
 from engine.inspection.snapshot import StoreSnapshot
+from engine.system_names import SCHEDULE_TOPIC
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from raw_units import raw_unit
 
-from engine.codec.message import COMMIT, PREPARED, ROLLBACK, SCHEDULE_TOPIC, decode
+from engine.codec.message import COMMIT, PREPARED, ROLLBACK, decode
 from engine.rules import where as rules
+from engine.system_names import SCHEDULE_TOPIC
 
 LISTED = rules.QueuePlace("listed")
 END = 1 << 20
@@ -36,7 +37,7 @@ def facts(**given):
 HALF = unit(rules.HALF_TOPIC, 0, REAL_TOPIC="Orders", queue_offset=3)
 COMMITTED = unit("Orders", 1000, COMMIT, REAL_TOPIC="Orders")
 CHECKED = unit(rules.HALF_TOPIC, 2000, REAL_TOPIC="Orders", queue_offset=9)
-GIVEN_UP = unit(rules.GIVEN_UP_TOPIC, 3000, REAL_TOPIC="Orders")
+GIVEN_UP = unit(rules.CHECK_MAX_TOPIC, 3000, REAL_TOPIC="Orders")
 WAITING = unit(SCHEDULE_TOPIC, 0, REAL_TOPIC="Orders", DELAY="3")
 DELIVERED = unit("Orders", 1000, REAL_TOPIC="Orders", DELAY="3")
 TIMED = unit(rules.TIMER_TOPIC, 0, REAL_TOPIC="Orders", TIMER_OUT_MS="1795248759000")

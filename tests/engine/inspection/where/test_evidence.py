@@ -15,7 +15,8 @@ from where_asked import CLEAN, acknowledged, reopened, some, told, verdict
 from engine.codec.message import Unit, parse_offset_message_id
 from engine.inspection import open_store
 from engine.inspection.where.evidence import where
-from engine.rules.where import OP_TOPIC, role
+from engine.rules.where import role
+from engine.system_names import OP_TOPIC
 
 pytestmark = pytest.mark.golden
 

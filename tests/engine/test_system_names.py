@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.rules.system_names import is_system_group, is_system_topic
+from engine.system_names import is_system_group, is_system_topic
 
 
 @pytest.mark.parametrize(
