@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine import releases
+from engine.callbacks import Clock, system_clock
 from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.codec.message_columns import MessageColumns
@@ -73,17 +74,11 @@ from engine.store.stream import StreamBlock, stream
 
 __all__ = ["Message", "MessageStore", "system_clock"]
 
-Clock = Callable[[], int]
 STORE_HOST = "127.0.0.1:10911"
 WAIT_MS = 60_000.0
 _OK = PutMessageStatus.PUT_OK
 _nanoseconds = time.perf_counter_ns
 logging.getLogger("engine").addHandler(logging.NullHandler())  # silent unless the embedding program configures logging
-
-
-def system_clock() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 class MessageStore:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from engine import releases
+from engine.callbacks import OffsetProgress, system_clock
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
@@ -44,7 +44,6 @@ from engine.store.index_service import IndexService
 NOTHING_BUILT = "nothing is built over it"
 STAGING = ".dispatch"
 """Folder inside a store in which its new trees grow. Only a killed process leaves it there."""
-Progress = Callable[[int], None]
 
 
 @dataclass(slots=True)
@@ -70,7 +69,7 @@ def rebuild_beside(
     source: StoreSnapshot,
     target: Path,
     config: MessageStoreConfig,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
     """Build the trees in the new directory ``target`` (absent or empty); nothing remains if it is stopped."""
@@ -82,7 +81,7 @@ def rebuild_in_place(
     source: StoreSnapshot,
     config: MessageStoreConfig,
     keeper: BackupWriter | None,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
     """Build the trees anew and exchange them for the old ones.
@@ -116,7 +115,7 @@ def build(
     root: Path,
     config: MessageStoreConfig,
     disk: Disk,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
     """Build queues and index of ``source`` below ``root``; all of it is on the disk afterwards.
@@ -126,9 +125,7 @@ def build(
     """
     tags = releases.of(release or release_of(source)).writes_tag_entries
     queues = ConsumeQueueStore(StorePaths(root), config, disk, batch_topics(source, disk).__contains__)
-    index = IndexService(
-        StorePaths(root), config, disk, lambda: time.time_ns() // 1_000_000, lambda _file: None, tag_entries=tags
-    )
+    index = IndexService(StorePaths(root), config, disk, system_clock, lambda _file: None, tag_entries=tags)
     done, topics, start_offset = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)
     stop = None if source.abort else source.log.max_offset
     bit_map = _bit_map_of(source) if config.enable_consume_queue_ext else None

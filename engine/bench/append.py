@@ -23,12 +23,13 @@ from typing import Any
 
 from engine.bench.reads import conditions
 from engine.bench.yardstick import compile_library
+from engine.callbacks import system_clock
 from engine.codec.encode import Message
 from engine.codec.message_columns import MessageColumns
 from engine.config import MessageStoreConfig, from_mapping
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.message_store import MessageStore, system_clock
+from engine.message_store import MessageStore
 from engine.store.commit_log import CommitLog
 from engine.store.queue_offsets import QueueOffsetTable
 

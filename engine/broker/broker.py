@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -26,6 +25,7 @@ from engine.broker.resets import Resets
 from engine.broker.slave_waits import SlaveWaits
 from engine.broker.stats import HALF_COUNTS, BrokerStats
 from engine.broker.topics import READ, Topics
+from engine.callbacks import Clock, system_clock
 from engine.message_store import MessageStore
 from engine.remoting.codes import RequestCode
 from engine.remoting.connection import Connection
@@ -34,7 +34,7 @@ from engine.store.config_tables import ConfigTable
 from engine.store.timers.messages import TimerMessages
 
 
-def timers_of(store: MessageStore, now: Callable[[], int]) -> TimerMessages | None:
+def timers_of(store: MessageStore, now: Clock) -> TimerMessages | None:
     """Return the service of timer messages, if the release and the configuration have one."""
     if not store.rules.timers or not store.config.timer_wheel_enable:
         return None
@@ -48,11 +48,6 @@ Processor = Callable[["Broker", Command, Header, Connection], Command | None]
 REQUEST_MODES = "messageRequestMode.json"
 
 
-def system_clock() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 class Follower(Protocol):
     """A slave: its address, the log offset up to which data was sent, and the offset that it acknowledged."""
 
@@ -64,9 +59,7 @@ class Follower(Protocol):
 class Broker:
     """A broker over one open store. All of it runs in one event loop; ``now`` returns ms since the epoch."""
 
-    def __init__(
-        self, store: MessageStore, config: BrokerConfig | None = None, now: Callable[[], int] = system_clock
-    ) -> None:
+    def __init__(self, store: MessageStore, config: BrokerConfig | None = None, now: Clock = system_clock) -> None:
         self.store = store
         self.config = config or BrokerConfig()
         if not self.config.transaction_metric_flush_ms:

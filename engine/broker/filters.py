@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.callbacks import Clock
 from engine.codec import bloom, config_tables
 from engine.errors import BadFilter
 from engine.query.sql92 import compile_sql
@@ -75,7 +76,7 @@ def _compiled(expression: str) -> Callable[[Mapping[str, str]], bool] | None:
 class ConsumerFilters:
     """SQL filters by topic and group. Changed by the broker's loop; the dispatch thread calls :meth:`bit_map`."""
 
-    def __init__(self, table: ConfigTable, now: Callable[[], int]) -> None:
+    def __init__(self, table: ConfigTable, now: Clock) -> None:
         self._file = table
         self._now = now
         self._by_topic: dict[str, dict[str, ConsumerFilter]] = {}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.broker.held_pulls import Queue
+from engine.callbacks import Clock
 from engine.remoting.codes import Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -60,7 +61,7 @@ class PopHolds:
     that, as RocketMQ counts).
     """
 
-    def __init__(self, now: Callable[[], int], limits: Callable[[], tuple[int, int]]) -> None:
+    def __init__(self, now: Clock, limits: Callable[[], tuple[int, int]]) -> None:
         self._now = now
         self._limits = limits
         self._held: dict[Key, _Holders] = {}

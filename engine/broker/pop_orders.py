@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.callbacks import Clock
 from engine.codec import pop as codec
 from engine.store.config_tables import ConfigTable
 
@@ -93,7 +94,7 @@ class PopOrders:
     again (ms).
     """
 
-    def __init__(self, table: ConfigTable, now: Callable[[], int]) -> None:
+    def __init__(self, table: ConfigTable, now: Clock) -> None:
         self._file = table
         self._now = now
         self._table: dict[tuple[str, str], dict[int, OrderInfo]] = {}

@@ -4,9 +4,11 @@ docs/protocol/behaviour.md#locks).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from engine.callbacks import Clock
 
 LIVES_MS = 60_000
 
@@ -28,7 +30,7 @@ class _Lock:
 class QueueLocks:
     """Locks of queues by group: the client that holds each queue; in memory only."""
 
-    def __init__(self, now: Callable[[], int]) -> None:
+    def __init__(self, now: Clock) -> None:
         self._now = now
         self._locks: dict[str, dict[QueueName, _Lock]] = {}
 

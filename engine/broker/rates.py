@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.broker.stats import DELAY, FIFO, NORMAL, TRANSACTION, BrokerStats
+from engine.callbacks import Clock
 
 SPANS_S = (10, 60, 600)
 """Time spans (seconds) of the rates in 28."""
@@ -73,7 +74,7 @@ class Rates:
         self,
         stats: BrokerStats,
         counters: Callable[[], Mapping[str, int]],
-        now: Callable[[], int],
+        now: Clock,
         cluster: str,
         put_times: Callable[[], tuple[int, ...]] = tuple,
         sent: Callable[[], Mapping[str, int]] = dict,

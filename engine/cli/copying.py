@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from engine.callbacks import OffsetProgress
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP
 from engine.codec.message import MAX_UNIT_BYTES, MIN_UNIT_SIZE, PREPARED, ROLLBACK, TRANSACTION_MASK
@@ -42,7 +42,6 @@ NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0
 _SIZE_BYTES = 4
 _TAKEN, _PASSED_OVER, _LEFT = 0, 1, 2
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def copy_store(
     target: Path,
     config: MessageStoreConfig,
     unit_filter: Filter | None = None,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
     release: Release | None = None,
 ) -> Copied:
     """Append every unit of ``source`` (that matches ``unit_filter``) to a new store at ``target``, absent or empty. The
@@ -89,7 +88,7 @@ class _Copy:
         staging: Path,
         config: MessageStoreConfig,
         unit_filter: Filter | None,
-        progress: Progress | None,
+        progress: OffsetProgress | None,
         release: Release,
     ) -> None:
         self._source, self._staging, self._config = source, staging, config

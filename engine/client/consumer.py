@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from engine.callbacks import system_clock
 from engine.client import questions
 from engine.client.allocation import AllocationStrategy
 from engine.client.answers_of_consumer import consumed_directly
 from engine.client.consuming import ConsumerConfig, QueueConsumer
-from engine.client.events import Consumed, Delivered, EventStream, SentBack, now_ms
+from engine.client.events import Consumed, Delivered, EventStream, SentBack
 from engine.client.instance import FAILURES, ClientInstance
 from engine.client.messages import MAX_RECONSUME_TIMES, RECONSUME_TIME, Message, ReceivedMessage, received
 from engine.client.process_queue import ProcessQueue
@@ -150,11 +151,11 @@ class Consumer(QueueConsumer):
         except CorruptUnit as error:
             return answer_to(request, ResponseCode.SYSTEM_ERROR, remark=str(error))
         message = received(unit, MessageQueue(unit.topic, queue.broker, unit.queue_id))
-        start_ms = now_ms()
+        start_ms = system_clock()
         status, remark = await self._ask([message], ConsumeContext(message.queue))
         result = "CR_SUCCESS" if status is ConsumeStatus.SUCCESS else "CR_THROW_EXCEPTION" if remark else "CR_LATER"
         body = consumed_directly(
-            order=self.config.orderly, result=result, remark=remark or None, spent=now_ms() - start_ms
+            order=self.config.orderly, result=result, remark=remark or None, spent=system_clock() - start_ms
         )
         return answer_to(request, body=body)
 
@@ -211,7 +212,7 @@ class Consumer(QueueConsumer):
     async def _hand_out(
         self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage], context: ConsumeContext
     ) -> tuple[ConsumeStatus, str]:
-        now = now_ms()
+        now = system_clock()
         if not self.config.orderly:
             start_property = {CONSUME_START_TIME: str(now)}
             for message in messages:
@@ -221,7 +222,7 @@ class Consumer(QueueConsumer):
                 self.events.emit(delivered(self, message, now))
         started = time.monotonic()
         status, words = await self._ask(messages, context)
-        process_queue.consumed_at = now_ms()
+        process_queue.consumed_at = system_clock()
         if self.events.wanted:
             ms = (time.monotonic() - started) * 1000
             first_offset = messages[0].queue_offset
@@ -288,7 +289,7 @@ class Consumer(QueueConsumer):
         if self.events.wanted:
             self.events.emit(
                 SentBack(
-                    now_ms(),
+                    system_clock(),
                     self.client_id,
                     self.group,
                     message.queue,
@@ -332,7 +333,7 @@ class Consumer(QueueConsumer):
 
     async def _send_expired_back(self) -> None:
         """Send back messages whose consumption takes too long; other clients get them."""
-        cutoff_ms = now_ms() - int(self.config.consume_timeout * 1000)
+        cutoff_ms = system_clock() - int(self.config.consume_timeout * 1000)
         for process_queue in self.process_queues:
             for _ in range(_EXPIRED_AT_ONCE):
                 lowest_offset = process_queue.lowest
@@ -359,7 +360,7 @@ class Consumer(QueueConsumer):
         """Consume a queue message after message until it is empty, or belongs to another client."""
         done = 0
         while process_queue.is_ours():
-            if not self.is_broadcasting and not process_queue.is_locked(now_ms()):
+            if not self.is_broadcasting and not process_queue.is_locked(system_clock()):
                 if not await self._lock_again(process_queue):
                     await asyncio.sleep(3.0)
                 continue
@@ -388,7 +389,7 @@ class Consumer(QueueConsumer):
             self.instance, self.group, [process_queue.queue]
         )
         if process_queue.locked:
-            process_queue.locked_at = now_ms()
+            process_queue.locked_at = system_clock()
         return process_queue.locked
 
     async def _comes_again(self, messages: Sequence[ReceivedMessage]) -> bool:

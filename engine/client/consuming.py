@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from engine.callbacks import system_clock
 from engine.client import questions
 from engine.client.allocation import AllocationStrategy, Averagely
 from engine.client.answers_of_consumer import offset_table, running_info, status_body
@@ -28,7 +29,6 @@ from engine.client.events import (
     QueueGivenUp,
     QueueTaken,
     Rebalanced,
-    now_ms,
 )
 from engine.client.instance import FAILURES, ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage, check_topic
@@ -166,7 +166,7 @@ class QueueConsumer(ClientPart):
         check_topic(topic)
         if kind not in (TAG, SQL92):
             raise WrongMessage(f"kind is {kind!r}; known are {TAG} and {SQL92}")
-        self.subscriptions[topic] = Subscription.of(topic, expression, now_ms(), kind)
+        self.subscriptions[topic] = Subscription.of(topic, expression, system_clock(), kind)
         if self._running:
             self.instance.soon(self.instance.heartbeat())
             self.rebalance_soon("subscribed")
@@ -193,7 +193,7 @@ class QueueConsumer(ClientPart):
             await self.instance.leave(self)
             raise
         self._running = True
-        self.started_at = now_ms()
+        self.started_at = system_clock()
         await self.instance.heartbeat()
         self._began()
         every = self.instance.every
@@ -347,7 +347,7 @@ class QueueConsumer(ClientPart):
 
     def _saw_reset(self, queue: MessageQueue, offset: int, reason: str) -> None:
         if self.events.wanted:
-            self.events.emit(OffsetReset(now_ms(), self.client_id, self.group, queue, offset, reason))
+            self.events.emit(OffsetReset(system_clock(), self.client_id, self.group, queue, offset, reason))
 
     async def reset_to(self, topic: str, timestamp: int) -> None:
         """Read the client's queues of a topic again from ``timestamp`` (ms) on (Java: ``resetOffsetByTimeStamp``)."""
@@ -410,7 +410,7 @@ class QueueConsumer(ClientPart):
 
     def _to_be_left(self, process_queue: ProcessQueue) -> bool:
         """Return True if a queue is dropped already, or was not pulled for so long that it is taken anew."""
-        return process_queue.dropped or process_queue.is_stuck(now_ms())
+        return process_queue.dropped or process_queue.is_stuck(system_clock())
 
     async def _rebalance(self, topic: str, reason: str) -> bool:
         """Share out one topic. Return True if everything that is the client's own is read."""
@@ -434,7 +434,7 @@ class QueueConsumer(ClientPart):
         if self.events.wanted:
             self.events.emit(
                 Rebalanced(
-                    now_ms(),
+                    system_clock(),
                     self.client_id,
                     self.group,
                     topic,
@@ -455,7 +455,7 @@ class QueueConsumer(ClientPart):
         """The queues of a topic changed: send a newer version of the subscription to brokers."""
         subscription = self.subscriptions.get(topic)
         if subscription is not None:
-            self.subscriptions[topic] = replace(subscription, version=now_ms())
+            self.subscriptions[topic] = replace(subscription, version=system_clock())
             self.instance.soon(self.instance.heartbeat())
 
     async def _try_to_take(self, queue: MessageQueue) -> bool:
@@ -468,7 +468,7 @@ class QueueConsumer(ClientPart):
         except FAILURES as error:
             _log.warning("the offset of %s: %s", queue, cause_of(error))
             return False
-        self._take(queue, offset, locked=locked, locked_at=now_ms())
+        self._take(queue, offset, locked=locked, locked_at=system_clock())
         return True
 
     async def _first_offset(self, queue: MessageQueue) -> int:
@@ -481,18 +481,20 @@ class QueueConsumer(ClientPart):
             return 0
         if start == FROM_LAST or is_retry:
             return await questions.max_offset(self.instance, queue)
-        return await questions.search_offset(self.instance, queue, self.config.start_time or now_ms() - _HALF_AN_HOUR)
+        return await questions.search_offset(
+            self.instance, queue, self.config.start_time or system_clock() - _HALF_AN_HOUR
+        )
 
     def _take(self, queue: MessageQueue, offset: int, *, locked: bool = False, locked_at: int = 0) -> None:
         process_queue = ProcessQueue(
-            queue, offset, locked=locked, locked_at=locked_at, pulled_at=now_ms(), consumed_at=now_ms()
+            queue, offset, locked=locked, locked_at=locked_at, pulled_at=system_clock(), consumed_at=system_clock()
         )
         self._held[queue] = process_queue
         task = asyncio.create_task(self._read(process_queue))
         self._pulls[process_queue] = task
         task.add_done_callback(self._read_ended)
         if self.events.wanted:
-            self.events.emit(QueueTaken(now_ms(), self.client_id, self.group, queue, offset))
+            self.events.emit(QueueTaken(system_clock(), self.client_id, self.group, queue, offset))
 
     def _read_ended(self, task: asyncio.Task[None]) -> None:
         for process_queue in [process_queue for process_queue, pull_task in self._pulls.items() if pull_task is task]:
@@ -523,7 +525,7 @@ class QueueConsumer(ClientPart):
             del self._held[process_queue.queue]
         if self.events.wanted:
             last_offset = -1 if offset is None else offset
-            self.events.emit(QueueGivenUp(now_ms(), self.client_id, self.group, process_queue.queue, last_offset))
+            self.events.emit(QueueGivenUp(system_clock(), self.client_id, self.group, process_queue.queue, last_offset))
         return True
 
     async def _settled(self, _process_queue: ProcessQueue) -> bool:
@@ -535,7 +537,7 @@ class QueueConsumer(ClientPart):
         for queue, process_queue in self._held.items():
             process_queue.locked = queue in locked_queues
             if process_queue.locked:
-                process_queue.locked_at = now_ms()
+                process_queue.locked_at = system_clock()
 
     # Pulling
 
@@ -543,10 +545,10 @@ class QueueConsumer(ClientPart):
         """Pull a queue until it is dropped, one pull at a time."""
         last_reason = ""
         while process_queue.is_ours():
-            process_queue.pulled_at = now_ms()
+            process_queue.pulled_at = system_clock()
             reason = self._held_back(process_queue)
             if reason != last_reason and reason and self.events.wanted:
-                self.events.emit(PullPutOff(now_ms(), self.client_id, self.group, process_queue.queue, reason))
+                self.events.emit(PullPutOff(system_clock(), self.client_id, self.group, process_queue.queue, reason))
             last_reason = reason
             if reason:
                 await asyncio.sleep(SOON)
@@ -591,7 +593,7 @@ class QueueConsumer(ClientPart):
             sys_flag |= questions.COMMIT_OFFSET
         if subscription.kind == TAG:
             sys_flag |= questions.SUBSCRIPTION
-        start_ms = now_ms()
+        start_ms = system_clock()
         if self.events.wanted:
             self.events.emit(PullSent(start_ms, self.client_id, self.group, queue, process_queue.next_offset))
         result = await questions.pull(
@@ -608,7 +610,7 @@ class QueueConsumer(ClientPart):
             broker_id=process_queue.from_broker,
         )
         if self.events.wanted:
-            now = now_ms()
+            now = system_clock()
             self.events.emit(
                 PullAnswered(
                     now,

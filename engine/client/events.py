@@ -6,7 +6,6 @@ Without subscribers no event is created (:attr:`EventStream.wanted`). Times are 
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -267,8 +266,3 @@ class EventStream:
         """Pass an event to all subscribers."""
         for on_event in tuple(self._subscribers):
             on_event(event)
-
-
-def now_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000

@@ -19,8 +19,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Self
 
+from engine.callbacks import system_clock
 from engine.client.errors import AnswerNotUnderstood, BrokerRefused, ClientError, NoRoute, NotRunning
-from engine.client.events import EventStream, Paced, Started, Stopped, now_ms
+from engine.client.events import EventStream, Paced, Started, Stopped
 from engine.client.messages import check_group
 from engine.client.routes import MASTER, TopicRoute, read_route
 from engine.errors import cause_of
@@ -494,12 +495,12 @@ class ClientPart(ABC):
 
     def _paced(self) -> None:
         if self.events.wanted:
-            self.events.emit(Paced(now_ms(), self.client_id, self.group, self.pace.paused, self.pace.delay))
+            self.events.emit(Paced(system_clock(), self.client_id, self.group, self.pace.paused, self.pace.delay))
 
     def _began(self) -> None:
         if self.events.wanted:
-            self.events.emit(Started(now_ms(), self.client_id, self.group))
+            self.events.emit(Started(system_clock(), self.client_id, self.group))
 
     def _ended(self, *, said_goodbye: bool) -> None:
         if self.events.wanted:
-            self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye))
+            self.events.emit(Stopped(system_clock(), self.client_id, self.group, said_goodbye))

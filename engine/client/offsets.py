@@ -13,8 +13,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
+from engine.callbacks import system_clock
 from engine.client import questions
-from engine.client.events import Committed, now_ms
+from engine.client.events import Committed
 from engine.client.instance import FAILURES, ClientInstance
 from engine.client.routes import MessageQueue
 from engine.codec.config_tables import client_offsets
@@ -187,4 +188,4 @@ def rendered(table: dict[MessageQueue, int]) -> str:
 
 def _saw(instance: ClientInstance, group: str, queue: MessageQueue, offset: int, *, new: bool) -> None:
     if new and instance.events.wanted:
-        instance.events.emit(Committed(now_ms(), instance.client_id, group, queue, offset))
+        instance.events.emit(Committed(system_clock(), instance.client_id, group, queue, offset))

@@ -12,8 +12,8 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from engine.callbacks import system_clock
 from engine.client.errors import AnswerNotUnderstood, BrokerRefused, NoRoute, WrongMessage
-from engine.client.events import now_ms
 from engine.client.instance import FAILURES, ClientInstance, fields_as_text
 from engine.client.messages import ReceivedMessage, read_messages
 from engine.client.routes import MASTER, MessageQueue
@@ -152,7 +152,7 @@ async def pop(
         "maxMsgNums": max_messages,
         "invisibleTime": int(invisible * 1000),
         "pollTime": int(hold * 1000),
-        "bornTime": now_ms(),
+        "bornTime": system_clock(),
         "initMode": 0 if from_first else 1,
         "expType": subscription.kind,
         "exp": subscription.expression,

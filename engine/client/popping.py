@@ -21,6 +21,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.callbacks import system_clock
 from engine.client.consumer import ConsumeContext, ConsumeStatus, Listener, answer_of
 from engine.client.consuming import AFTER_ERROR, FROM_FIRST, FROM_LAST, SOON
 from engine.client.errors import BrokerRefused, WrongMessage
@@ -34,7 +35,6 @@ from engine.client.events import (
     PullSent,
     Rebalanced,
     SentBack,
-    now_ms,
 )
 from engine.client.instance import FAILURES, ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage, check_topic
@@ -164,7 +164,7 @@ class PopConsumer(ClientPart):
         if self._running:
             raise WrongMessage("a consumer that pops is told its topics before it starts")
         check_topic(topic)
-        self.subscriptions[topic] = Subscription.of(topic, expression, now_ms(), kind)
+        self.subscriptions[topic] = Subscription.of(topic, expression, system_clock(), kind)
 
     async def start(self) -> None:
         """Register with brokers, and begin to pop. Raises :class:`ClientError`; among them :class:`BrokerRefused`
@@ -300,7 +300,7 @@ class PopConsumer(ClientPart):
             )
             self.events.emit(
                 Rebalanced(
-                    now_ms(),
+                    system_clock(),
                     self.client_id,
                     self.group,
                     topic,
@@ -330,12 +330,12 @@ class PopConsumer(ClientPart):
             if count > config.most_held:
                 reason = f"{count:,} messages are not acknowledged, more than {config.most_held:,}"
             if reason and reason != last_reason and self.events.wanted:
-                self.events.emit(PullPutOff(now_ms(), self.client_id, self.group, queue, reason))
+                self.events.emit(PullPutOff(system_clock(), self.client_id, self.group, queue, reason))
             last_reason = reason
             if reason:
                 await asyncio.sleep(SOON)
                 continue
-            start_ms = now_ms()
+            start_ms = system_clock()
             if self.events.wanted:
                 self.events.emit(PullSent(start_ms, self.client_id, self.group, queue, -1))
             if config.orderly and attempt is None:
@@ -360,7 +360,7 @@ class PopConsumer(ClientPart):
                 continue
             attempt = None
             if self.events.wanted:
-                now, count_received = now_ms(), len(result.messages)
+                now, count_received = system_clock(), len(result.messages)
                 self.events.emit(
                     PullAnswered(
                         now, self.client_id, self.group, queue, result.status, count_received, -1, -1, now - start_ms
@@ -483,7 +483,7 @@ class PopConsumer(ClientPart):
 
     async def _call_listener(self, message: ReceivedMessage, context: ConsumeContext) -> ConsumeStatus:
         """Return the listener's status."""
-        start_ms = now_ms()
+        start_ms = system_clock()
         queue, offset = message.queue, message.queue_offset
         if self.events.wanted:
             self.events.emit(
@@ -501,7 +501,7 @@ class PopConsumer(ClientPart):
             )
         status, _ = await answer_of(self._listener, self._executor, [message], context, self.group)
         if self.events.wanted:
-            now = now_ms()
+            now = system_clock()
             self.events.emit(Consumed(now, self.client_id, self.group, queue, offset, 1, status.value, now - start_ms))
         return status
 
@@ -509,7 +509,9 @@ class PopConsumer(ClientPart):
         await acknowledge(self.instance, self.group, message)
         if self.events.wanted:
             self.events.emit(
-                Acknowledged(now_ms(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id)
+                Acknowledged(
+                    system_clock(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id
+                )
             )
 
     async def _again_later(self, message: ReceivedMessage, level: int) -> None:
@@ -521,7 +523,7 @@ class PopConsumer(ClientPart):
         if self.events.wanted:
             self.events.emit(
                 SentBack(
-                    now_ms(),
+                    system_clock(),
                     self.client_id,
                     self.group,
                     message.queue,
@@ -535,7 +537,7 @@ class PopConsumer(ClientPart):
 
 def _is_due(message: ReceivedMessage, ahead: float = 0.0) -> bool:
     """Return True if others may have the message by now, or in ``ahead`` seconds."""
-    return now_ms() + ahead * 1000 >= codec.Handle.parse(message.properties[POP_CK]).due
+    return system_clock() + ahead * 1000 >= codec.Handle.parse(message.properties[POP_CK]).due
 
 
 def _by_their_queue(messages: Iterable[ReceivedMessage]) -> list[list[ReceivedMessage]]:

@@ -18,6 +18,7 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 from engine import releases
+from engine.callbacks import system_clock
 from engine.client.errors import (
     AnswerNotUnderstood,
     BrokerRefused,
@@ -27,7 +28,7 @@ from engine.client.errors import (
     NotSent,
     WrongMessage,
 )
-from engine.client.events import EventStream, SendFailed, Sent, TransactionEnded, now_ms
+from engine.client.events import EventStream, SendFailed, Sent, TransactionEnded
 from engine.client.instance import ClientInstance, ClientPart, fields_as_text
 from engine.client.messages import (
     CORRELATION_ID,
@@ -412,7 +413,14 @@ class Producer(ClientPart):
                     ms = _now() - try_start_ms
                     self.events.emit(
                         SendFailed(
-                            now_ms(), self.client_id, self.group, target, first_message.msg_id, words, may_retry, ms
+                            system_clock(),
+                            self.client_id,
+                            self.group,
+                            target,
+                            first_message.msg_id,
+                            words,
+                            may_retry,
+                            ms,
                         )
                     )
                 if not may_retry:
@@ -455,7 +463,7 @@ class Producer(ClientPart):
     def _saw_sent(self, result: SendResult, message: Message, encoded: Encoded, tries: int, start_ms: float) -> None:
         self.events.emit(
             Sent(
-                now_ms(),
+                system_clock(),
                 self.client_id,
                 self.group,
                 result.queue,
@@ -474,8 +482,8 @@ class Producer(ClientPart):
         """Encode a message; the same bytes are sent at every try."""
         if not isinstance(message, Message):
             with_id = releases.of(self.config.like).major >= 5
-            return encode_batch(message, now_ms(), self.config.max_body, with_id=with_id)
-        message.msg_id = message.msg_id or unique_id(now_ms())
+            return encode_batch(message, system_clock(), self.config.max_body, with_id=with_id)
+        message.msg_id = message.msg_id or unique_id(system_clock())
         body, sys_flag = message.body, 0
         if len(body) >= self.config.compress_from:
             body, sys_flag = compressed(body, self.config.compression, self.config.compression_level)
@@ -492,7 +500,7 @@ class Producer(ClientPart):
             "d": str(self.config.new_topic_queues),
             "e": str(queue.queue_id),
             "f": str(encoded.sys_flag),
-            "g": str(now_ms()),
+            "g": str(system_clock()),
             "h": str(first_message.flag),
             "i": encoded.properties,
             "j": "0",
@@ -581,7 +589,9 @@ class Producer(ClientPart):
 
     def _saw_transaction(self, topic: str, msg_id: str, state: TransactionState, *, checked: bool) -> None:
         if self.events.wanted:
-            self.events.emit(TransactionEnded(now_ms(), self.client_id, self.group, topic, msg_id, state.name, checked))
+            self.events.emit(
+                TransactionEnded(system_clock(), self.client_id, self.group, topic, msg_id, state.name, checked)
+            )
 
     async def _end_transaction(self, address: str, fields: Mapping[str, object], words: str) -> None:
         connection = await self.instance.connection(address)

@@ -17,11 +17,12 @@ import contextlib
 from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
+from engine.callbacks import system_clock
 from engine.client import questions
 from engine.client.allocation import AllocationStrategy
 from engine.client.consuming import FROM_LAST, ConsumerConfig, QueueConsumer
 from engine.client.errors import ClientError, NoRoute, NotRunning, WrongMessage
-from engine.client.events import Delivered, EventStream, now_ms
+from engine.client.events import Delivered, EventStream
 from engine.client.instance import ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage
 from engine.client.process_queue import ProcessQueue
@@ -125,8 +126,8 @@ class LitePullConsumer(QueueConsumer):
         Raises :class:`NotRunning`.
         """
         self._must_run()
-        if self.config.auto_commit and now_ms() >= self._commit_at:
-            self._commit_at = now_ms() + int(self.config.commit_interval * 1000)
+        if self.config.auto_commit and system_clock() >= self._commit_at:
+            self._commit_at = system_clock() + int(self.config.commit_interval * 1000)
             self._move_offsets()
             await self.commit_soon()
         if self.pace.delay:
@@ -152,7 +153,7 @@ class LitePullConsumer(QueueConsumer):
                 yield message
 
     def _given(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
-        process_queue.consumed_at = now = now_ms()
+        process_queue.consumed_at = now = system_clock()
         offset = process_queue.remove(messages)
         if offset >= 0:
             self._positions[process_queue.queue] = offset

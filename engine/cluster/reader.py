@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
+from engine.callbacks import Clock, system_clock
 from engine.cluster import answers
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, Refusal
 from engine.errors import cause_of
@@ -50,7 +51,7 @@ class ClusterReader:
         self,
         name_servers: Sequence[str],
         on_answer: Callable[[Asked], None] = lambda _: None,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now: Clock = system_clock,
     ) -> None:
         self._name_servers = tuple(name_servers)
         self._told = on_answer

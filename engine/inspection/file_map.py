@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.callbacks import Cancelled
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
@@ -64,7 +65,7 @@ def file_map(
     store: StoreSnapshot,
     name: str,
     cells: int = CELLS,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: Cancelled | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FileMap:
     """Walk the file called ``name`` with its CRCs. Raises :class:`StoreError` if the log has no such file."""

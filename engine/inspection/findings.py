@@ -6,10 +6,11 @@ Memory does not grow with the store: the log is walked in blocks, and queue and 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from engine.callbacks import Cancel, Progress
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
@@ -35,18 +36,10 @@ from engine.rules import catalogue
 from engine.rules.findings import EMPTY_LOG, Finding, Part, Summary, in_order, part_of, summarise
 from engine.rules.proofs import Proof, ProofLine
 
-Progress = Callable[[int, int], None]
 OF_THE_LOG = frozenset({"CQ03", "CQ04", "CQ13", "CK02", "CK03", "CK04", "IX06", "IX07"})
 """Rules that report faults in the units of the log."""
 TRIES = 3
 """How often a store is read whose files disappear meanwhile."""
-
-
-class Cancel(Protocol):
-    """A flag that asks to stop, such as ``threading.Event``."""
-
-    def is_set(self) -> bool:
-        """Return True to stop."""
 
 
 def check(

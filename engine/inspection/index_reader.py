@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.callbacks import Cancelled
 from engine.codec import index as codec
 from engine.codec.index import ENTRY_SIZE, Geometry, IndexHeader, derive_geometry
 from engine.errors import CannotRead, CorruptUnit
@@ -181,7 +182,7 @@ def count_slots(
     header: IndexHeader,
     geometry: Geometry,
     cells: int = 896,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Cancelled = lambda: False,
     progress: Callable[[int, int], None] | None = None,
 ) -> SlotLoad:
     """Count the entries of every slot.

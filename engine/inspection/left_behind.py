@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.callbacks import Cancel, Progress
 from engine.codec import properties
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
@@ -38,14 +39,6 @@ MOST_NUMBERED = 1 << 10
 _NAMES_LIGHT = properties.INNER_MULTI_DISPATCH.encode()
 _MOST_DIGITS = 7
 Chosen = Callable[[str, int, NDArray[np.intp]], NDArray[np.intp]]
-Progress = Callable[[int, int], None]
-
-
-class Cancel(Protocol):
-    """A flag that asks to stop, such as ``threading.Event``."""
-
-    def is_set(self) -> bool:
-        """Return True to stop."""
 
 
 @dataclass(frozen=True, slots=True)

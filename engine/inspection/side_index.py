@@ -12,12 +12,13 @@ import hashlib
 import json
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from engine.callbacks import Cancelled, Progress
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CannotRead
 from engine.files.whole_file import PRIVATE, put_whole
@@ -32,9 +33,6 @@ MOST_DAMAGES = 64
 FORMAT = 2
 _HEAD = 4096
 _ANCHOR = struct.Struct("<qq")
-
-Cancelled = Callable[[], bool]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ files.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.callbacks import system_clock
 from engine.codec.columns import BLANK, UnitColumns, scan_block
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.topic_table import TopicTable
@@ -43,7 +43,7 @@ def of_running(store: MessageStore, units: int, queues: Mapping[Queue, int] | No
     positions, parts = store.positions(), store.parts
     index = parts.index.files if parts.index is not None else ()
     return StoreState(
-        at_ms=_now(),
+        at_ms=system_clock(),
         min_offset=positions.min,
         end_offset=positions.wrote,
         units=units,
@@ -77,7 +77,7 @@ def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[Sto
         end = _data_end(source, whole_to)
         heads = [head.header for head in source.index]
         state = StoreState(
-            at_ms=_now(),
+            at_ms=system_clock(),
             min_offset=source.log.files[0].start_offset if source.log.files else -1,
             end_offset=max(end, 0),
             units=units,
@@ -200,7 +200,3 @@ def _last_entry(file: ReadOnlyFile) -> int:
         if len(filled):
             return first_entry + int(filled[-1]) + 1
     return 0
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from engine.callbacks import Clock
 from engine.codec.json_dialect import parse
 from engine.errors import UsageError
 from engine.files.properties_file import read_text
@@ -88,7 +89,7 @@ _NO_ROUTE = (
 class NameServer:
     """The tables, and the answer to each request; ``now`` gives milliseconds since the epoch."""
 
-    def __init__(self, now: Callable[[], int], config: NameServerConfig | None = None) -> None:
+    def __init__(self, now: Clock, config: NameServerConfig | None = None) -> None:
         self.config = config or NameServerConfig()
         self.routes = Routes(drop_topics=self.config.delete_topic_with_registration)
         self._now = now

@@ -16,9 +16,8 @@ import hashlib
 import json
 import os
 import shutil
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import __version__
+from engine.callbacks import Clock, system_clock
 from engine.codec.index import Geometry
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
@@ -125,7 +125,7 @@ def rebuild(
     splits: Sequence[Split],
     out: Path,
     watch: Watch | None = None,
-    now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    now: Clock = system_clock,
 ) -> list[Rebuilt]:
     """Build the queues and index files of ``stores`` below the new directory ``out`` (absent or empty), each in the
     folder of its label. ``splits`` are those of all logs, in the order of each log; ``run`` carries out tasks, see
@@ -426,7 +426,7 @@ PLAN, WORK, TREE, DONE = "plan.json", "work", "tree", "done"
 
 
 @contextmanager
-def staged(out: Path, plan: str, now: Callable[[], int]) -> Iterator[tuple[Path, int]]:
+def staged(out: Path, plan: str, now: Clock) -> Iterator[tuple[Path, int]]:
     """The folder beside ``out`` in which everything grows, and when (ms) the run began whose work it holds.
 
     It is taken away at the end of the block, however that ends. Raises :class:`StoreError` where another run has it.
@@ -448,7 +448,7 @@ def staged(out: Path, plan: str, now: Callable[[], int]) -> Iterator[tuple[Path,
         os.close(holder)
 
 
-def _begin(staging: Path, plan: str, now: Callable[[], int]) -> int:
+def _begin(staging: Path, plan: str, now: Clock) -> int:
     """Keep the results of an earlier run of the same plan, else begin anew; return when that run began (ms)."""
     try:
         stored_plan = json.loads((staging / PLAN).read_text(encoding="utf-8"))

@@ -9,10 +9,11 @@ and each step returns the wait until the next.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
+from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file import MappedFile
@@ -24,7 +25,6 @@ FIRST_PAUSE_MS: Final = 60_000.0
 FIRST_CHECK_MS: Final = 1_000.0
 CHECK_MS: Final = 10_000.0
 MANUAL_RUNS: Final = 20
-Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
+from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.mapped.mapped_file_queue import MappedFileQueue
@@ -21,7 +22,6 @@ QUEUES_PER_STEP: Final = 64
 SLOW_NANOSECONDS: Final = 1_000_000_000
 MAX_REMEMBERED_FLUSHES: Final = 1024
 """Number of log flushes that are remembered."""
-Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
 

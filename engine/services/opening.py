@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from engine.callbacks import OffsetProgress
 from engine.config import MessageStoreConfig
 from engine.errors import LinkedFile, Undecoded
 from engine.files.layout import StorePaths
@@ -159,7 +160,7 @@ def load(
     bit_map: Callable[[Request], bytes] | None,
     *,
     empty_log: bool = False,
-    progress: recovery_apply.Progress | None = None,
+    progress: OffsetProgress | None = None,
 ) -> RecoveryPlan:
     """Load and recover as a broker would; returns the plan that was carried out. The caller holds the store's lock.
 

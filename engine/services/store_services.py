@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Protocol
 
+from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.files.layout import StorePaths
@@ -47,7 +48,7 @@ from engine.store.queue_offsets import QueueOffsetTable
 from engine.store.recovery.load_source import written_folders
 from engine.store.running_flags import NOT_WRITEABLE, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
-from engine.store.store_parts import Clock, StoreParts
+from engine.store.store_parts import StoreParts
 
 DISPATCH_WAIT_MS: Final = 5000.0
 _log = logging.getLogger(__name__)

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
+from engine.callbacks import Clock
 from engine.codec.crc import MASK, crc32
 from engine.codec.encode import (
     HEAD_FORMATS,
@@ -45,7 +46,6 @@ from engine.store.put.message import (
     RULED,
     AppendMessageResult,
     AppendMessageStatus,
-    Clock,
     PutMessageResult,
     PutMessageResults,
     PutMessageStatus,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.callbacks import Clock
 from engine.codec import config_tables as codec
 from engine.codec.config_tables import BACKUP, SubscriptionGroup, TopicConfig, load_table
 from engine.codec.json_dialect import RowTexts, render
@@ -29,7 +30,6 @@ LIGHT_OFFSETS = "lmqConsumerOffset.json"
 LIGHT_TABLE = "lmqOffsetTable"
 DELAY_OFFSETS = "delayOffset.json"
 MOST_QUEUES = 65_536
-Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
 

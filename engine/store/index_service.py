@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.callbacks import Clock
 from engine.codec import index as codec
 from engine.codec.index import Geometry
 from engine.codec.index_builder import IndexKeys, put_entries, put_entry, remaining_entries
@@ -181,7 +182,6 @@ class IndexFile:
         self._file.close()
 
 
-Clock = Callable[[], int]
 _CREATE_TRIES, _RETRY_PAUSE_S = 3, 1.0
 _log = logging.getLogger(__name__)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
 from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk
@@ -20,8 +20,6 @@ from engine.store.index_service import IndexService
 from engine.store.mapped_log import MappedLog
 from engine.store.running_flags import RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
-
-Clock = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from engine.callbacks import system_clock
 from engine.client.consumer import Consumer
 from engine.client.consuming import BROADCASTING, FROM_FIRST, ConsumerConfig
-from engine.client.events import now_ms
 from engine.client.messages import Message, ReceivedMessage, SendResult
 from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.pulling import PullConsumer
@@ -409,7 +409,7 @@ class OurTraffic:
         handles, recalled = [], set()
         for number in range(40) if five else ():
             message = self._message(a, 120)
-            name, value = _timer(number, now_ms())
+            name, value = _timer(number, system_clock())
             message.properties = {**message.properties, name: value, "timer": f"case{number % 5}"}
             result = await self._send(producer, message, number % 4)
             if number in (12, 33):
@@ -466,7 +466,7 @@ class OurTraffic:
     async def _half(self, producer: Producer, message: Message, plan: str) -> None:
         message.properties = {**message.properties, "plan": plan}
         producer.choice.turn(message.topic, self._serial)
-        before = now_ms()
+        before = system_clock()
         result, state = await producer.send_in_transaction(message)
         said = _said(message)
         said["properties"]["__transactionId__"] = result.transaction_id

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from engine.callbacks import Cancelled
 from engine.errors import CannotRead
 from engine.inspection.space.files import LOG, QUEUE_KINDS, StoreFile, list_files, still_as_listed
 from engine.inspection.space.queues import PartSpace, index_parts, queue_parts, share_out, spread
@@ -92,7 +93,7 @@ class Space:
 
 def space_of(
     store: StoreSnapshot,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: Cancelled | None = None,
     progress: Callable[[int, int], None] | None = None,
     cache: Path | None = None,
 ) -> Space:

@@ -6,7 +6,7 @@ never with the log. Bytes that the walk does not name are the rest of their file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv6Address
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.callbacks import Cancelled, Progress
 from engine.codec import properties
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import BORN_HOST_V6, COMPRESSED
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
     from engine.mapped.read_only import ReadOnlyFile
 
-Cancelled = Callable[[], bool]
-Progress = Callable[[int, int], None]
 
 MOST_NAMES = 20_000
 """Number of tags, and of producers, that are counted by name; further ones are counted together."""

@@ -7,11 +7,12 @@ messages (unique key, key); one result per message. :mod:`engine.rules.where` ha
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from engine.callbacks import OffsetProgress
 from engine.codec import properties as props
 from engine.codec.batch import Member, walk
 from engine.codec.compression import unpack
@@ -48,7 +49,6 @@ MOST_NAMES = 10_000
 """Number of names beginning with half an id that are counted."""
 AT_HAND = 16
 """Number of units that a question keeps in memory: it returns to those of one message."""
-Progress = Callable[[int], None]
 
 __all__ = ["Evidence", "KnownPlaces", "WhereResult", "where", "where_tagged"]
 
@@ -58,7 +58,7 @@ def where(
     text: str,
     topic: str | None = None,
     group: str | None = None,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
 ) -> Iterator[WhereResult]:
     """Yield a result for each message that ``text`` names, at least one.
 
@@ -74,7 +74,7 @@ def where_tagged(
     tags: str,
     topic: str | None = None,
     group: str | None = None,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
 ) -> Iterator[WhereResult]:
     """Yield a result for each message that the index finds by ``tags``, newest first; nothing if it finds none.
 
@@ -182,7 +182,9 @@ class _Beginning:
 
 
 class _Search:
-    def __init__(self, store: StoreSnapshot, topic: str | None, group: str | None, progress: Progress | None) -> None:
+    def __init__(
+        self, store: StoreSnapshot, topic: str | None, group: str | None, progress: OffsetProgress | None
+    ) -> None:
         self._store, self._topic, self._group, self._progress = store, topic, group, progress
         self._facts = FactFinder(store, group)
         self._lost = LostFinder(store, self._facts, topic, progress)

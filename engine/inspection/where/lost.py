@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from engine.callbacks import OffsetProgress
 from engine.codec.columns import UnitColumns
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit, host_text, parse_unique_key
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 
-Progress = Callable[[int], None]
 MAX_SCAN_BYTES = 4 << 30
 """Bytes of the log that are searched for the first message of a queue."""
 NAMED_KEYS = 20
@@ -65,7 +65,7 @@ class LostFinder:
     """Gives verdicts on messages without a unit in the log of ``store``."""
 
     def __init__(
-        self, store: StoreSnapshot, facts: FactFinder, topic: str | None, progress: Progress | None = None
+        self, store: StoreSnapshot, facts: FactFinder, topic: str | None, progress: OffsetProgress | None = None
     ) -> None:
         self._store, self._facts, self._topic, self._progress = store, facts, topic, progress
         self._clients: dict[str, bool] = {}

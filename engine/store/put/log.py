@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from engine.callbacks import Clock
 from engine.codec.encode import Message, TopicField
 from engine.codec.message_columns import Encoder, TopicRow
 from engine.releases import Release
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.mapped.mapped_file import MappedFile
     from engine.mapped.mapped_file_queue import MappedFileQueue
-    from engine.store.put.message import Clock, PutMessageResult, PutMessageStatus
+    from engine.store.put.message import PutMessageResult, PutMessageStatus
     from engine.store.queue_offsets import QueueOffsetTable
 
 

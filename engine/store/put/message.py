@@ -22,8 +22,6 @@ from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC
 from engine.releases import Release, of
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX, TIMER_TOPIC
 
-Clock = Callable[[], int]
-
 BLANK_SIZE = 8
 """Bytes that must be left behind every unit (docs/formats/commit-log.md#append)."""
 UNIT_SLACK = 65_536

@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.callbacks import OffsetProgress
 from engine.codec.checkpoint import Checkpoint, encode
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
@@ -101,8 +102,6 @@ class Bulk(Protocol):
 
 
 MakeBulk = Callable[[], AbstractContextManager[Bulk]]
-Progress = Callable[[int], None]
-"""Called with the offset in the log of the newest unit that was dispatched."""
 BULK_BYTES = 64 << 20
 """Log bytes from which on a bulk dispatch pays."""
 
@@ -114,7 +113,7 @@ def recover(
     bulk: MakeBulk | None = None,
     *,
     empty_log: bool = False,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
 ) -> RecoveryPlan:
     """Plan and carry out; returns the plan. Log, queues and index are loaded and stand as it says.
 
@@ -134,7 +133,7 @@ def _recover(
     like: Release,
     bulk: Bulk | None,
     empty_log: bool,
-    progress: Progress | None,
+    progress: OffsetProgress | None,
 ) -> RecoveryPlan:
     if progress is not None:
         source = replace(source, watch=lambda _start, place, _end: progress(place))
@@ -157,7 +156,7 @@ def apply(
     bulk: Bulk | None = None,
     *,
     empty_log: bool = False,
-    progress: Progress | None = None,
+    progress: OffsetProgress | None = None,
 ) -> None:
     """Carry ``plan`` out on the store that ``source`` was taken from.
 
@@ -190,7 +189,7 @@ class _Execution:
         bulk: Bulk | None,
         listing: Listing,
         empty_log: bool,
-        progress: Progress | None,
+        progress: OffsetProgress | None,
     ) -> None:
         self._to = targets
         self._listing = listing

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
+from engine.callbacks import Clock
 from engine.codec import properties
 from engine.codec.config_tables import metrics
 from engine.codec.encode import HOST_BITS, Message, encode_properties
@@ -61,7 +62,7 @@ class TimerMessages:
     ``OSError``. Whoever opened it calls the steps, on one thread, and :meth:`flush` at the end.
     """
 
-    def __init__(self, parts: StoreParts, put: Put, now: Callable[[], int]) -> None:
+    def __init__(self, parts: StoreParts, put: Put, now: Clock) -> None:
         config, paths = parts.config, parts.paths
         self._parts = parts
         self._put = put

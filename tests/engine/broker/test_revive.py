@@ -9,9 +9,9 @@ from pathlib import Path
 from brokers import Asking, asking, run, units
 from pops import GROUP, pop, popped, sent
 
-from engine.broker.broker import system_clock
 from engine.broker.config import BrokerConfig
 from engine.broker.revive import revive
+from engine.callbacks import system_clock
 from engine.codec.pop import Ack
 from engine.store.put.message import PutMessageResult, PutMessageStatus
 from engine.system_names import REVIVE_GROUP

@@ -13,6 +13,7 @@ from real_cluster import free_port
 
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_store
+from engine.callbacks import system_clock
 from engine.client.allocation import AveragelyByCircle
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, FROM_LAST, FROM_TIME, ConsumerConfig
@@ -29,7 +30,6 @@ from engine.client.events import (
     Rebalanced,
     Started,
     Stopped,
-    now_ms,
 )
 from engine.client.messages import Message
 from engine.client.producer import Producer, ProducerConfig
@@ -116,7 +116,7 @@ def test_a_topic_is_read_again_from_a_time_on(tmp_path: Path) -> None:
     async def what(producer: Producer, beside: Served) -> None:
         await producer.send(Message("Orders", b"old"), queue=orders(0))
         await asyncio.sleep(0.02)
-        middle = now_ms()
+        middle = system_clock()
         await producer.send(Message("Orders", b"new"), queue=orders(0))
         seen: list = []
         async with reader(beside, seen) as one:
@@ -143,7 +143,7 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
         for number in range(3):
             if number == 2:
                 await asyncio.sleep(0.02)
-                middle = now_ms()
+                middle = system_clock()
             await producer.send(Message("Orders", b"%d" % number), queue=orders(0))
         beside.units("Orders")
         one = reader(beside, [], ConsumerConfig(start=start, start_time=middle))

@@ -11,10 +11,11 @@ import pytest
 from brokers import run
 from clients_beside import Served, served, until
 
+from engine.callbacks import system_clock
 from engine.client.allocation import Averagely
 from engine.client.consuming import FROM_FIRST, FROM_TIME
 from engine.client.errors import WrongMessage
-from engine.client.events import Acknowledged, Delivered, PullAnswered, Rebalanced, SentBack, now_ms
+from engine.client.events import Acknowledged, Delivered, PullAnswered, Rebalanced, SentBack
 from engine.client.messages import Message
 from engine.client.pop_questions import POP, POP_CK, query_assignment, set_request_mode
 from engine.client.popping import PopConfig, PopConsumer
@@ -247,7 +248,7 @@ def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_
             begun.append((message.queue.queue_id, message.queue_offset))
             if len(begun) == 1:
                 due = Handle.parse(message.properties[POP_CK]).due
-                await until(lambda: now_ms() > due, 60)
+                await until(lambda: system_clock() > due, 60)
                 gone.append(due)
                 assert Handle.parse(message.properties[POP_CK]).due > due, "it has more time"
             done.setdefault(message.queue.queue_id, []).append(message.queue_offset)
