@@ -31,7 +31,8 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.foreign import release_of
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped.backup import TREES, BackupWriter
+from engine.mapped.backup import BackupWriter
+from engine.mapped.backup_journal import TREES
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import exchange
 from engine.releases import Release

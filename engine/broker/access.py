@@ -56,7 +56,7 @@ _PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 _LOCKS = frozenset({RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ})
 _OFFSETS = frozenset({RequestCode.QUERY_CONSUMER_OFFSET, RequestCode.UPDATE_CONSUMER_OFFSET})
 _GROUP_REQUESTS = frozenset({RequestCode.UNREGISTER_CLIENT, RequestCode.CONSUMER_SEND_MSG_BACK})
-_SUB_ON_GROUP = {
+_SUB_ON_GROUP: dict[int, str] = {
     RequestCode.UNREGISTER_CLIENT: "consumerGroup",
     RequestCode.CONSUMER_SEND_MSG_BACK: "group",
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: "consumerGroup",

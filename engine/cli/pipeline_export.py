@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         where = parse(args.where)  # a mistake in the filter is told before anything is opened
     mask, out.mask = masking(args), None
     with staged_output(args.out, "export") as folder, run_job(args, out, "export") as job:
-        from engine.pipeline import export
+        from engine.pipeline import export_parquet, export_text
         from engine.pipeline.export import ExportOptions, exported_rows, write_text
         from engine.query.lexer import without_values
 
@@ -60,9 +60,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         job.watch.step("writing rows", job.bytes)
         options = ExportOptions(where, mask)
         if args.format == "parquet":
-            export.write(job.spark, splits, options, folder, job.counter)
+            export_parquet.write(job.spark, splits, options, folder, job.counter)
         elif job.here is not None:
-            export.write_texts(job.here, splits, options, folder, args.format, job.counter)
+            export_text.write_texts(job.here, splits, options, folder, args.format, job.counter)
         else:
             write_text(exported_rows(job.spark, splits, options, job.counter), str(folder / "rows"), args.format)
             for path in (folder / "rows").iterdir():

@@ -226,10 +226,10 @@ def run_job(
         return
     check_spark_installed()
     args.master = args.master or "local[*]"
-    from engine.pipeline import session
+    from engine.pipeline import session, shipping
     from engine.pipeline.files import find_stores, seen_from_anywhere
+    from engine.pipeline.java_session import names_this_process
     from engine.pipeline.progress import Cancelled, Watch
-    from engine.pipeline.session import names_this_process
     from engine.pipeline.tasks import check_visible
 
     stores = find_stores(stores_named)
@@ -245,7 +245,7 @@ def run_job(
     interrupts = _Interrupts(session.abandon)
     try:
         spark = session.start(args.master, log_file=log_file)
-        session.ship_engine(spark)
+        shipping.ship_engine(spark)
         if not names_this_process(args.master):
             check_visible(spark, stores)
         session_seconds = time.monotonic() - begun

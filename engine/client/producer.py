@@ -64,7 +64,7 @@ from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
 from engine.system_names import RETRY_PREFIX, TEMPLATE_TOPIC
 
-STATUSES = {
+STATUSES: dict[int, str] = {
     ResponseCode.SUCCESS: "SEND_OK",
     ResponseCode.FLUSH_DISK_TIMEOUT: "FLUSH_DISK_TIMEOUT",
     ResponseCode.SLAVE_NOT_AVAILABLE: "SLAVE_NOT_AVAILABLE",

@@ -11,21 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, njit, types, uint8, uint32, uint64
 
-from engine.codec.intrinsics import (
-    be16,
-    be32,
-    be64,
-    crc32,
-    equal32,
-    le32,
-    le64,
-    lowest_bit,
-    prefetch,
-    put8,
-    put32,
-    put64,
-    u8,
-)
+from engine.codec.intrinsics import be16, be32, be64, equal32, le32, le64, lowest_bit, prefetch, put8, put32, put64, u8
+from engine.codec.intrinsics_crc import crc32
 from engine.codec.machine_code import FULL, GROW_TOPICS, MARKED_TAGS, PATCH, STOPPED
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.unit_fields import COLUMNS

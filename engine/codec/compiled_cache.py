@@ -24,6 +24,7 @@ _SOURCES = (
     "compiled_put.py",
     "compiled_write.py",
     "intrinsics.py",
+    "intrinsics_crc.py",
     "machine_code.py",
     "machine_code_build.py",
     "object_put.py",

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import int16, int32, int64, njit, uint32
 
-from engine.codec.intrinsics import be32, be64, copy_bytes, crc32, le32, le64, put64, put_be16, put_be32, put_be64
+from engine.codec.intrinsics import be32, be64, copy_bytes, le32, le64, put64, put_be16, put_be32, put_be64
+from engine.codec.intrinsics_crc import crc32
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.codec.write_job import DONE, NAMES, NO_PLACE, NO_ROOM, RULED
 

@@ -17,7 +17,7 @@ from engine.inspection.groups import GroupProgress
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import offsets
-from engine.system_names import RETRY_PREFIX, REVIVE_GROUP, TIMER_TOPIC
+from engine.system_names import RETRY_PREFIX, REVIVE_GROUP, REVIVE_PREFIX, TIMER_TOPIC
 
 MOST_RECORDS = 20_000
 """Number of newest records of each revive queue, and of the timer topic, that are read: checkpoints live minutes."""
@@ -70,7 +70,7 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
     groups = {group for group, _ in read}
     waits = GroupWaits()
     for topic, queues in store.topics().items():
-        if topic.startswith(pop.RETRY_PREFIX):
+        if topic.startswith(RETRY_PREFIX):
             group, original = _split_retry_topic(topic, groups)
             progress = read.get((group, topic), {})
             waiting = sum(
@@ -79,7 +79,7 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
             )
             if waiting:
                 waits.retry[group, original] += waiting
-        elif topic.startswith(pop.REVIVE_PREFIX):
+        elif topic.startswith(REVIVE_PREFIX):
             _count_popped(store, queues, read.get((REVIVE_GROUP, topic), {}), waits.popped)
     return waits
 
@@ -105,7 +105,7 @@ def waits_of(waits: GroupWaits, progress: GroupProgress) -> Waits:
 
 def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
     """Split a retry topic into its group and the topic whose messages are retried ("" if it serves all topics)."""
-    name = topic.removeprefix(pop.RETRY_PREFIX)
+    name = topic.removeprefix(RETRY_PREFIX)
     if name in groups:
         return name, ""
     for group in sorted(groups, key=len, reverse=True):
@@ -124,7 +124,7 @@ def _count_popped(
     timers = store.topics().get(TIMER_TOPIC, {})
     for queue in timers.values():
         for unit, offset in _newest_records(store, queue):
-            if unit.properties.get(properties.REAL_TOPIC, "").startswith(pop.REVIVE_PREFIX):
+            if unit.properties.get(properties.REAL_TOPIC, "").startswith(REVIVE_PREFIX):
                 _take(unit, offset, points, acknowledged)
     for number, queue in queues.items():
         for unit, offset in _newest_records(store, queue):

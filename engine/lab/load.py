@@ -6,19 +6,14 @@ What was put is made from tables laid out beforehand: nothing but the put itself
 
 from __future__ import annotations
 
-import random
 import shutil
 import threading
 import time
-from array import array
-from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from engine.codec.encode import Message
+from engine.lab.acknowledged import PRUNE_FROM, Acknowledged
+from engine.lab.load_messages import MessageMaker
 from engine.lab.load_settings import LoadSettings
 from engine.lab.samples import LoadCounts
 from engine.mapped.power_loss import PowerLoss
@@ -29,193 +24,6 @@ from engine.store.put.message import PutMessageResult, PutMessageStatus
 
 if TYPE_CHECKING:
     from engine.lab.load_settings import LoadSettings
-
-
-# What producers were told is stored: the ends of acknowledged messages, as far as a power loss could still take them.
-#
-# Bounded: what is flushed is forgotten, and beyond a few million entries old ones are kept in heaps, whose sums are
-# exact and whose edges are not.
-
-PRUNE_FROM: Final = 1 << 13
-MOST: Final = 1 << 20
-"""Ends kept one by one, 8 MiB for each producer; of calls with several messages a sixteenth of that."""
-_HEAP: Final = 1 << 12
-_ONE: Final = (1, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class LostBehind:
-    """Messages that had been acknowledged and do not end at or before an offset.
-
-    ``cut`` is where a call began whose messages (they are counted) lie on both sides of it, −1 where none does.
-    ``exact`` is False where a heap does.
-    """
-
-    messages: int = 0
-    cut: int = -1
-    exact: bool = True
-
-
-class Acknowledged:
-    """Acknowledged messages of one producer. ``ends`` rise; ``append`` on it is the quick way to note one message."""
-
-    __slots__ = ("_heaps", "_many", "ends")
-
-    def __init__(self) -> None:
-        self.ends = array("q")
-        self._many: dict[int, tuple[int, int]] = {}  # end of a call that put several → how many, and its start
-        self._heaps: list[tuple[int, int, int]] = []  # end of the first, end of the last, messages
-
-    def note_many(self, start: int, end: int, messages: int) -> None:
-        """Note one call that put ``messages`` messages, from ``start`` up to ``end``."""
-        self._many[end] = messages, start
-        self.ends.append(end)
-
-    def prune(self, flushed: int) -> None:
-        """Forget messages that a power loss cannot take."""
-        ends = self.ends
-        flushed_count = bisect_right(ends, flushed)
-        if self._many:
-            for end in ends[:flushed_count]:
-                self._many.pop(end, None)
-        del ends[:flushed_count]
-        self._heaps = [heap for heap in self._heaps if heap[1] > flushed]
-
-    def bound(self) -> None:
-        """Put the oldest ends into heaps if there are too many."""
-        while len(self.ends) > (MOST >> 4 if self._many else MOST):
-            oldest_ends = self.ends[:_HEAP]
-            del self.ends[:_HEAP]
-            self._heaps.append(
-                (oldest_ends[0], oldest_ends[-1], sum(self._many.pop(end, _ONE)[0] for end in oldest_ends))
-            )
-
-    def lost_behind(self, offset: int) -> LostBehind:
-        """Return what would be lost if the log were cut at ``offset``."""
-        lost_ends = self.ends[bisect_right(self.ends, offset) :]
-        many = self._many
-        messages = sum(many.get(end, _ONE)[0] for end in lost_ends) if many else len(lost_ends)
-        cut = -1
-        if lost_ends and lost_ends[0] in many and many[lost_ends[0]][1] < offset:
-            cut = many[lost_ends[0]][1]
-        exact = True
-        for begin, end, count in self._heaps:
-            if end > offset:
-                messages += count
-                exact = exact and begin > offset
-        return LostBehind(messages, cut, exact)
-
-
-def lost_behind(everybody: Iterable[Acknowledged], offset: int) -> LostBehind:
-    """Return the losses of several producers together. At most one call is cut, since a call is one range of the
-    log.
-    """
-    losses = [acknowledged.lost_behind(offset) for acknowledged in everybody]
-    return LostBehind(
-        sum(lost.messages for lost in losses),
-        max((lost.cut for lost in losses), default=-1),
-        all(lost.exact for lost in losses),
-    )
-
-
-# The messages of a load, made quickly: topics, sizes and places in a text are laid out in tables beforehand.
-
-_TABLE: Final = 4096
-_TEXT: Final = 1 << 16
-_TAGS: Final = (b"created", b"paid", b"packed", b"sent", b"returned")
-_WORDS: Final = (
-    b"please",
-    b"leave",
-    b"at",
-    b"the",
-    b"door",
-    b"ring",
-    b"twice",
-    b"fragile",
-    b"gift",
-    b"before",
-    b"noon",
-)
-_END: Final = b'"}'
-_SPREAD: Final = 0x9E3779B97F4A7C15
-"""Odd and without a pattern: numbers times it fall evenly among the keys."""
-
-
-class MessageMaker:
-    """The messages of producer ``number``: the same for the same settings."""
-
-    def __init__(self, settings: LoadSettings, number: int) -> None:
-        pick = random.Random(f"{settings.seed} {number}")
-        self._n = 0
-        self._keys = settings.keys
-        self._queues = settings.queues
-        self._first = number
-        self._unique = b"UNIQ_KEY\x01%08X%08X0000%04X" % (settings.seed & 0xFFFFFFFF, pick.getrandbits(32), number)
-        largest = settings.body_size + settings.body_spread
-        self._text = _text(pick, largest)
-        self._topics = _topics(settings, pick)
-        sizes = [
-            max(0, settings.body_size + pick.randint(-settings.body_spread, settings.body_spread))
-            for _ in range(_TABLE)
-        ]
-        heads = [_head(pick, size) for size in sizes]
-        self._heads = heads
-        rests = [max(0, size - len(head) - len(_END)) for head, size in zip(heads, sizes, strict=True)]
-        self._spans = [slice(start := pick.randrange(_TEXT), start + length) for length in rests]
-        self._ends = [_END if head.startswith(b"{") else b"" for head in heads]
-        self._tags = [b"TAGS\x01%s\x02" % pick.choice(_TAGS) for _ in range(_TABLE)]
-
-    def one(self) -> Message:
-        """The next message."""
-        n = self._n
-        self._n = n + 1
-        row = n & (_TABLE - 1)
-        if self._keys:
-            raw = b"%s%08X\x02KEYS\x01key-%d\x02%s" % (self._unique, n, n * _SPREAD % self._keys, self._tags[row])
-        else:
-            raw = b"%s%08X\x02%s" % (self._unique, n, self._tags[row])
-        body = self._heads[row] + self._text[self._spans[row]] + self._ends[row]
-        return Message(self._topics[row], body, (self._first + n) % self._queues, None, raw)
-
-    def many(self, count: int) -> list[Message]:
-        """The next ``count`` messages."""
-        make_one = self.one
-        return [make_one() for _ in range(count)]
-
-
-def _text(pick: random.Random, largest: int) -> bytes:
-    """Words, long enough for ``largest`` bytes from any place in the first 64 KiB; any part of it is good in JSON."""
-    text = b" ".join(pick.choice(_WORDS) for _ in range(8192)) + b" "
-    return text * (-(-(_TEXT + largest) // len(text)))
-
-
-def _head(pick: random.Random, size: int) -> bytes:
-    """Return the beginning of a JSON body of ``size`` bytes: an object up to its last text, or, if there is no room
-    for one, a number.
-    """
-    head = b'{"order":%d,"amount":%d.%02d,"city":"%s","note":"' % (
-        pick.randrange(10**6),
-        pick.randrange(500),
-        pick.randrange(100),
-        pick.choice((b"Ulm", b"Graz", b"Chur")),
-    )
-    if len(head) + len(_END) <= size:
-        return head
-    return b"".join(pick.choice((b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9")) for _ in range(size))
-
-
-def _topics(settings: LoadSettings, pick: random.Random) -> list[str]:
-    """The topic of each row of the table: alike, or the n-th as often as 1/n."""
-    names = [settings.topic if settings.topics == 1 else f"{settings.topic}-{n + 1}" for n in range(settings.topics)]
-    if len(names) == 1:
-        return names * _TABLE
-    if settings.zipf:
-        shares = list(accumulate(1 / (n + 1) for n in range(len(names))))
-        return pick.choices(names, cum_weights=shares, k=_TABLE)
-    rows = (names * (-(-_TABLE // len(names))))[: max(_TABLE, len(names))]
-    pick.shuffle(rows)
-    return rows[:_TABLE]
-
 
 TURN_SECONDS: Final = 0.004
 """A producer looks at its settings and the clock this often."""

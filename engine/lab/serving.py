@@ -28,8 +28,8 @@ from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
 from engine.lab.samples import ServeSettings
 from engine.message_store import MessageStore
+from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
-from engine.namesrv.server import PORT as NAMESRV_PORT
 from engine.remoting.codes import ResponseCode, request_name
 from engine.remoting.connection import bind, port_of
 from engine.remoting.exchanges import Exchange, Exchanges, FrameEvent

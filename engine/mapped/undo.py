@@ -16,20 +16,9 @@ from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
 from engine.files.whole_file import sync_folder, take_away
-from engine.mapped.backup import (
-    JOURNAL,
-    NO_LINK_ERRORS,
-    TREES,
-    BackupJournal,
-    BackupWriter,
-    SavedFile,
-    Stamp,
-    copy_span,
-    digest_span,
-    pieces,
-    read,
-    stamps,
-)
+from engine.mapped.backup import NO_LINK_ERRORS, BackupWriter
+from engine.mapped.backup_journal import JOURNAL, TREES, BackupJournal, SavedFile, Stamp, read, stamps
+from engine.mapped.span_copy import copy_span, digest_span, pieces
 from engine.mapped.store_lock import StoreLock
 
 _EXCHANGE, _CURRENT_FOLDER = 2, -100

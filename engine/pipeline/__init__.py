@@ -28,8 +28,10 @@ def register(spark: SparkSession) -> None:
     """
     from engine.pipeline import commitlog_source, index_source, queue_source
     from engine.pipeline.java import CannotStart
-    from engine.pipeline.session import check_workers_python, is_local, ship_engine
+    from engine.pipeline.java_session import is_local
+    from engine.pipeline.shipping import ship_engine
     from engine.pipeline.spark_internals import one_read_each
+    from engine.pipeline.workers_python import check_workers_python
 
     if int(spark.version.partition(".")[0]) < OLDEST_SPARK:
         raise CannotStart(f"the formats need Spark {OLDEST_SPARK}, found {spark.version}")

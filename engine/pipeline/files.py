@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from engine.codec.foreign import FOLDER_PREFIX
+from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import CannotRead, NotAStore, UsageError
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of

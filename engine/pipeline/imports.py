@@ -20,7 +20,8 @@ from engine.codec.encode import HEAD_FORMATS, HOST_BITS, host_bits, host_raw
 from engine.codec.unit_fields import INSTEAD, NUMBERS, OF_BYTES, OF_RECORDS
 from engine.codec.unit_flavours import BY_VERSION
 from engine.errors import CannotRead, StoreError
-from engine.pipeline.export import COLUMNS, CSV, NULL_FOLDER, SCHEMA, arrow_schema
+from engine.pipeline.export import COLUMNS, CSV, SCHEMA, arrow_schema
+from engine.pipeline.export_parquet import NULL_FOLDER
 from engine.pipeline.spark_internals.worker_process import settling
 
 if TYPE_CHECKING:

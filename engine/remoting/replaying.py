@@ -24,7 +24,7 @@ ANSWER_TIMEOUT_S = 20.0
 RETRY_S, RETRY_PAUSE_S = 2.0, 0.05
 """Seconds for which a pull that found messages then is asked until it finds some, and those between two tries."""
 _NOT_YET = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED})
-_PLACES = {
+_PLACES: dict[int, tuple[str, ...]] = {
     RequestCode.VIEW_MESSAGE_BY_ID: ("offset",),
     RequestCode.CONSUMER_SEND_MSG_BACK: ("offset",),
     RequestCode.END_TRANSACTION: ("commitLogOffset",),

@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
-from engine.codec.config_tables import TABLES
 from engine.codec.flipped_bits import Explanation
+from engine.codec.table_files import TABLES
 from engine.codec.words import time_text
 from engine.english import capital, one_of, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding

@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from engine.codec import rocksdb_manifest
-from engine.codec.foreign import (
-    FOLDER_PREFIX,
-    HEAD_BYTES,
-    NamedFile,
-    RocksFolder,
-    dledger_log,
-    rocks_folder,
-    wraps_message,
-)
+from engine.codec.dledger import FOLDER_PREFIX, HEAD_BYTES, NamedFile, dledger_log, wraps_message
+from engine.codec.rocksdb_folder import RocksFolder, rocks_folder
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
@@ -22,7 +21,8 @@ from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.mapped.memory import TransientStorePool, lock_memory, warm
+from engine.mapped.memory import lock_memory, warm
+from engine.mapped.transient_pool import TransientStorePool
 from engine.releases import Release, of
 from engine.rules.unit_check import Request, Rules
 from engine.services.allocate import AllocateMappedFile
@@ -35,7 +35,9 @@ from engine.services.flush import (
     FlushRealTime,
     LogFlush,
 )
+from engine.services.flush_index import FlushIndex
 from engine.services.group_commit import GroupCommit
+from engine.services.persist_tables import PERSIST_PAUSE_MS, PersistTables
 from engine.services.reput import ReputMessage
 from engine.services.service_thread import Service, ServiceThread
 from engine.store.commit_log import CommitLog
@@ -50,8 +52,9 @@ from engine.store.running_flags import NOT_WRITEABLE, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 from engine.store.store_parts import StoreParts
 
-DISPATCH_WAIT_MS: Final = 5000.0
 _log = logging.getLogger(__name__)
+
+DISPATCH_WAIT_MS: Final = 5000.0
 
 
 class StoreServices:
@@ -264,31 +267,6 @@ class StoreServices:
         self._parts.flags.raise_flag(NOT_WRITEABLE, f"service {name} ended: {type(error).__name__}: {error}")
 
 
-PERSIST_PAUSE_MS = 10_000.0
-PERSIST_EVERY_MS = 5000.0
-
-
-class PersistTables:
-    """Saves tables that changed. A failure is told once and tried again: the old table still stands."""
-
-    name = "PersistTablesService"
-
-    def __init__(self, tables: ConfigTables) -> None:
-        self.failure: str | None = None
-        self._tables = tables
-
-    def step(self) -> float:
-        """Save what changed."""
-        try:
-            self._tables.save()
-            self.failure = None
-        except OSError as error:
-            if self.failure is None:
-                _log.warning("config tables cannot be written: %s", error)
-            self.failure = str(error)
-        return PERSIST_EVERY_MS
-
-
 def wire(
     paths: StorePaths,
     config: MessageStoreConfig,
@@ -399,60 +377,3 @@ def _warm_up(config: MessageStoreConfig) -> Callable[[DiskFile], None]:
 
 def _no_pause(_seconds: float) -> None:
     """Do not wait: the dispatch service itself tries again a second later."""
-
-
-IDLE_MS = 60_000.0
-
-
-class FullFile(Protocol):
-    """An index file that may be full and followed by another."""
-
-    @property
-    def is_full(self) -> bool: ...
-    @property
-    def end_timestamp(self) -> int: ...
-    def flush(self) -> object:
-        """Make header and entries durable. Raises ``OSError``."""
-
-
-class FlushIndex:
-    """Flushes index files that the dispatching thread gives to :meth:`take`; full ones advance the checkpoint's
-    index time.
-    """
-
-    name = "FlushIndexService"
-
-    def __init__(self, checkpoint: StoreCheckpoint) -> None:
-        self.failure: str | None = None
-        self.ring: Callable[[], None] | None = None
-        self._checkpoint = checkpoint
-        self._files: deque[FullFile] = deque()
-
-    def take(self, file: FullFile) -> None:
-        """Flush ``file`` soon, or at once if there is no thread."""
-        self._files.append(file)
-        if self.ring is not None:
-            self.ring()
-        else:
-            self.step()
-
-    def step(self) -> float:
-        """Flush the oldest waiting file. A failure only costs recovery time: the file is rebuilt then."""
-        try:
-            file = self._files.popleft()
-        except IndexError:
-            return IDLE_MS
-        try:
-            file.flush()
-            if file.is_full and self.failure is None:  # else the checkpoint would cover the failed file
-                self._checkpoint.index = max(self._checkpoint.index, file.end_timestamp)
-                self._checkpoint.flush()
-        except OSError as error:
-            self.failure = str(error)
-            _log.warning("an index file cannot be flushed: %s", error)
-        return 0.0 if self._files else IDLE_MS
-
-    def finish(self) -> None:
-        """Flush the waiting files at shutdown."""
-        while self._files:
-            self.step()

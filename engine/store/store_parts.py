@@ -10,7 +10,7 @@ from engine.config import MessageStoreConfig
 from engine.files.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.mapped.memory import TransientStorePool
+from engine.mapped.transient_pool import TransientStorePool
 from engine.releases import Release, of
 from engine.store.commit_log import CommitLog
 from engine.store.config_tables import ConfigTables

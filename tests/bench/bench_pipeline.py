@@ -46,7 +46,7 @@ from engine.files.layout import StorePaths, queue_file_name
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.pipeline import export, register, session
+from engine.pipeline import export, export_parquet, register, session
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import Split, plan
 from engine.pipeline.stats import GROUPS, Sums, stats, sum_splits
@@ -311,7 +311,7 @@ def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Pat
     def written() -> int:
         shutil.rmtree(scratch / "rows", ignore_errors=True)
         (scratch / "rows").mkdir()
-        export.write(spark, splits, export.ExportOptions(), scratch / "rows")
+        export_parquet.write(spark, splits, export.ExportOptions(), scratch / "rows")
         return expected
 
     seen, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)

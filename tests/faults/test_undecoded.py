@@ -18,7 +18,7 @@ from golden_stores import changes, fingerprint
 from writing_commands import WRITERS
 
 from engine.cli.main import COMMANDS, main
-from engine.codec.foreign import EntryHeader, encode_header
+from engine.codec.dledger import EntryHeader, encode_header
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.errors import Undecoded

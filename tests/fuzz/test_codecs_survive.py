@@ -25,8 +25,8 @@ from engine.codec import (
     config_tables,
     consume_queue,
     cq_ext,
+    dledger,
     flipped_bits,
-    foreign,
     index,
     json_dialect,
     message,
@@ -111,7 +111,7 @@ def states(data: bytes) -> None:
     list(itertools.islice(timer.used_slots(data[: len(data) // 32 * 32]), MOST))
     if len(data) >= 56:
         timer.decode_check(data[:56])
-    foreign.decode_header(data)
+    dledger.decode_header(data)
 
 
 def tables(data: bytes) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from engine.pipeline import filters, session
+from engine.pipeline import filters, workers_python
 
 pytestmark = pytest.mark.spark
 
@@ -50,4 +50,4 @@ def test_one_of_several_times():
 
 def told(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
-    session.check_workers_python(SimpleNamespace(sparkContext=context))
+    workers_python.check_workers_python(SimpleNamespace(sparkContext=context))

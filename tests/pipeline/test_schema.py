@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from engine.errors import UsageError
-from engine.pipeline import schema, session
+from engine.pipeline import schema, workers_python
 from engine.pipeline.files import find_stores
 
 pytestmark = pytest.mark.spark
@@ -67,4 +67,4 @@ def test_times_that_pandas_cannot_hold_are_null(ms):
 
 def told(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
-    session.check_workers_python(SimpleNamespace(sparkContext=context))
+    workers_python.check_workers_python(SimpleNamespace(sparkContext=context))

@@ -29,7 +29,7 @@ def main() -> None:
     project, master, log = sys.argv[1:]
     sys.path.insert(0, project)
     from engine.cli.main import main as storescope
-    from engine.pipeline import session
+    from engine.pipeline import session, shipping
 
     settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1"}
     spark = session.start(master, log_file=log, settings=settings, patience=240)
@@ -46,7 +46,7 @@ def main() -> None:
         elif "executors" in question:
             answer = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
         else:
-            session.ship_engine(spark)
+            shipping.ship_engine(spark)
             answer = spark.sparkContext.parallelize(range(2), 2).mapPartitions(probe).collect()
         print(json.dumps(answer), flush=True)
     session.stop()

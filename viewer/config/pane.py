@@ -24,7 +24,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.tree_values import MOST_VALUES, Change, Value, changes, value_text, values
 
 if TYPE_CHECKING:
-    from engine.codec.config_tables import Table, TableFile
+    from engine.codec.table_files import Table, TableFile
     from engine.inspection.snapshot import StoreSnapshot
     from viewer.runtime.store_session import StoreSession
 

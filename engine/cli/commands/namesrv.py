@@ -21,8 +21,9 @@ from engine.cli.serving import (
     read_tls_option,
 )
 from engine.files.store_folders import OutsidePath
+from engine.namesrv.config import PORT, NameServerConfig, read_config
 from engine.namesrv.routes import Change
-from engine.namesrv.server import PORT, ListeningNameServer, NameServerConfig, read_config
+from engine.namesrv.server import ListeningNameServer
 from engine.remoting.tls import Tls
 
 

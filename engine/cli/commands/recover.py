@@ -22,7 +22,7 @@ from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped import undo as backup_undo
-from engine.mapped.backup import BackupJournal, read
+from engine.mapped.backup_journal import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.releases import Release, compared_with, of
 from engine.store.recovery.plan import (

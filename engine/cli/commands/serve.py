@@ -49,9 +49,9 @@ from engine.cli.writing import WriteTarget, find_target, report_compilation
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
+from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
-from engine.namesrv.server import PORT as NAMESRV_PORT
 from engine.releases import Release, of
 from engine.remoting.connection import bind, port_of
 from engine.remoting.recording import MAX_RECORDING_BYTES, Recorder, RequestLog

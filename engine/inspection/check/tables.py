@@ -11,8 +11,8 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.codec.config_tables import BACKUP, Table
 from engine.codec.message import Unit
+from engine.codec.table_files import BACKUP, Table
 from engine.errors import CannotRead
 from engine.inspection import tables as table_rows
 from engine.inspection.broker_traces import MOST_NAMED, BrokerTraces

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import CannotRead
-from engine.mapped.memory import ResidencyUnknown, page_map
+from engine.mapped.page_residency import ResidencyUnknown, page_map
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot

@@ -31,9 +31,10 @@ from engine.inspection.standing import StandingService, standing_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
+from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC
 
 if TYPE_CHECKING:
-    from engine.codec.config_tables import Table
+    from engine.codec.table_files import Table
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.snapshot import StoreSnapshot
 
@@ -184,11 +185,11 @@ class FactFinder:
 
     def _settled_halves(self, family: list[Unit], evidence: list[Evidence]) -> frozenset[int]:
         """Half-queue offsets that op messages name, looked up only for a transaction."""
-        if any(unit.topic == rules.ROCKSDB_HALF_TOPIC for unit in family):
+        if any(unit.topic == ROCKSDB_HALF_TOPIC for unit in family):
             error = self._store.note_undecoded("transactions")
             if error is not None:
                 evidence.append(Evidence("op message", error.file, None, error.what))
-        halves = [unit.queue_offset for unit in family if unit.topic == rules.HALF_TOPIC]
+        halves = [unit.queue_offset for unit in family if unit.topic == HALF_TOPIC]
         if not halves:
             return frozenset()
         for offset in sorted(offset for offset in halves if offset in self._settled):
@@ -207,7 +208,7 @@ class FactFinder:
 
     def _read_ops(self) -> Iterator[tuple[int, int]]:
         entry_count = 0
-        for queue in self._store.topics().get(rules.OP_TOPIC, {}).values():
+        for queue in self._store.topics().get(OP_TOPIC, {}).values():
             for entry in queue.entries(max(queue.min_offset, 0)):
                 unit = self._store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
                 if isinstance(unit, Unit):

@@ -20,7 +20,8 @@ from engine.codec.topic_table import TopicTable
 from engine.files.layout import is_folder_name
 from engine.rules import unit_check
 from engine.rules.unit_check import Request, Rules
-from engine.store.recovery.queues import QueueBytes, RecoveredQueue
+from engine.store.recovery.queue_bytes import QueueBytes
+from engine.store.recovery.queues import RecoveredQueue
 from engine.store.recovery.source import QueueFiles
 from engine.system_names import LMQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.consume_queue import PREFILLED_SIZE
-from engine.codec.foreign import FOLDER_PREFIX
+from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import StoreError
 from engine.mapped.read_only import LARGEST_OFFSET, ReadOnlyFile
 from engine.mapped.sparse import last_byte

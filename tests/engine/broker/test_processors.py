@@ -10,7 +10,7 @@ from brokers import Asking, run
 from engine.broker.processors import ANSWERS, MODULES
 from engine.broker.server import ListeningBroker
 from engine.message_store import MessageStore
-from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9
+from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9, RequestCode
 from engine.remoting.connection import bind
 
 
@@ -22,10 +22,10 @@ def test_no_request_has_two_processors() -> None:
     assert sum(len(module.ANSWERS) for module in MODULES) == len(ANSWERS)
 
 
-def test_a_processor_is_told_by_its_number() -> None:
-    """Whoever looks for a request by its code finds it in the first words of what answers it."""
+def test_a_processor_is_described_by_the_name_of_its_request() -> None:
+    """A search for a request's name finds it in the first words of the function that answers it."""
     for code, answer in ANSWERS.items():
-        assert str(code) in (answer.__doc__ or "").partition(":")[0].replace(",", " ").split(), answer
+        assert RequestCode(code).name in (answer.__doc__ or "").partition(":")[0].replace(",", " ").split(), answer
 
 
 @pytest.mark.parametrize(

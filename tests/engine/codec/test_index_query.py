@@ -4,20 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_queries import compiled, plain
 
-from engine.codec import columns, index_builder, index_query
+from engine.codec import columns, index_builder, query_twin
 from engine.codec.index import Geometry, IndexHeader
-from engine.codec.index_query import (
-    Span,
-    TimeWindow,
-    Units,
-    find_key,
-    find_keys,
-    hashes_of,
-    mapped_files,
-    mapped_index,
-    place_units,
-)
+from engine.codec.index_query import TimeWindow, find_key, find_keys, hashes_of, mapped_files, mapped_index
 from engine.codec.java import index_key_hash
+from engine.codec.unit_places import Span, Units, place_units
 
 GEOMETRY = Geometry(7, 50)
 FOREVER = (0, (1 << 63) - 1, 64)
@@ -160,18 +151,18 @@ def test_every_text_has_java_s_hash():
 def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
     assert columns.twin() is not None
     with plain():
-        index_query.TwinState.keys_without_twin = 0
-        assert index_query.twin_for(index_query.KEYS_WITH_NUMBA_IMPORTED - 1) is None
-        assert index_query.twin_for(1) is not None
-        assert index_query.twin_for(0) is index_query.TwinState.twin
+        query_twin.TwinState.keys_without_twin = 0
+        assert query_twin.twin_for(query_twin.KEYS_WITH_NUMBA_IMPORTED - 1) is None
+        assert query_twin.twin_for(1) is not None
+        assert query_twin.twin_for(0) is query_twin.TwinState.twin
 
 
 def test_without_numba_plain_python_answers_for_good(monkeypatch):
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     with plain():
-        index_query.TwinState.keys_without_twin = 0
-        assert index_query.load() is None
-        assert index_query.twin_for(2 * index_query.KEYS_WITHOUT_NUMBA) is None
+        query_twin.TwinState.keys_without_twin = 0
+        assert query_twin.load() is None
+        assert query_twin.twin_for(2 * query_twin.KEYS_WITHOUT_NUMBA) is None
         assert Files([("a", 1, BEGIN)]).find("a", *FOREVER) == [1]
 
 

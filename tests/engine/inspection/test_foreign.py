@@ -11,7 +11,7 @@ import agree
 import pytest
 from made_stores import MadeStore, healthy, unit_bytes
 
-from engine.codec.foreign import EntryHeader, encode_header
+from engine.codec.dledger import EntryHeader, encode_header
 from engine.inspection import foreign
 from engine.inspection import open_store as inspection_open_store
 from engine.inspection.foreign import guess

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.lab import load as load_module
-from engine.lab.load import Acknowledged, Load, MessageMaker, lost_behind
+from engine.lab.load import Load
 from engine.lab.load_settings import LoadSettings
 from engine.lab.presets import PRESETS
 from engine.message_store import MessageStore
@@ -98,62 +96,3 @@ def test_it_stops_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.Mo
         until(lambda: not load.running)
         assert "MiB left" in load.counts().stopped
         assert load.stop()
-
-
-# What producers were told, held against what may be lost.
-
-
-def test_what_is_flushed_is_not_lost() -> None:
-    one = Acknowledged()
-    for end in range(100, 1100, 100):
-        one.ends.append(end)
-    one.note_many(1000, 1640, 64)
-    assert one.lost_behind(500).messages == 5 + 64
-    assert one.lost_behind(1200).cut == 1000
-    assert one.lost_behind(1640).messages == 0
-    one.prune(600)
-    assert list(one.ends) == [700, 800, 900, 1000, 1640]
-    two = Acknowledged()
-    two.ends.append(5000)
-    assert lost_behind([one, two], 1000).messages == 65
-
-
-def test_memory_for_what_may_be_lost_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.lab import load
-
-    monkeypatch.setattr(load, "MOST", 10_000)
-    one = Acknowledged()
-    for end in range(1, 50_001):
-        one.ends.append(end)
-        one.bound()
-    assert len(one.ends) <= 10_000
-    assert one.lost_behind(0).messages == 50_000
-    assert one.lost_behind(0).exact
-    assert not one.lost_behind(5000).exact
-    one.prune(49_000)
-    assert one.lost_behind(49_000).messages == 1000
-
-
-# Messages of a load.
-
-
-def test_messages_are_what_the_settings_say() -> None:
-    settings = LoadSettings(body_size=100, body_spread=50, topics=3, zipf=True, keys=7, seed=4)
-    made = MessageMaker(settings, 0).many(4000)
-    sizes = [len(message.body) for message in made]
-    assert (min(sizes) >= 50, max(sizes) <= 150, 95 < sum(sizes) / 4000 < 105) == (True, True, True)
-    topics = Counter(message.topic for message in made)
-    assert topics["Lab-1"] > topics["Lab-2"] > topics["Lab-3"] > 0
-    texts = [message.properties_raw or b"" for message in made]
-    assert len({text.split(b"KEYS\x01")[1].split(b"\x02")[0] for text in texts}) == 7
-    assert len({text.split(b"\x02")[0] for text in texts}) == 4000
-    for body in (
-        message.body
-        for size in (0, 1, 7, 60, 61, 200, 5000)
-        for message in MessageMaker(LoadSettings(body_size=size), 0).many(50)
-    ):
-        assert not body or json.loads(body), "bodies are whole"
-    again = MessageMaker(settings, 0).many(4000)
-    assert [message.body for message in again] == [message.body for message in made]
-    assert [message.body for message in MessageMaker(settings, 1).many(50)] != [message.body for message in made[:50]]
-    assert all(b"KEYS" not in (message.properties_raw or b"") for message in MessageMaker(LoadSettings(), 0).many(9))

@@ -1,7 +1,4 @@
-"""Keeping what a command changes: by links, by shared blocks, by copies, or not at all.
-
-The folder in which a command keeps what it changes.
-"""
+"""Saving what a command changes: by links, by shared blocks, by copies, or not at all."""
 
 from __future__ import annotations
 
@@ -15,12 +12,7 @@ import pytest
 from undone_stores import kept_in, made, same, undone
 
 from engine.cli.main import main
-from engine.codec.encode import Message
-from engine.config import from_mapping
-from engine.mapped import backup
-from engine.mapped.backup import JOURNAL, BackupDisk, BackupFile, BackupWriter
-from engine.mapped.disk import Disk, DiskFile, RealDisk
-from engine.message_store import MessageStore
+from engine.mapped.backup import BackupWriter
 
 PUT = ["--topic", "Orders", "--body", "one more"]
 
@@ -90,84 +82,9 @@ def test_where_there_are_no_links_files_are_copied(store, tmp_path, monkeypatch)
     undone(store, before)
 
 
-def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):
-    before = golden_stores.fingerprint(store)
-    shared = []
-
-    def clone(reading: int, writing: int) -> bool:
-        shared.append(os.copy_file_range(reading, writing, os.fstat(reading).st_size, 0, 0))
-        return True
-
-    monkeypatch.setattr(backup, "_MIN_CLONED_BYTES", 1)
-    monkeypatch.setattr(backup, "_clone", clone)
-    assert main(["recover", str(store), "--apply", "--yes", "--release", "5.3"]) == 0
-    assert len(shared) > 3
-    undone(store, before)
-
-
-# The disk that keeps what is changed, call by call.
-
-READS = {
-    "lock",
-    "linked_file",
-    "names",
-    "entries",
-    "folders",
-    "read_file",
-    "exists",
-    "modified",
-    "usage",
-    "total",
-    "sync_folder",
-    "close",
-}
-"""What changes nothing; how the lock's file was is kept before anything else."""
-
-
-FILE_READS = {"view", "is_mapped", "read", "read_into", "lend", "extents", "flush", "close"}
-
-
-def test_every_call_of_the_disk_that_changes_something_keeps():
-    """A call that is added to the protocol is either named here as one that changes nothing, or it keeps."""
-    calls = {name for name in vars(Disk) if not name.startswith("_")}
-    assert {name for name in calls - READS if name not in vars(BackupDisk)} == set()
-    calls = {name for name in vars(DiskFile) if not name.startswith("_")}
-    assert {name for name in calls - FILE_READS if name not in vars(BackupFile)} == set()
-    assert "_map" in vars(BackupFile)  # the view
-    assert set(vars(RealDisk)) >= READS
-
-
-def test_an_append_of_a_store_that_keeps_comes_back(tmp_path):
-    """Views of the log are not copied: what is written behind its end is kept where room is made for it."""
-    config = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "mappedFileSizeConsumeQueue": 400})[0]
-    root = tmp_path / "store"
-    with MessageStore(root, config, services=False) as store:
-        assert store.put_message(Message("Orders", b"x" * 300, keys="k")).ok
-    log = root / "commitlog" / f"{0:020d}"
-    data = bytearray(log.read_bytes())
-    data[60_000:60_100] = b"y" * 100
-    log.write_bytes(data)
-    before = golden_stores.fingerprint(root)
-    keeper = BackupWriter(root, "test", [root / "commitlog"])
-    disk = BackupDisk(keeper)
-    with MessageStore(root, config, services=False, disk=disk) as store:
-        for _ in range(300):
-            assert store.put_message(Message("Orders", b"x" * 300, keys="k")).ok
-    disk.close()
-    keeper.finish()
-    undone(root, before)
-
-
 @pytest.fixture
 def store_of_kept_folder(tmp_path: Path) -> Path:
     return made(tmp_path / "store")
-
-
-@pytest.fixture
-def applied(store_of_kept_folder, tmp_path, capsys) -> tuple[Path, Path]:
-    assert main(["recover", str(store_of_kept_folder), "--apply", "--yes"]) == 0
-    capsys.readouterr()
-    return store_of_kept_folder, kept_in(tmp_path)[0]
 
 
 def refuses(store: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
@@ -175,19 +92,6 @@ def refuses(store: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> st
     assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 3
     assert same(store, before) == []
     return capsys.readouterr().err
-
-
-@pytest.mark.parametrize("how", ["missing", "damaged", "journal"])
-def test_what_is_missing_or_damaged_in_the_folder_is_named(applied, capsys, how):
-    store, folder = applied
-    file = folder / JOURNAL if how == "journal" else max((folder / "files").iterdir(), key=lambda f: f.stat().st_size)
-    if how == "missing":
-        file.unlink()
-    else:
-        data = bytearray(file.read_bytes())
-        data[len(data) // 2 if how == "journal" else next(n for n, byte in enumerate(data) if byte)] ^= 0xFF
-        file.write_bytes(data)
-    assert str(file) in refuses(store, folder, capsys)
 
 
 def test_what_is_no_folder_of_ours_is_refused(store_of_kept_folder, tmp_path, capsys):

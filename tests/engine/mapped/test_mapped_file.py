@@ -13,7 +13,7 @@ from simulated_disk import SimulatedDisk
 
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file import MappedFile
-from engine.mapped.memory import TransientStorePool
+from engine.mapped.transient_pool import TransientStorePool
 
 PAGE = 4096
 SIZE = 16 * PAGE

@@ -12,7 +12,7 @@ from engine.errors import StoreError, WrongFileSize
 from engine.files.layout import queue_file_name
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.mapped.memory import TransientStorePool
+from engine.mapped.transient_pool import TransientStorePool
 
 SIZE = 1000
 

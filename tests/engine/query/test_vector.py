@@ -6,8 +6,6 @@ The rows that a filter takes of a block are those that its plain test takes, wha
 from __future__ import annotations
 
 import random
-import re
-import warnings
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
@@ -24,7 +22,7 @@ from engine.codec.topic_table import TopicTable
 from engine.query import parse
 from engine.query.filter import Filter
 from engine.query.tree import Compare, Constant, Field, In, IsNull, Matches, Node, Not, TextTest, all_of, any_of
-from engine.query.vector import needed_text, unit_of
+from engine.query.vector import unit_of
 from engine.query.vector import verdicts as of_rows
 
 pytestmark = pytest.mark.golden
@@ -182,70 +180,6 @@ def test_an_empty_block_gives_no_rows():
 def test_no_filter_is_decided_otherwise_by_columns(blocks, tree):
     for block in blocks:
         check(Filter("random", tree), block)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [
-        ("9{4}", "9999"),
-        ("order-0{2,}1", "order-00"),
-        ("ab+c", "ab"),
-        ("ab*cde", "cde"),
-        ("abc?d", "ab"),
-        (r"^K\d+-end$", "-end"),
-        (r"a\.b\/c", "a.b/c"),
-        ("[abc]xyz[^]]q", "xyz"),
-        ("(one|two) three", " three"),
-        ("(?:x)yy", "yy"),
-        ("ab{1}?c", "abc"),
-        ("a{,3}bb", "bb"),
-        ("{a}", "{a}"),
-        ("a|b", ""),
-        (r"\x41b", ""),
-        (r"(a)\1bcd", ""),
-        ("(?i)abc", ""),
-        ("(?#|)abc", ""),
-        ("((a)b)cdef", ""),
-        ("订单{2}号", "订单单号"),
-    ],
-)
-def test_the_text_that_a_pattern_needs(pattern: str, text: str) -> None:
-    assert needed_text(pattern) == text
-
-
-def test_every_match_has_the_text_that_its_pattern_needs() -> None:
-    pick = random.Random(5)
-    pieces = [
-        *"aab(){}|.^$*+?[]\\-,12",
-        "{2}",
-        "{1,2}",
-        "{,2}",
-        r"\d",
-        r"\b",
-        r"\.",
-        "[ab]",
-        "[^a]",
-        "(?:",
-        "(?=",
-        "(?i)",
-    ]
-    tried = needed = 0
-    while tried < 3000:
-        pattern = "".join(pick.choices(pieces, k=pick.randint(1, 9)))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                found = re.compile(pattern)
-        except (re.error, FutureWarning, DeprecationWarning):
-            continue
-        tried += 1
-        text = needed_text(pattern)
-        needed += bool(text)
-        for _ in range(20):
-            line = "".join(pick.choices("aaabb.-12|({", k=pick.randint(0, 14)))
-            if found.search(line):
-                assert text in line, (pattern, line)
-    assert needed > 1000
 
 
 STORES_of_blocks = (

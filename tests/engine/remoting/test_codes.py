@@ -56,7 +56,7 @@ def test_a_number_that_is_none_counts_as_absent():
 )
 def test_numbers_are_read_as_java_reads_them(text, of_32_bits, of_64_bits):
     """Python read `` 7``, ``1_0`` and any number of digits: a queue of 2³¹ was asked for as if there could be one."""
-    row = codes._row(0, "ASKED", "", "short:int? wide:long?")
+    row = codes._row(codes.RequestCode.SEND_MESSAGE, "", "short:int? wide:long?")
     assert row.read(Command(0, {"short": text, "wide": text})) == {"short": of_32_bits, "wide": of_64_bits}
 
 

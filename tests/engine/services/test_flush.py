@@ -9,7 +9,7 @@ from log_files import SmallLog
 
 from engine.config import MessageStoreConfig
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.mapped.memory import TransientStorePool
+from engine.mapped.transient_pool import TransientStorePool
 from engine.services.flush import (
     QUEUES_PER_STEP,
     CommitRealTime,

@@ -19,7 +19,7 @@ from simulated_disk import SimulatedDisk
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.mapped.memory import TransientStorePool
+from engine.mapped.transient_pool import TransientStorePool
 from engine.message_store import MessageStore
 from engine.services import group_commit
 from engine.services.flush import (

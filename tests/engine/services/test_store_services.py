@@ -1,32 +1,40 @@
-"""Tables that changed are saved; a failure is told once and tried again."""
+"""The services of a store: their names, and what stepping, pausing and stopping them does."""
 
 from __future__ import annotations
 
-import logging
-from typing import Any, cast
+import pytest
 
-from engine.services.store_services import PERSIST_EVERY_MS, PersistTables
-
-
-class Tables:
-    def __init__(self) -> None:
-        self.saved, self.error = 0, None
-
-    def save(self) -> None:
-        if self.error is not None:
-            raise self.error
-        self.saved += 1
+from engine.errors import UsageError
+from engine.message_store import Message, MessageStore
 
 
-def test_a_failure_is_told_once_until_it_is_over(caplog):
-    tables = Tables()
-    service = PersistTables(cast("Any", tables))
-    assert service.step() == PERSIST_EVERY_MS
-    tables.error = OSError(28, "No space left on device")
-    with caplog.at_level(logging.WARNING):
-        assert [service.step(), service.step()] == [PERSIST_EVERY_MS] * 2
-    assert len(caplog.records) == 1
-    assert "No space left" in (service.failure or "")
-    tables.error = None
-    service.step()
-    assert (service.failure, tables.saved) == (None, 2)
+@pytest.fixture
+def store(tmp_path):
+    with MessageStore(tmp_path / "store", services=False) as opened:
+        yield opened
+
+
+def test_a_store_has_a_service_for_each_work(store):
+    assert {"allocate", "reput", "flush", "queues", "index", "clean", "persist"} <= set(store.services)
+
+
+def test_an_unknown_service_is_refused_with_the_names_of_all(store):
+    with pytest.raises(UsageError, match="expected a service of allocate, reput, flush"):
+        store.step("nothing")
+
+
+def test_without_threads_a_step_dispatches_what_was_put(store):
+    store.put_message(Message("Orders", b"tea"))
+    assert store.max_offset_in_queue("Orders", 0) == 0
+    store.step("reput")
+    assert store.max_offset_in_queue("Orders", 0) == 1
+
+
+def test_a_paused_service_starts_no_round(tmp_path):
+    with MessageStore(tmp_path / "store") as store:
+        store.pause("reput")
+        store.put_message(Message("Orders", b"tea"))
+        assert store.max_offset_in_queue("Orders", 0) == 0
+        store.resume("reput")
+        assert store.wait_dispatched()
+        assert store.max_offset_in_queue("Orders", 0) == 1

@@ -7,7 +7,7 @@ from made_stores import MadeStore
 from engine.errors import CannotRead
 from engine.inspection import open_store
 from engine.inspection.space import page_cache
-from engine.mapped.memory import ResidencyUnknown
+from engine.mapped.page_residency import ResidencyUnknown
 
 
 def _root(tmp_path):

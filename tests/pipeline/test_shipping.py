@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import __version__
-from engine.pipeline import session
+from engine.pipeline import shipping
 
 EVIL = "open({ran!r}, 'w').close()\n"
 """What somebody else put where the engine's files are kept; it leaves a trace."""
@@ -35,7 +35,7 @@ print(engine.files.layout.FILE_NAME_DIGITS, engine.files.layout.__file__)
 def sent(tmp_path):
     """The zip, where Spark put it."""
     (tmp_path / "work").mkdir()
-    session.pack_engine(tmp_path / "work" / "engine.zip")
+    shipping.pack_engine(tmp_path / "work" / "engine.zip")
     return tmp_path / "work" / "engine.zip"
 
 
@@ -124,7 +124,7 @@ def test_executors_get_what_they_import_and_keep_machine_code_for_it(tmp_path):
     """For files of a zip that lies elsewhere in every session machine code would be made again in each."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        session.pack_engine(tmp_path / name / "engine.zip")
+        shipping.pack_engine(tmp_path / name / "engine.zip")
     archives = [tmp_path / name / "engine.zip" for name in ("one", "two")]
     assert archives[0].read_bytes() == archives[1].read_bytes()
     names = zipfile.ZipFile(archives[0]).namelist()

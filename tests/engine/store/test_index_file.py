@@ -8,7 +8,7 @@ import pytest
 
 from engine.codec import index as codec
 from engine.mapped.disk import RealDisk
-from engine.store.index_service import IndexFile
+from engine.store.index_file import IndexFile
 
 GEOMETRY = codec.Geometry(5, 9)
 

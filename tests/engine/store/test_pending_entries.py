@@ -10,7 +10,7 @@ from simulated_disk import SimulatedDisk
 
 from engine.codec.topic_table import TopicTable
 from engine.config import from_mapping
-from engine.store import consume_queue_store
+from engine.store import pending_entries
 
 CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 60, "maxHashSlotNum": 3, "maxIndexNum": 5})
 T0 = 1_700_000_000_000
@@ -18,8 +18,8 @@ T0 = 1_700_000_000_000
 
 @pytest.fixture(autouse=True)
 def _everything_waits(monkeypatch):
-    monkeypatch.setattr(consume_queue_store, "LEAST_QUEUES", 1)
-    monkeypatch.setattr(consume_queue_store, "SPARSE_ROWS_PER_QUEUE", 1000)
+    monkeypatch.setattr(pending_entries, "LEAST_QUEUES", 1)
+    monkeypatch.setattr(pending_entries, "SPARSE_ROWS_PER_QUEUE", 1000)
 
 
 def log_of(count: int, topics: int = 4) -> bytes:

@@ -1,0 +1,110 @@
+"""Which pages of a file the system holds in memory (``mincore``), without touching one of them.
+
+The file is mapped with read rights and never read through the map: a file that shrinks meanwhile does no harm, and
+the question loads no page. numpy is not needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from engine.errors import StoreError
+from engine.mapped.reading import Reading
+
+PIECE_BYTES = 1 << 30
+"""Bytes per mapping."""
+_LOWEST_BIT = bytes(value & 1 for value in range(256))
+"""The other bits of a result are undefined."""
+
+
+class ResidencyUnknown(StoreError):
+    """The system does not say which pages are in memory; contains the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageMap:
+    """A byte for each page: 1 in memory, 0 not. ``size`` is the file's length in bytes; the last page may be
+    shorter.
+    """
+
+    size: int
+    page: int
+    flags: bytes
+
+    @property
+    def resident(self) -> int:
+        """Bytes of the file that are in memory."""
+        resident_bytes = self.flags.count(1) * self.page
+        return (
+            resident_bytes - (len(self.flags) * self.page - self.size) if self.flags[-1:] == b"\1" else resident_bytes
+        )
+
+    def shares(self, cells: int) -> tuple[float, ...]:
+        """Return the share in memory of each of ``cells`` equal ranges, from 0 to 1; fewer if there are fewer pages."""
+        pages = len(self.flags)
+        count = min(cells, pages)
+        edges = [pages * n // count for n in range(count + 1)] if count else []
+        return tuple(
+            self.flags.count(1, start_page, end_page) / (end_page - start_page)
+            for start_page, end_page in pairwise(edges)
+        )
+
+
+def page_map(path: str, reading: Reading | None = None) -> PageMap:
+    """Ask the system about the complete file. Raises :class:`ResidencyUnknown`, :class:`CannotRead`."""
+    system = _system()
+    descriptor = (reading or Reading()).open(path)
+    try:
+        info = os.fstat(descriptor)
+        if not is_answer_true(info.st_uid, path):
+            raise ResidencyUnknown("the system tells it to the file's owner only, and to who may write it", file=path)
+        size = info.st_size
+        pieces = [
+            _resident_pages(system, descriptor, position, min(PIECE_BYTES, size - position), path)
+            for position in range(0, size, PIECE_BYTES)
+        ]
+        return PageMap(size, mmap.PAGESIZE, b"".join(pieces))
+    finally:
+        os.close(descriptor)
+
+
+def is_answer_true(owner: int, path: str) -> bool:
+    """Return True if the system's answer is true for this user: to others the kernel reports all pages as loaded
+    since 5.2.
+    """
+    return os.geteuid() in {0, owner} or os.access(path, os.W_OK)
+
+
+def _system() -> Any:
+    """Return the C library with its three calls declared."""
+    try:
+        system = ctypes.CDLL(None, use_errno=True)
+        address, length, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+        system.mmap.argtypes = (address, length, number, number, number, ctypes.c_longlong)
+        system.mmap.restype = address
+        system.munmap.argtypes = (address, length)
+        system.mincore.argtypes = (address, length, address)
+    except (OSError, AttributeError, TypeError) as error:
+        raise ResidencyUnknown("this system has no mincore") from error
+    return system
+
+
+def _resident_pages(system: Any, descriptor: int, start: int, length: int, path: str) -> bytes:
+    place = system.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, start)
+    if place is None or place == ctypes.c_void_p(-1).value:
+        reason = os.strerror(ctypes.get_errno())
+        raise ResidencyUnknown(f"the file cannot be mapped: {reason}", file=path, offset=start)
+    answer = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
+    try:
+        failed = system.mincore(place, length, ctypes.addressof(answer))
+        reason = os.strerror(ctypes.get_errno())
+    finally:
+        system.munmap(place, length)
+    if failed:
+        raise ResidencyUnknown(f"mincore: {reason}", file=path, offset=start)
+    return bytes(answer).translate(_LOWEST_BIT)

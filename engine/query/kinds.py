@@ -1,0 +1,210 @@
+"""Kinds of values in a filter: which can be compared, added or searched, and texts that are times.
+
+A mistake of kind is an error of the text, with the place of the invalid word.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+
+from engine.errors import BadFilter
+from engine.query.fields import Kind
+from engine.query.tree import (
+    EPOCH,
+    Constant,
+    Field,
+    Node,
+    Value,
+    kind_of,
+    literal_text,
+)
+
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|z|[+-]\d\d:?\d\d)?)?"
+)
+_EARLIEST_MS = -62135596800000
+_LATEST_MS = 253402300799999
+
+
+def parse_time(text: str, zone: tzinfo | None, position: int, length: int) -> int:
+    """Return the milliseconds of an ISO date or time; without an offset it is in ``zone`` (None: the machine's).
+
+    A date alone is its first moment. Raises :class:`BadFilter` at ``position``.
+
+    """
+    match = _ISO.fullmatch(text.strip())
+    if match is None:
+        raise BadFilter(f'{text!r} is no time; write it like "2026-11-20 09:41:07"', position, length)
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    ms = int((fraction or "0")[:3].ljust(3, "0"))
+    try:
+        moment = datetime(  # noqa: DTZ001 - the zone is added below
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), ms * 1000
+        )
+        aware = moment.replace(tzinfo=_offset(offset) if offset else zone) if offset or zone else moment.astimezone()
+        epoch_ms = (aware - EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError, OSError):
+        raise BadFilter(f"there is no such time as {text!r}", position, length) from None
+    if not _EARLIEST_MS <= epoch_ms <= _LATEST_MS:
+        raise BadFilter(f"{text!r} lies outside the years 1 to 9999", position, length)
+    return epoch_ms
+
+
+def _offset(text: str) -> tzinfo:
+    if text in ("Z", "z"):
+        return UTC
+    hours, minutes = int(text[1:3]), int(text[-2:])
+    away = timedelta(hours=hours, minutes=minutes)
+    return timezone(-away if text[0] == "-" else away)
+
+
+_KIND_WITH_ARTICLE = {
+    "number": "a number",
+    "time": "a time",
+    "duration": "a duration",
+    "text": "a text",
+    "property": "a property's text",
+    "list": "a list of texts",
+    "condition": "a condition",
+}
+_COMPARABLE_KINDS: tuple[frozenset[Kind], ...] = tuple(
+    frozenset(pair)
+    for pair in (
+        ("number",),
+        ("time",),
+        ("duration",),
+        ("text",),
+        ("property",),
+        ("condition",),
+        ("text", "property"),
+        ("text", "list"),
+        ("list", "property"),
+        ("number", "property"),
+        ("time", "property"),
+        ("duration", "property"),
+        ("time", "number"),
+        ("duration", "number"),
+    )
+)
+_SUMS: dict[tuple[str, Kind, Kind], Kind] = {
+    ("+", "number", "number"): "number",
+    ("-", "number", "number"): "number",
+    ("&", "number", "number"): "number",
+    ("-", "time", "time"): "duration",
+    ("+", "time", "duration"): "time",
+    ("-", "time", "duration"): "time",
+    ("+", "duration", "time"): "time",
+    ("+", "duration", "duration"): "duration",
+    ("-", "duration", "duration"): "duration",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A node and the characters from which it was read."""
+
+    node: Node
+    position: int
+    end: int
+
+    def error(self, problem: str) -> BadFilter:
+        """Return the error for these characters."""
+        return BadFilter(problem, self.position, max(1, self.end - self.position))
+
+
+def describe(node: Node) -> str:
+    """Describe the node for an error: ``size is a number``."""
+    name = node.label if isinstance(node, Field) else literal_text(node) if isinstance(node, Constant) else "this"
+    return f"{name} is {_KIND_WITH_ARTICLE[kind_of(node)]}"
+
+
+def value(span: Span) -> Value:
+    """Return the node if it is a value; a condition is refused unless it is a field."""
+    if not isinstance(span.node, Value):
+        raise span.error("a value is expected here, not a condition")
+    return span.node
+
+
+def condition(span: Span) -> Node:
+    """Return the node if it is a condition."""
+    if kind_of(span.node) != "condition":
+        raise span.error(f"{describe(span.node)}, not a condition; compare it with something")
+    return span.node
+
+
+def sum_kind(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) -> tuple[Value, Value, Kind]:
+    """Return both sides of ``+``, ``-`` or ``&`` and the kind of the result."""
+    a, b = _as_time(left_span, right_span, zone), _as_time(right_span, left_span, zone)
+    kind = _SUMS.get((sign, kind_of(a), kind_of(b)))
+    if kind is None:
+        place = left_span if kind_of(a) not in ("number", "time", "duration") else right_span
+        raise place.error(f"{sign} does not join {_KIND_WITH_ARTICLE[kind_of(a)]} and {_KIND_WITH_ARTICLE[kind_of(b)]}")
+    return a, b, kind
+
+
+def comparable(sign: str, left_span: Span, right_span: Span, zone: tzinfo | None) -> tuple[Value, Value]:
+    """Return both sides of a comparison, with a text beside a time converted to a time."""
+    a, b = _as_time(left_span, right_span, zone), _as_time(right_span, left_span, zone)
+    kinds: tuple[Kind, Kind] = (kind_of(a), kind_of(b))
+    if kinds[1] == "list":
+        raise right_span.error(f"{describe(b)}; write it on the left side")
+    if frozenset(kinds) not in _COMPARABLE_KINDS or _plain_number_is_a_field(a, b):
+        raise right_span.error(f"{describe(a)}, {describe(b)}: they cannot be compared{_advice(a, b)}")
+    if kinds[0] in ("list", "condition") and sign not in ("=", "!="):
+        raise left_span.error(f"{describe(a)}; it can be equal or not, but {sign} has no meaning for it")
+    for value_node, compared_with, span in ((a, b, right_span), (b, a, left_span)):
+        _check_word(value_node, compared_with, span)
+    return a, b
+
+
+def searchable(span: Span, word: str) -> Value:
+    """Return the left side of ``contains`` and similar tests."""
+    node = value(span)
+    if kind_of(node) not in ("text", "property", "list"):
+        raise span.error(f"{describe(node)}; {word} looks into texts")
+    return node
+
+
+def _as_time(span: Span, compared_with: Span, zone: tzinfo | None) -> Value:
+    node = span.node
+    if isinstance(node, Constant) and isinstance(node.value, str) and kind_of(compared_with.node) == "time":
+        return Constant(parse_time(node.value, zone, span.position, span.end - span.position), "time")
+    return node if isinstance(node, Value) else _refuse_deep(span)
+
+
+def _refuse_deep(span: Span) -> Value:
+    raise span.error("a condition cannot be compared; join conditions with and, or, not")
+
+
+def _plain_number_is_a_field(a: Value, b: Value) -> bool:
+    """Return True if a time or duration is compared with a number that is no literal: only a literal counts as
+    milliseconds.
+    """
+    for value_node, compared_with in ((a, b), (b, a)):
+        if (
+            kind_of(value_node) in ("time", "duration")
+            and kind_of(compared_with) == "number"
+            and not isinstance(compared_with, Constant)
+        ):
+            return True
+    return False
+
+
+def _advice(a: Value, b: Value) -> str:
+    if kind_of(a) in ("text", "list") and isinstance(b, Constant) and not isinstance(b.value, str):
+        return "; a text stands in quotes"
+    if kind_of(a) == "number" and kind_of(b) == "duration":
+        return "; mebibytes are written MiB"
+    return ""
+
+
+def _check_word(node: Value, compared_with: Value, span: Span) -> None:
+    if isinstance(node, Field) and not node.is_property and isinstance(compared_with, Constant):
+        known_words = node.spec.words
+        if known_words and compared_with.value not in known_words:
+            raise span.error(
+                f"{node.name} is one of {', '.join(known_words)}; it is never {literal_text(compared_with)}"
+            )

@@ -1,0 +1,117 @@
+"""Which pages of a file the system holds in memory (``mincore``), without touching one of them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+import pytest
+
+from engine.mapped import page_residency
+from engine.mapped.page_residency import PageMap, ResidencyUnknown, is_answer_true, page_map
+
+# Pages in memory: asked for without touching one, honest where the system does not tell.
+
+PAGE = mmap.PAGESIZE
+
+
+def _evicted(path):
+    """Whether the system let go of the file's pages; some file systems keep them."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return page_map(str(path)).resident == 0
+
+
+def test_what_was_just_written_is_in_memory(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (10 * PAGE + 5))
+    found = page_map(str(path))
+    assert len(found.flags) == 11
+    assert found.resident == found.size == 10 * PAGE + 5
+    assert found.shares(5) == (1.0,) * 5
+
+
+def test_asking_brings_no_page_into_memory(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (64 * PAGE))
+    if _evicted(path):
+        assert page_map(str(path)).resident == 0
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            file.seek(8 * PAGE)
+            os.pread(file.fileno(), 1, 8 * PAGE)
+        assert page_map(str(path)).flags[8]
+
+
+def test_shares_are_of_equal_stretches():
+    found = PageMap(8 * PAGE, PAGE, bytes([1, 1, 0, 0, 1, 0, 0, 0]))
+    assert found.shares(4) == (1.0, 0.0, 0.5, 0.0)
+    assert found.shares(100) == (1, 1, 0, 0, 1, 0, 0, 0)
+    assert found.resident == 3 * PAGE
+
+
+def test_an_empty_file_has_no_pages(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    assert page_map(str(path)).shares(4) == ()
+    assert page_map(str(path)).resident == 0
+
+
+def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monkeypatch):
+    """A touched page behind the end of a mapped file would kill the process; asking does not touch."""
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (64 * PAGE))
+    system = page_residency._system()
+
+    class Shrinking:
+        mmap, munmap = system.mmap, system.munmap
+
+        @staticmethod
+        def mincore(*what):
+            os.truncate(path, 0)
+            return system.mincore(*what)
+
+    monkeypatch.setattr(page_residency, "_system", Shrinking)
+    found = page_map(str(path))
+    assert found.size == 64 * PAGE
+
+
+def test_pieces_of_a_large_file_are_put_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(page_residency, "PIECE_BYTES", 4 * PAGE)
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (10 * PAGE))
+    assert page_map(str(path)).resident == 10 * PAGE
+
+
+def test_others_are_not_told_and_hear_it(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x")
+    monkeypatch.setattr(page_residency, "is_answer_true", lambda *_: False)
+    with pytest.raises(ResidencyUnknown, match="owner"):
+        page_map(str(tmp_path / "file"))
+    monkeypatch.undo()
+    assert is_answer_true(os.geteuid(), str(tmp_path / "file"))
+
+
+def test_a_refusal_is_a_reason(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x")
+    system = page_residency._system()
+
+    class Refusing:
+        mmap, munmap = system.mmap, system.munmap
+        mincore = staticmethod(lambda *_: -1)
+
+    monkeypatch.setattr(page_residency, "_system", Refusing)
+    with pytest.raises(ResidencyUnknown, match="mincore:"):
+        page_map(str(tmp_path / "file"))
+
+
+def test_a_file_that_cannot_be_mapped_is_a_reason(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x")
+
+    class Full:
+        mmap = staticmethod(lambda *_: None)
+
+    monkeypatch.setattr(page_residency, "_system", Full)
+    with pytest.raises(ResidencyUnknown, match="cannot be mapped"):
+        page_map(str(tmp_path / "file"))

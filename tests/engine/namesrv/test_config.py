@@ -1,0 +1,19 @@
+"""A name server's configuration: RocketMQ's keys and defaults, and how it is shown."""
+
+from __future__ import annotations
+
+from engine.namesrv.config import PORT, NameServerConfig, read_config
+
+
+def test_a_file_over_the_defaults(tmp_path):
+    file = tmp_path / "namesrv.conf"
+    file.write_text("listenPort=19876\norderMessageEnable=true\nrocketmqHome=/opt\n")
+    found, unknown = read_config(file)
+    assert (found.listen_port, found.order_message_enable, found.scan_interval) == (19876, True, 5000)
+    assert unknown == ["rocketmqHome"]
+
+
+def test_it_is_shown_as_get_namesrv_config_shows_it():
+    lines = NameServerConfig().lines().splitlines()
+    assert f"listenPort={PORT}" in lines
+    assert "returnOrderTopicConfigToBroker=true" in lines

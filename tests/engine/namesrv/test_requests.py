@@ -1,0 +1,85 @@
+"""Each request to a name server, asked without a socket."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from engine.errors import UsageError
+from engine.namesrv.config import NameServerConfig
+from engine.namesrv.requests import NameServer
+from engine.remoting.codes import NAME_SERVER, ResponseCode
+from engine.remoting.frame import Command
+
+WHO = {
+    "brokerName": "a",
+    "brokerAddr": "h:10911",
+    "clusterName": "C",
+    "haServerAddr": "h:10912",
+    "brokerId": "0",
+}
+VERSION = {"stateVersion": 0, "timestamp": 5, "counter": 1}
+
+
+def server(**config):
+    clock = [1_000_000]
+    made = NameServer(lambda: clock[0], NameServerConfig(**config))
+    made.clock = clock
+    return made
+
+
+def register(names, *topics):
+    shape = {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
+    table = {name: {"topicName": name, **shape} for name in topics}
+    body = {"topicConfigSerializeWrapper": {"topicConfigTable": table, "dataVersion": VERSION}}
+    return names.answer(Command(103, dict(WHO), json.dumps(body).encode()), "link")
+
+
+def test_a_broker_registers_and_its_topic_has_a_route():
+    names = server()
+    told = []
+    names.changed = told.append
+    assert register(names, "T", "U").code == 0
+    assert [one.word for one in told] == ["registered"]
+    route = json.loads(bytes(names.answer(Command(105, {"topic": "T"}, version=500), 0).body))
+    assert route["queueDatas"][0]["readQueueNums"] == 4
+    missing = names.answer(Command(105, {"topic": "none"}), 0)
+    assert (missing.code, "No topic route info" in missing.remark) == (ResponseCode.TOPIC_NOT_EXIST, True)
+
+
+def test_a_silent_broker_goes_and_its_link_is_closed():
+    names = server()
+    register(names, "T", "U")
+    names.clock[0] += 3_600_000
+    assert names.expire() == ["link"]
+    assert names.answer(Command(105, {"topic": "T"}), 0).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+def test_keys_and_values_are_kept_in_a_file_and_come_back(tmp_path):
+    path = str(tmp_path / "kv.json")
+    names = server(kv_config_path=path)
+    asked = {"namespace": "N", "key": "k"}
+    assert names.answer(Command(101, asked), 0).code == ResponseCode.QUERY_NOT_FOUND
+    names.answer(Command(100, {**asked, "value": "v"}), 0)
+    again = server(kv_config_path=path)
+    assert again.answer(Command(101, asked), 0).fields == {"value": "v"}
+    again.answer(Command(102, asked), 0)
+    assert server(kv_config_path=path).answer(Command(101, asked), 0).code == ResponseCode.QUERY_NOT_FOUND
+    (tmp_path / "kv.json").write_text("[]")
+    with pytest.raises(UsageError, match="key-value table"):
+        server(kv_config_path=path)
+
+
+def test_settings_are_shown_and_set_but_for_those_that_are_fixed():
+    names = server()
+    assert names.answer(Command(318, {}, b"enableTopicList=false"), 0).code == 0
+    assert b"enableTopicList=false" in bytes(names.answer(Command(319, {}), 0).body)
+    assert names.answer(Command(318, {}, b"listenPort=1"), 0).code == ResponseCode.NO_PERMISSION
+    assert names.answer(Command(206, {}), 0).remark == "disable"
+
+
+def test_every_request_of_the_protocol_s_page_has_an_answer():
+    names = server()
+    assert all(names.knows(row.code) for row in NAME_SERVER)
+    assert not names.knows(9_999)
