@@ -16,6 +16,10 @@ _FIELDS = struct.Struct(">6q")
 _NUMBER = struct.Struct(">q")
 _FIRST_THREE = 24
 _LAG = 3000
+LATEST_TIME_MS = 4_102_444_800_000
+"""The year 2100: a later store time, or one below zero, is not one that a broker took from its clock."""
+LONGEST_LOG_BYTES = 1 << 55
+"""More bytes than any commit log has; random numbers are nearly always larger."""
 
 
 class Part(NamedTuple):
@@ -58,6 +62,15 @@ class Checkpoint:
             self.confirm_phy_offset or 0,
             self.logics_physical_offset or 0,
         )
+
+    @property
+    def impossible(self) -> dict[str, int]:
+        """The numbers that no broker writes, by RocketMQ's names: times below zero or from
+        :data:`LATEST_TIME_MS` on, and offsets that no log reaches. An offset of −1 is Java's word for none.
+        """
+        bounds = ((0, LATEST_TIME_MS),) * 3 + ((-1, LONGEST_LOG_BYTES),) * 3
+        numbers = zip(PARTS, self.numbers, bounds, strict=True)
+        return {part.name: number for part, number, (least, limit) in numbers if not least <= number < limit}
 
     @property
     def min_timestamp(self) -> int:

@@ -19,12 +19,23 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, index_findings, losses, other_logs, standing, tail
+from engine.inspection.check import (
+    config,
+    ext,
+    incident,
+    index_findings,
+    losses,
+    other_logs,
+    standing,
+    tail,
+    unfitting_tables,
+)
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
+from engine.inspection.check import unfitting_queues as check_unfitting
 from engine.inspection.check.fold import QueueFold
 from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
@@ -84,6 +95,10 @@ def check(
             findings = list(losses.follow(findings))
         findings = list(_without_the_log(agree(starts, findings)))
         findings = list(other_logs.follow(findings, starts.log.others if starts.log is not None else ()))
+        if starts.log is not None and starts.queues is not None:
+            with contextlib.suppress(CannotRead):
+                findings = check_unfitting.explained(store, findings, starts.log, starts.queues)
+                findings = unfitting_tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
     findings = findings if only is None else list(_only_requested(findings, only))
     release = release_of(store)
     reported = [
@@ -198,7 +213,7 @@ def _all_findings(
         )
         around += _until_unreadable(check_groups.offset_findings(store, short_queues, log.spans.spans))
         around += _until_unreadable(index_findings.findings(store, log, index, fold.odd_units, starts.indexed_from))
-    around += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
+    around += _until_unreadable(check_state.checkpoint(store, log.newest_time, log.end, clock.newest, starts))
     in_dledger = starts.dledger and not log.units  # its messages are inside DLedger entries, in commitlog/ too
     if in_dledger:
         around = [finding for finding in around if finding.id not in OF_THE_LOG]

@@ -197,6 +197,35 @@ CL12 = _rule(
     "mount the disk of the log, or bring its files back, before any broker starts on the store.",
     needs=LOG,
 )
+CL14 = _rule(
+    "CL14",
+    "error",
+    "Queues and a commit log that do not fit together",
+    "An entry of a queue names a place in the log at which a unit of its topic, queue and offset begins. Here next to "
+    "none does: the log or the queues are of another store, or of another time of this one. A broker starts on them "
+    "without a word: consumers get bytes that are no message of theirs, or nothing, and new entries are appended "
+    "behind the old ones.",
+    "start no broker, and build no queues from this log: find out first which of the two is this store's, by the "
+    "topics and store times of its messages, and put the other one in the place of the wrong one.",
+    kinds={
+        "": Kind(),
+        "log": Kind(
+            step="start no broker, and build no queues from this log: find the commit log that queues and index are "
+            "of, and put it in the place of this one. Keep queues and index until then: they may be all that is left "
+            "of it."
+        ),
+        "queues": Kind(
+            step="start no broker: bring back the queues of this log, or build them again from it; keep those that are "
+            "there elsewhere: they may be all that is left of another log.",
+            command=BUILD,
+        ),
+        "some": Kind(
+            step="move these folders out of consumequeue and keep them: a broker takes each for a queue of its topic, "
+            "and hands out what their entries lead to."
+        ),
+    },
+    needs=BOTH,
+)
 CQ01 = _rule(
     "CQ01",
     "error",
@@ -459,8 +488,23 @@ CK05 = _rule(
     "CK05",
     "error",
     "A checkpoint that is no checkpoint",
-    "The file has 4,096 bytes. A broker reads missing fields as zero and begins at the first file after a crash.",
+    "The file has 4,096 bytes: store times and offsets. A broker reads missing fields as zero and begins at the first "
+    "file after a crash. It takes every other number as it stands: a time of the future makes a start begin at the "
+    "last file, one of the past at the first one; 5.5 goes by logicsPhysicalOffset.",
     "nothing but time is lost by a missing checkpoint; restore it only from the same store.",
+    kinds={
+        "numbers": Kind(
+            "warn",
+            "move the checkpoint out of the store while the broker is stopped: a start of a store that was closed "
+            "needs none, and writes a new one. After a crash a start would go by these numbers.",
+        ),
+        "numbersCrashed": Kind(
+            step="start no broker: ask recover --plan where it would begin, and ask again on a copy without the "
+            "checkpoint: such a start begins at the first file (from 5.4 on ten files before the end), dispatches all "
+            "units from there on again, and makes the index again from there.",
+            command=PLAN,
+        ),
+    },
     needs=LOG | CHECKPOINT,
 )
 CF01 = _rule(

@@ -88,8 +88,9 @@ CF08 = _rule(
     "CF08",
     "warn",
     "Offsets in a topic that has no queues",
-    "The topic was deleted and the offsets stayed. When a topic of this name is made again its queues begin at 0, and "
-    "these groups stand further: new messages are passed over, or the groups are thrown back.",
+    "The store has neither queues nor units of the topic: it was deleted and the offsets stayed, or the table is of "
+    "another store. When a topic of this name is made again its queues begin at 0, and these groups stand further: new "
+    "messages are passed over, or the groups are thrown back.",
     "before a topic of this name is made again, take its rows out of a copy of the table while the broker is stopped.",
     "apache/rocketmq#4774",
     "apache/rocketmq#1852",
@@ -185,6 +186,30 @@ CF09 = _rule(
     },
     needs=BOTH | CONFIG,
 )
+CF14 = _rule(
+    "CF14",
+    "error",
+    "Tables in config/ that do not fit this store",
+    "topics.json lacks topics whose messages the store holds, and groups have offsets in topics of which it has "
+    "nothing: the tables are of another broker, or of another time of this one. A broker starts with them without a "
+    "word: it refuses clients the topics that are not named, groups begin where a foreign offset says, and it writes "
+    "the tables again with what clients ask for.",
+    "start no broker on the store; bring this store's own config/ back, from a backup of the same time or from a "
+    "replica of the same broker. Declare no topic and reset no offset before that.",
+    command=f"cp -r REPLICA/config/. {STORE}/config/",
+    needs=BOTH | CONFIG,
+)
+CF15 = _rule(
+    "CF15",
+    "warn",
+    "A group that may not consume, and messages wait for it",
+    "subscriptionGroup.json says consumeEnable=false: the broker answers every pull and pop of the group with "
+    "NO_PERMISSION (subscription group no permission), and its messages wait. They are lost to it where the log "
+    "deletes them meanwhile.",
+    "if the group is to consume again, set consumeEnable to true while the broker runs; its offsets stay as they are. "
+    "Name its other settings in the same command: mqadmin gives those that are not named their defaults.",
+    needs=BOTH | CONFIG,
+)
 CQ14 = _rule(
     "CQ14",
     "warn",
@@ -262,8 +287,9 @@ IX10 = _rule(
     "warn",
     "No index, or files of it with nothing in them",
     "Queries by key or id go by the index alone: what stands in the log and not there is not found, though consumers "
-    "get it. No start fills in what is missing.",
-    "give the broker's configuration (--config) if the sizes are special; the index can be built again from the log.",
+    "get it. No start fills in what is missing. A broker with messageIndexEnable=false builds none.",
+    "give the broker's configuration (--config) if it builds no index or the sizes are special; else the index can be "
+    "built again from the log.",
     "apache/rocketmq#7477",
     "apache/rocketmq#4463",
     command=BUILD,

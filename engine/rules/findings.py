@@ -159,7 +159,7 @@ def of_store(command: str, path: str, config: str | None = None) -> str:
     return command.replace(STORE, shlex.quote(path))
 
 
-CAUSES = frozenset({"CL07", "CL12"})
+CAUSES = frozenset({"CL07", "CL12", "CL14"})
 """Rules about whole files: their findings explain findings about bytes, entries and index entries."""
 
 HAPPENED = "happened"

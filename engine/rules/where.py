@@ -148,6 +148,7 @@ class Facts:
     keys: tuple[KeyReach, ...] = ()
     groups: tuple[GroupReach, ...] = ()
     standing: str = ""  # words for the stalled service that should have delivered it
+    barred: str = ""  # words for why the broker refuses its group, or everybody, to read it
 
 
 def role(unit: Unit) -> Role:
@@ -407,6 +408,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """The recommended next step, in one sentence."""
     if facts.standing and verdict in {"delayed", "retried"}:
         return STANDING_STEP
+    if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
+        return BARRED_STEP
     if verdict == "notInQueue" and facts.place.state == "deletedTopic":
         return DELETED_STEP
     if facts.place.state == "undecoded":
@@ -430,6 +433,10 @@ UNDECODED_STEP = (
 )
 RULED_OUT_STEP = "Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica."
 STANDING_STEP = "It is overdue, and the service that delivers it stands still: do what check says of CF13."
+BARRED_STEP = (
+    "It waits, and the broker refuses to hand it out; the evidence names the table and the setting: change that while "
+    "the broker runs."
+)
 OTHER_HOST_STEP = (
     "The id is of another broker: ask the store of that one, or give the message's unique key or topic/queue/offset."
 )

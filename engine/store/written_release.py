@@ -63,6 +63,8 @@ def guess(
         checkpoint = codec.decode(raw) if raw is not None else None
     except CorruptUnit:
         checkpoint = None
+    if checkpoint is not None and checkpoint.impossible:
+        checkpoint = None  # whatever overwrote it shows no release
     newer = _since_5_4(paths, reading, checkpoint)
     entries = tag_entries()
     if newer is None and entries is not None and entries.with_entry:

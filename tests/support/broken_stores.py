@@ -161,6 +161,30 @@ def timers(root: Path, made: MadeStore, *, queue_offset: int = 1, leads_to: int 
         (root / "timerlog" / f"{0:020d}").write_bytes(waits.encoded().ljust(520, b"\0"))
 
 
+def log_of_another_store(root: Path, made: MadeStore) -> None:
+    """The commit log of a store whose messages have other lengths, so no entry leads to its unit."""
+    other = MadeStore()
+    for number in range(60):
+        other.put("Orders" if number % 2 else "Payments", number % 2, body=b"another body %d " % number * 3)
+    shutil.rmtree(root / "commitlog")
+    other.write(root.parent / "another")
+    shutil.move(root.parent / "another" / "commitlog", root / "commitlog")
+
+
+def tables_of_another_broker(root: Path, made: MadeStore) -> None:
+    table(root, "topics.json", json.dumps({"topicConfigTable": {"Stock": {}, "Prices": {}, "%DLQ%pricing": {}}}))
+    offsets = {"Stock@pricing": {"0": 27}, "Prices@pricing": {"0": 4}}
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
+
+
+def group_barred(root: Path, made: MadeStore) -> None:
+    """The group may not consume, and 3 messages of the queue wait for it."""
+    group = {"groupName": "billing", "consumeEnable": False}
+    table(root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": {"billing": group}}))
+    offset = made.next_offsets["Orders", 0] - 3
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@billing": {"0": offset}}}))
+
+
 def unmounted(root: Path, made: MadeStore) -> None:
     """The log's folder without what is mounted there."""
     shutil.rmtree(root / "commitlog")
@@ -192,6 +216,7 @@ BROKEN = {
     "CL10": early_blank,
     "CL11": lambda root, made: zero_log_from(root, made.units[50].offset),
     "CL12": unmounted,
+    "CL14": log_of_another_store,
     "CQ15": ext_files_gone,
     "DK03": lambda root, made: rewritten(root, made, "T" * 130, magic=0xDAA320AB),
     "CL13": later_than_born,
@@ -241,6 +266,8 @@ BROKEN = {
     "CF11": lambda root, made: table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:-1}}}'),
     "CF12": log_begun_anew,
     "CF13": level_stands_still,
+    "CF14": tables_of_another_broker,
+    "CF15": group_barred,
     "RP03": numbers_jump,
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,

@@ -218,6 +218,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "oldestUnreadTimestamp": OPTIONAL_NUMBER,
         "state": {"behind", "notBegun", "caughtUp", "beyondMax", "belowMin", "gone", "unknown"},
         "mode": {"cluster", "broadcast"},
+        "barred": OPTIONAL_TEXT,
     },
     "space": {
         "topic": OPTIONAL_TEXT,

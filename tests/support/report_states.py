@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import struct
 import zlib
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broken_stores import table
+from broken_stores import group_barred, log_of_another_store, table, tables_of_another_broker
 from made_stores import START, MadeStore, healthy, write_queue
 from planted_faults import patch
 
@@ -253,7 +254,239 @@ def index_of_another_store(here: Path) -> None:
     shutil.move(foreign / "index", root / "index")
 
 
+def log_of_another(here: Path) -> None:
+    made = healthy()
+    log_of_another_store(made.write(here / "store"), made)
+
+
+def log_of_another_after_a_crash(here: Path) -> None:
+    log_of_another(here)
+    (here / "store" / "abort").touch()
+
+
+def queues_of_another(here: Path) -> None:
+    """Log and index are of one store, the queues of another."""
+    made = healthy()
+    root = made.write(here / "store")
+    other = MadeStore()
+    for number in range(40):
+        other.put("Stock", number % 2, body=b"x" * (17 + number))
+    other.write(here / "other")
+    shutil.rmtree(root / "consumequeue")
+    shutil.move(here / "other" / "consumequeue", root / "consumequeue")
+
+
+def topic_folder_twice(here: Path) -> None:
+    """Somebody kept a copy of a topic's folder beside it: a broker takes it for a topic."""
+    root = healthy().write(here / "store")
+    shutil.copytree(root / "consumequeue" / "Orders", root / "consumequeue" / "Orders.bak")
+
+
+def config_of_another(here: Path) -> None:
+    made = healthy()
+    tables_of_another_broker(made.write(here / "store"), made)
+
+
+def _with_checkpoint(here: Path, data: bytes, *, crashed: bool) -> None:
+    root = healthy().write(here / "store", abort=crashed)
+    (root / "checkpoint").write_bytes(data)
+
+
+def checkpoint_of_random_bytes(here: Path) -> None:
+    _with_checkpoint(here, random.Random(7).randbytes(4096), crashed=False)
+
+
+def checkpoint_of_text(here: Path) -> None:
+    _with_checkpoint(here, (b"2026-11-28 ERROR no space left on device\n" * 100)[:4096], crashed=True)
+
+
+def group_that_may_not_consume(here: Path) -> None:
+    made = healthy()
+    group_barred(made.write(here / "store"), made)
+
+
+def topic_that_may_not_be_read(here: Path) -> None:
+    root = healthy().write(here / "store")
+    topics = {"Orders": {"perm": 2}, "Payments": {"perm": 6}}
+    table(root, "topics.json", json.dumps({"topicConfigTable": topics}))
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@billing": {"0": 1}}}))
+
+
+def wheel_in_snapshots(here: Path) -> None:
+    timer_waits(here)
+    (here / "store" / "timerwheel.52").write_bytes(bytes(64))
+
+
+def index_turned_off(here: Path) -> None:
+    """A broker built an index, and goes on without one."""
+    root = healthy().write(here / "store")
+    for path in sorted((root / "index").iterdir())[1:]:
+        path.unlink()
+
+
+def never_an_index(here: Path) -> None:
+    healthy().write(here / "store", index=False)
+
+
 STATES: dict[str, ReportState] = {
+    "the log is another store's": ReportState(
+        log_of_another,
+        (
+            Question(
+                "check STORE",
+                (
+                    "CL14",
+                    "Queues and commit log do not fit together",
+                    "one of the two is of another store",
+                    "Lost already: cannot be told",
+                    "the index leads to the places that the queues name",
+                    "build no queues from this log",
+                ),
+                (
+                    "never written",
+                    r"In short.*storescope dispatch.*Severity",
+                    r"error\s+CQ",
+                    "the index of another store",
+                ),
+                exit=1,
+            ),
+        ),
+    ),
+    "the log is another store's, after a crash": ReportState(
+        log_of_another_after_a_crash,
+        (
+            Question(
+                "check STORE",
+                ("broker was not closed, and queues and commit log do not fit together", "Lost by .*: cannot be told"),
+                ("never written", r"error\s+CQ"),
+                exit=1,
+            ),
+        ),
+    ),
+    "the queues are another store's": ReportState(
+        queues_of_another,
+        (
+            Question(
+                "check STORE",
+                (
+                    "CL14",
+                    "the index leads to units of this log",
+                    "Bring back the queues of this log",
+                    "storescope dispatch",
+                ),
+                ("never written", r"error\s+CQ"),
+                exit=1,
+            ),
+        ),
+    ),
+    "a topic's folder was copied beside it": ReportState(
+        topic_folder_twice,
+        (
+            Question(
+                "check STORE",
+                (
+                    r"The log has no unit of 2 of 6 queues .*Orders\.bak/0, Orders\.bak/1",
+                    r"Orders\.bak/0 has the entries of Orders/0",
+                    "Move these folders out of consumequeue",
+                ),
+                ("never written", r"error\s+CQ", "storescope dispatch"),
+                exit=1,
+            ),
+        ),
+    ),
+    "the tables are another broker's": ReportState(
+        config_of_another,
+        (
+            Question(
+                "check STORE",
+                (
+                    "CF14",
+                    r"topics\.json lacks 2 of 2 topics with messages \(Orders, Payments\)",
+                    r"groups have offsets in 2 topics of which the store has nothing \(Prices, Stock\)",
+                    "Declare no topic and reset no offset before that",
+                ),
+                (r"warn\s+CQ14", "mqadmin updateTopic -b BROKER -t Orders .*In short", "A topic was deleted and"),
+                exit=1,
+            ),
+        ),
+    ),
+    "the checkpoint is random bytes": ReportState(
+        checkpoint_of_random_bytes,
+        (
+            Question(
+                "check STORE",
+                (
+                    "CK05",
+                    "numbers that no broker writes",
+                    "physicMsgTimestamp",
+                    "does not choose its first file by them",
+                ),
+                ("CK03", "CK04", "CL11", "lost its tail", "years behind", "another store's"),
+                exit=0,
+            ),
+            Question("recover STORE --plan", ("numbers that no broker writes",), ("Written by RocketMQ 5.5",)),
+        ),
+    ),
+    "the checkpoint is text, after a crash": ReportState(
+        checkpoint_of_text,
+        (
+            Question(
+                "check STORE",
+                ("CK05", r"a start of 4\.9, .* begins at the file \d+ by them", "on a copy without the checkpoint"),
+                ("CL11", "lost its tail", "another store's", "CK02"),
+                exit=1,
+            ),
+        ),
+    ),
+    "a group may not consume": ReportState(
+        group_that_may_not_consume,
+        (
+            Question("check STORE", ("CF15", r"billing may not consume .*\(3 in all\)", "consumeEnable"), exit=0),
+            Question("groups STORE", ("billing may not consume: subscriptionGroup.json says consumeEnable=false",)),
+            Question(
+                "where STORE Orders/0/19 --group billing",
+                ("notConsumed", "consumeEnable=false", "the broker refuses to hand it out"),
+                ("look at its progress",),
+            ),
+            Question("where STORE Orders/0/0 --group billing", ("consumed",), ("refuses to hand it out",)),
+        ),
+    ),
+    "a topic may not be read": ReportState(
+        topic_that_may_not_be_read,
+        (
+            Question("check STORE", ("CF07", "may not be read", "unread by billing"), exit=1),
+            Question("groups STORE", (r"Orders may not be read: topics.json says perm 2",)),
+            Question("where STORE Orders/0/5", ("perm 2", "the broker refuses to hand it out"), ("can be read: look",)),
+            Question("where STORE Payments/0/0", ("found",), ("refuses",)),
+        ),
+    ),
+    "the timer wheel is in snapshots": ReportState(
+        wheel_in_snapshots,
+        (
+            Question("check STORE", (r"timerwheel\.52 is a snapshot", "timerWheelSnapshotFlush"), ("TM03",), exit=0),
+            Question(
+                "put STORE --topic Orders --body tea --yes --config HERE/broker.conf", ("timerWheelSnapshotFlush",)
+            ),
+        ),
+        {"timerWheelSnapshotFlush": "true"},
+    ),
+    "the broker was told to build no more index": ReportState(
+        index_turned_off,
+        (
+            Question("check STORE --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
+            Question("pipeline verify STORE --no-spark --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
+            Question("check STORE", ("IX05",)),
+        ),
+        {"messageIndexEnable": "false"},
+    ),
+    "the broker builds no index": ReportState(
+        never_an_index,
+        (
+            Question("check STORE --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
+            Question("check STORE", ("IX10", "if it builds no index", "messageIndexEnable=false")),
+        ),
+        {"messageIndexEnable": "false"},
+    ),
     "a table and its backup are zeros": ReportState(
         table_and_backup_of_zeros,
         (

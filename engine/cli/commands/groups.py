@@ -10,6 +10,7 @@ from engine.cli.output import Column, Output
 from engine.errors import CannotRead
 from engine.inspection.group_waits import GroupWaits, find_group_waits, waits_of
 from engine.inspection.groups import UnknownProgress, group_progress, unknown_progress
+from engine.inspection.permissions import Permissions, read_permissions
 from engine.inspection.snapshot import StoreSnapshot
 
 _COLUMNS = (
@@ -42,6 +43,8 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     with open_named_store(args, out) as store:
         store.settle_log_end()
         waits = _read_waiting(store)
+        permissions = _read_permissions(store)
+        barred: dict[str, None] = {}
         shown = 0
         for item in group_progress(store, getattr(args, "offsets", None)):
             if group is not None and item.group != group:
@@ -59,7 +62,10 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
                 "state": item.state,
                 "mode": item.mode,
                 "waiting": waits_of(waits, item).messages if waits is not None else None,
+                "barred": permissions.why_barred(item.group, item.topic) or None,
             }
+            if record["barred"] is not None and (record["behind"] or record["waiting"]):
+                barred[record["barred"]] = None
             out.record(record, _COLUMNS)
         for unknown in unknown_progress(store) if getattr(args, "offsets", None) is None else ():
             if group is not None and unknown.group != group:
@@ -67,6 +73,8 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
             shown += 1
             out.record(_unknown(unknown), _COLUMNS)
         undecoded = bool(store.reading.undecoded)
+    for words in barred:
+        out.nothing(f"-- {words}")
     if not shown and not undecoded:
         out.nothing("-- no group has an offset in this store" if group is None else f"-- no offsets of group {group}")
     return 1 if group is not None and not shown and not undecoded else 0
@@ -78,6 +86,14 @@ def _read_waiting(store: StoreSnapshot) -> GroupWaits | None:
         return find_group_waits(store)
     except CannotRead:
         return None
+
+
+def _read_permissions(store: StoreSnapshot) -> Permissions:
+    """Read which groups and topics are barred; none where the tables cannot be read."""
+    try:
+        return read_permissions(store)
+    except CannotRead:
+        return Permissions()
 
 
 def _unknown(item: UnknownProgress) -> dict[str, Any]:
@@ -94,5 +110,6 @@ def _unknown(item: UnknownProgress) -> dict[str, Any]:
         "state": "unknown",
         "mode": item.mode,
         "waiting": None,
+        "barred": None,
         "why": item.why,
     }

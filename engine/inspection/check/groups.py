@@ -17,6 +17,7 @@ from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
+from engine.inspection.permissions import read_permissions
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.standing import was_delivered
@@ -26,6 +27,7 @@ from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.system_names import (
     LMQ_PREFIX,
     OP_TOPIC,
+    RETRY_PREFIX,
     SCHEDULE_TOPIC,
     TRANSACTION_GROUP,
     is_system_group,
@@ -44,7 +46,7 @@ def findings(
     newest: int,
     short_queues: Mapping[tuple[str, int], int],
 ) -> Iterator[Finding]:
-    """CF06–CF09 and CQ14 of a store. ``homeless``: queues without a folder whose units are still in the log;
+    """CF06–CF09, CF15 and CQ14 of a store. ``homeless``: queues without a folder whose units are still in the log;
     ``newest``: the newest store time (ms); ``short_queues``: for queues that lack units, the number at which they
     should end.
 
@@ -59,6 +61,7 @@ def findings(
     yield from groups.of_topics_without_queues()
     yield from groups.unknown_topics()
     yield from groups.hidden_queues()
+    yield from groups.barred_groups()
     yield from _delay_offset_findings(store, newest, short_queues)
 
 
@@ -229,6 +232,35 @@ class _Groups:
         grave: Severity | None = "error" if unread else None
         path = str(self._config / "topics.json")
         return catalogue_tables.CF07.found(text, path, None, evidence, grave, kind=kind, command=command)
+
+    def barred_groups(self) -> Iterator[Finding]:
+        """CF15: groups that may not consume and have not read everything."""
+        for group in sorted(read_permissions(self._store).barred_groups)[:MOST]:
+            waiting = self._waiting(group)
+            if not waiting:
+                continue
+            places = ", ".join(f"{place} {count:,}" for place, count in list(waiting.items())[:3])
+            text = (
+                f"Group {group} may not consume (consumeEnable=false), and messages wait for it "
+                f"({sum(waiting.values()):,} in all): {places}"
+            )
+            evidence = {"group": group, "expected": True, "found": False, "unread": dict(list(waiting.items())[:MOST])}
+            evidence[HAPPENED] = f"the group {group} may not consume: subscriptionGroup.json says consumeEnable=false"
+            path = str(self._config / "subscriptionGroup.json")
+            command = f"mqadmin updateSubGroup -b BROKER -g {shlex.quote(group)} -s true"
+            yield catalogue_tables.CF15.found(text, path, None, evidence, self._light, command=command)
+
+    def _waiting(self, group: str) -> dict[str, int]:
+        """Messages that the group has not read, by queue; all of its retry queues, where it has no offset in them."""
+        offsets = {row.topic: row.offsets for row in self._rows if row.group == group}
+        waiting = {}
+        for topic in dict.fromkeys((*offsets, f"{RETRY_PREFIX}{group}")):
+            for queue_id, queue in self._store.topics().get(topic, {}).items():
+                if queue_id in offsets.get(topic, {}) or topic.startswith(RETRY_PREFIX):
+                    unread = self._behind(queue, max(offsets.get(topic, {}).get(queue_id, 0), 0))
+                    if unread:
+                        waiting[f"{topic}/{queue_id}"] = unread
+        return waiting
 
     def _unread(self, topic: str, queues: dict[int, QueueReader]) -> dict[str, int]:
         """For each group that reads the topic: messages of these queues that it has not read and the log still has."""

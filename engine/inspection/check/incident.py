@@ -19,7 +19,7 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.english import capital
 from engine.errors import CannotRead
 from engine.inspection import foreign
-from engine.inspection.check import losses
+from engine.inspection.check import losses, unfitting_queues
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.start import Starts
 from engine.inspection.queue_reader import QueueReader
@@ -40,9 +40,10 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
     grave = [finding for finding in findings if at_least(finding.severity, "warn")]
     if not grave or store.paths is None or store.unread or store.lock_state == "held":
         return None
-    is_planned = not foreign.unknown_to_plans(store)
-    already = lost_already(store, log) if is_planned else None
-    lost = {like: _describe_start(starts.losses(like), already) for like in starts.releases}
+    # Entries of another log know nothing of what this one lost, and a start loses by them what cannot be counted.
+    is_known = not foreign.unknown_to_plans(store) and not any(map(unfitting_queues.is_about_all_queues, grave))
+    already = lost_already(store, log) if is_known else None
+    lost = {like: _describe_start(starts.losses(like), already) if is_known else None for like in starts.releases}
     for start in lost.values():
         if start is not None and store.log.sequence.doubles:
             start["losesNewMessages"] = True
@@ -180,7 +181,8 @@ def _steps(
                 "Start no broker on the store yet; take a snapshot first.", typed(f"storescope snapshot {STORE} COPY")
             )
         )
-    if plan is not None and plan.will_start and plan.dropped is not None and plan.dropped.messages:
+    is_fitting = not any(map(unfitting_queues.is_about_all_queues, grave))
+    if is_fitting and plan is not None and plan.will_start and plan.dropped is not None and plan.dropped.messages:
         text = "Copy every message that can be read into a new store, also those behind the damage, and start on that."
         steps.append(_step(text, typed(f"storescope copy {STORE} NEW")))
     commands = {step["command"] for step in steps}

@@ -71,7 +71,7 @@ def findings(
         yield from _of_file(account, wrong.get(number, []), lighter, size)
         if number in beyond:
             yield _beyond(log, account, beyond[number], "note" if store.abort else None)
-    if index.missing > len(index.bad):
+    if index.missing > len(index.bad) and not _builds_no_files(store.config):
         span = f"{index.first_missing:,} to {index.last_missing:,}"
         text = f"{index.missing:,} keys are in no index file, of units from {span}"
         evidence: dict[str, Any] = {

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.codec import table_files
-from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
+from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint
 from engine.codec.words import duration_text, time_text
 from engine.english import capital
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
+from engine.inspection.check.start import Starts
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
-from engine.releases import of
+from engine.releases import NAMES, of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
 
@@ -46,9 +47,11 @@ def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
         yield catalogue.CL12.found(text, missing_log.folder, None, missing_log.record())
 
 
-def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: int) -> Iterator[Finding]:
+def checkpoint(
+    store: StoreSnapshot, newest_time: int, log_end: int, credible: int, starts: Starts | None = None
+) -> Iterator[Finding]:
     """CK01–CK05: the checkpoint against the newest unit's store time (ms) and the end of the log (bytes). ``credible``
-    is the newest time (ms) that no wrong clock produced.
+    is the newest time (ms) that no wrong clock produced; ``starts`` tell what is done with a checkpoint of nonsense.
     """
     if store.paths is None:
         return
@@ -71,6 +74,9 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: i
         evidence = {"expected": CHECKPOINT_SIZE, "found": len(data)}
         evidence[HAPPENED] = f"the checkpoint was cut or torn: it has {len(data):,} bytes"
         yield catalogue.CK05.found(text, str(path), 0, evidence)
+    if stored.impossible:
+        yield _impossible_numbers(store, stored.impossible, str(path), starts)
+        return
     if newest_time:
         yield from _times(store, stored, str(path), newest_time, credible)
     if (stored.logics_physical_offset or 0) > log_end:
@@ -82,6 +88,34 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: i
         text = f"confirmPhyOffset is {stored.confirm_phy_offset:,}, the log ends at {log_end:,}"
         evidence = {"expected": log_end, "found": stored.confirm_phy_offset}
         yield catalogue.CK04.found(text, str(path), 32, evidence)
+
+
+def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str, starts: Starts | None) -> Finding:
+    """CK05: the file has the length of a checkpoint, and was overwritten with something else."""
+    first = next(part for part in PARTS if part.name in numbers)
+    named = ", ".join(f"{name} {number:,}" for name, number in numbers.items())
+    crashed = store.abort and store.lock_state != "held"
+    text = f"The checkpoint holds numbers that no broker writes: {named}"
+    begins = _beginnings(starts) if crashed and starts is not None else {}
+    files = dict.fromkeys(begins.values())
+    for file in files:
+        releases = ", ".join(release for release in begins if begins[release] == file)
+        text += f" · a start of {releases} begins at the file {file} by them"
+    text += "" if crashed else " · a start of a store that was closed does not choose its first file by them"
+    evidence = {
+        "expected": "store times and offsets of the log",
+        "found": numbers,
+        "startFiles": begins,
+        HAPPENED: "the checkpoint holds numbers that no broker writes: something else stands in the file",
+    }
+    kind = "numbersCrashed" if crashed else "numbers"
+    return catalogue.CK05.found(text, path, first.position, evidence, kind=kind)
+
+
+def _beginnings(starts: Starts) -> dict[str, str]:
+    """The file at which a start of each release begins."""
+    plans = {release: starts.plan(release) for release in NAMES}
+    return {release: plan.start_file for release, plan in plans.items() if plan is not None and plan.start_file}
 
 
 def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, credible: int) -> Iterator[Finding]:

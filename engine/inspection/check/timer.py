@@ -6,6 +6,7 @@ its last two files. A message that is not due and in neither of them is never de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from engine.codec.words import time_text
 from engine.errors import CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import FileSequence
+from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import STORE, Finding, Severity
 from engine.system_names import TIMER_TOPIC
@@ -29,6 +31,7 @@ MOST = 20
 MOST_WAITING = 20_000
 """Waiting messages that are looked up one by one."""
 _CHUNK = 1 << 16
+_SNAPSHOT = re.compile(r"timerwheel\.[0-9]+")
 _QUEUE_OFFSET_AT = 16
 _FLUSH_AT = 8
 Int64 = NDArray[np.int64]
@@ -39,6 +42,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     if store.paths is None or store.lock_state == "held":
         return
     timers = _Timers(store)
+    yield from timers.snapshots()
     if timers.log is None or (timers.queue_end == 0 and timers.log.units == 0):
         return
     yield from timers.check_file()
@@ -88,6 +92,23 @@ class _Timers:
             return None
         sequence.whole()
         return _read_log(sequence, self.check.last_read_time if self.check is not None else 0)
+
+    @cached_property
+    def snapshot_names(self) -> list[str]:
+        """Snapshots of the wheel, which a broker with ``timerWheelSnapshotFlush`` writes and reads."""
+        names = (entry.name for entry in self.store.reading.entries(self.store.path))
+        return sorted(name for name in names if _SNAPSHOT.fullmatch(name))
+
+    def snapshots(self) -> Iterator[Finding]:
+        """DK02: the wheel that counts may be in a snapshot."""
+        if self.snapshot_names:
+            name = self.snapshot_names[-1]
+            text = (
+                f"{name} is a snapshot of the timer wheel: a broker with timerWheelSnapshotFlush=true reads it instead "
+                "of timerwheel; it is not looked at here"
+            )
+            evidence = {"found": self.snapshot_names[:MOST]}
+            yield catalogue.DK02.found(text, str(self.store.path / name), None, evidence, "note")
 
     @property
     def _light(self) -> Severity | None:
@@ -252,7 +273,7 @@ class _Timers:
         """TM03: slots of the wheel that lack messages waiting for their time."""
         assert self.log is not None
         assert self.store.paths is not None
-        if self.check is None or not len(self.log.waiting):
+        if self.check is None or not len(self.log.waiting) or self.snapshot_names:
             return
         wheel = self.store.paths.timerwheel
         data = self._wheel()

@@ -27,6 +27,7 @@ from engine.inspection.deleted_topics import topics_known
 from engine.inspection.entry_verdict import compare
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
+from engine.inspection.permissions import Permissions, read_permissions
 from engine.inspection.standing import StandingService, standing_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
@@ -69,6 +70,7 @@ class FactFinder:
             keys=keys,
             groups=groups,
             standing=self._standing(unit, evidence),
+            barred=self._barred(unit, evidence),
         )
 
     def _standing(self, unit: Unit, evidence: list[Evidence]) -> str:
@@ -87,6 +89,26 @@ class FactFinder:
                 evidence.append(Evidence("service", None, None, f"{service.words}; {late}", newest))
                 return service.words
         return ""
+
+    def _barred(self, unit: Unit, evidence: list[Evidence]) -> str:
+        """Words for why the broker refuses the topic to everybody, or to the requested group; else ""."""
+        if rules.role(unit) not in {"plain", "committed", "retry"} or self._store.paths is None:
+            return ""
+        permissions = self._permissions
+        of_topic, of_group = permissions.of_topic(unit.topic), permissions.of_group(self._group or "")
+        config = self._store.paths.config
+        for words, name in ((of_topic, "topics.json"), (of_group, "subscriptionGroup.json")):
+            if words:
+                evidence.append(Evidence("permission", str(config / name), None, words))
+        return of_group or of_topic
+
+    @cached_property
+    def _permissions(self) -> Permissions:
+        """The permissions of groups and topics; none where a table is not decoded."""
+        try:
+            return read_permissions(self._store)
+        except Undecoded:
+            return Permissions()
 
     def _standing_services(self, newest: int) -> list[StandingService]:
         if self._services is None:
@@ -235,6 +257,8 @@ class FactFinder:
                     side = f"beyond the end of the queue ({end:,}), so that says nothing of {number:,}"
                 elif offset < 0:
                     side = f"below zero, so it has not begun here and {number:,} is still before it"
+                if self._permissions.of_group(group) and not 0 <= number < offset:
+                    side += "; it may not consume (consumeEnable=false in subscriptionGroup.json)"
                 reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}", end)
                 reaches.append((Evidence("group", file, None, reach.why), reach))
         return reaches

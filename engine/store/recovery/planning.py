@@ -594,9 +594,17 @@ def _askew(walked: Walked, end: int) -> tuple[str, ...]:
     return (f"{text}, {walked.end_offset - end:,} bytes before the end of the last unit, and writes over it",)
 
 
+def _checkpoint_notes(source: RecoverySource) -> tuple[str, ...]:
+    impossible = source.checkpoint.impossible
+    if not impossible:
+        return ()
+    numbers = ", ".join(f"{name} {number:,}" for name, number in impossible.items())
+    return (f"The checkpoint holds numbers that no broker writes: {numbers}",)
+
+
 def _confirm_notes(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
     confirm = source.checkpoint.confirm_phy_offset or 0
-    if confirm <= walked.end_offset or source.config.duplication_enable:
+    if confirm <= walked.end_offset or source.config.duplication_enable or source.checkpoint.impossible:
         return ()
     text = f"The checkpoint's confirm offset {confirm:,} lies behind the end of the log: a start sets it to "
     return (f"{text}{max(walked.last_unit, 0):,} and dispatches as ever, for it goes by no confirm offset",)
@@ -610,6 +618,7 @@ def _notes(source: RecoverySource) -> tuple[str, ...]:
             "a broker that starts writes into one of the two and reads from the other, "
             "and every message that it acknowledges is lost. Move one of them away first."
         )
+    notes += _checkpoint_notes(source)
     if source.config.duplication_enable:
         notes.append("duplicationEnable is on: a confirm offset in memory may hold dispatch back")
     return tuple(notes)

@@ -100,3 +100,16 @@ def test_agrees_with_what_rocketmq_read(golden, golden_account, name):
         found.confirm_phy_offset or 0,
     ]
     assert encode(found) == raw
+
+
+def test_numbers_that_no_broker_writes_are_named():
+    """Random bytes were read as times 282 million years ahead, and the log was said to have lost its tail."""
+    now, end = 1_764_000_000_000, 1 << 40
+    assert Checkpoint(now, now, 0, end, end, end).impossible == {}
+    assert Checkpoint(0, 0, 0, -1, -1).impossible == {}
+    text = decode((b"ERROR no space left\n" * 300)[:CHECKPOINT_SIZE])
+    assert list(text.impossible) == [part.name for part in PARTS]
+    assert Checkpoint(now, -5, 0, confirm_phy_offset=-2).impossible == {
+        "logicsMsgTimestamp": -5,
+        "confirmPhyOffset": -2,
+    }

@@ -1,0 +1,246 @@
+"""CL14: queues and a commit log that do not fit together (docs/formats/consume-queue.md#entry).
+
+Entries of a queue point to units of their topic, queue and offset. Where next to none of them does, log and queues are
+of different stores, or of different times of one store: the files do not say which of the two is the wrong one. An
+index that leads to units of this log, or to the places that the queues know, is a hint. Single queues that do not fit
+are folders of another store, or copies that somebody made.
+
+The faults of single entries follow from this and are no causes of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+from engine.codec.java import index_key_hash
+from engine.codec.message import Unit
+from engine.codec.properties import INNER_MULTI_DISPATCH
+from engine.errors import CorruptUnit
+from engine.inspection.check.entries import QueueWalk
+from engine.inspection.check.log import LogCheck
+from engine.inspection.check.queues import QueueCheck
+from engine.inspection.key_trace import indexed_keys
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue
+from engine.rules.findings import HAPPENED, Finding
+from engine.rules.system_names import LMQ
+
+MOST_QUEUES = 256
+MOST_ENTRIES = 16
+"""Number of a queue's entries that are looked up, evenly spread over those that point into the log."""
+LEAST_ENTRIES = 8
+"""Fewer entries that lead nowhere may be faults of a queue."""
+FITTING_SHARE = 16
+"""If fewer than one in this many entries leads to its unit, queues and log do not fit together."""
+MOST_INDEX_FILES = 16
+MOST_INDEX_ENTRIES = 4
+MOST_NAMED = 20
+WITNESSES = frozenset({"CQ03", "CQ04", "CQ05", "CQ12"})
+"""Findings without which every queue fits."""
+FOLLOWERS = frozenset(
+    {
+        *("CL06", "CL09", "CL11"),
+        *("CQ03", "CQ04", "CQ05", "CQ08", "CQ09", "CQ10", "CQ12", "CQ13", "CQ15"),
+        *("RP01", "RP03", "CK02", "CK03", "CK04"),
+        *("CF02", "CF06", "CF08", "CF09", "CF12", "CF13", "CQ14", "TM01", "TM02", "TM03"),
+    }
+)
+"""Rules whose findings follow from queues that are not of this log."""
+INDEX_FOLLOWERS = frozenset({"IX05", "IX06", "IX07"})
+"""The same for an index that does not fit this log either."""
+_OF_QUEUES = frozenset({"CQ03", "CQ04", "CQ05", "CQ09", "CQ12", "CQ13", "CQ14", "CF02", "CF07"})
+"""Rules whose findings follow if they are about a queue that is not of this log."""
+
+Fit = Literal["log", "queues", ""]
+"""What the index fits: this log, the places that the queues know, or neither (or there is none)."""
+
+
+class QueueSample(NamedTuple):
+    """Entries of one queue that were looked up, how many of them lead to their units, and the queue whose entries these
+    are if they are another one's ("" if they are not).
+    """
+
+    walk: QueueWalk
+    entries: int
+    fitting: int
+    owner: str
+
+
+def explained(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck, queues: QueueCheck) -> list[Finding]:
+    """Return ``findings``; if queues do not fit the log, CL14 comes first and what it explains follows from it.
+
+    Raises :class:`CannotRead`.
+    """
+    if store.paths is None or store.lock_state == "held" or not log.units or log.others:
+        return list(findings)
+    if not any(finding.id in WITNESSES and finding.caused_by is None for finding in findings):
+        return list(findings)
+    walks = (walk for walk in queues.walks.values() if _counts(walk))
+    samples = [sample for walk in islice(walks, MOST_QUEUES) if (sample := _look_up(store, log, walk)).entries]
+    entries, fitting = sum(sample.entries for sample in samples), sum(sample.fitting for sample in samples)
+    if entries >= LEAST_ENTRIES and fitting * FITTING_SHARE <= entries:
+        fit = _fit_of_index(store, log, [sample.walk for sample in samples])
+        cause = _whole(store, log, samples, fit)
+        rules = FOLLOWERS if fit == "log" else FOLLOWERS | INDEX_FOLLOWERS
+        return [cause, *_following(findings, rules)]
+    foreign = [sample for sample in samples if not sample.fitting and not sample.walk.units]
+    if not foreign:
+        return list(findings)
+    return [_some(foreign, len(samples)), *_of_queues(findings, foreign)]
+
+
+def is_about_all_queues(finding: Finding) -> bool:
+    """Return True for a CL14 about the whole log: then nothing is known of what was lost."""
+    return finding.id == catalogue.CL14.id and "fits" in finding.evidence
+
+
+def _counts(walk: QueueWalk) -> bool:
+    return walk.reader.kind == "simple" and not walk.reader.topic.startswith(LMQ)
+
+
+# -- entries
+
+
+def _look_up(store: StoreSnapshot, log: LogCheck, walk: QueueWalk) -> QueueSample:
+    """Look up entries of one queue that point into the log, without those that point to broken places."""
+    start, end = _position_of(walk, max(store.log.min_offset, 0)), _position_of(walk, log.end)
+    step = max((end - start) // MOST_ENTRIES, 1)
+    entries = fitting = 0
+    owners: set[str] = set()
+    for number in islice(range(start, end, step), MOST_ENTRIES):
+        entry = walk.entry(number)
+        if entry.size <= 0 or not store.log.min_offset <= entry.physical < log.end or log.spans.find(entry.physical):
+            continue
+        unit = store.log.unit_at(entry.physical, crc=False)
+        entries += 1
+        if not isinstance(unit, Unit) or unit.size != entry.size:
+            owners.add("")
+        elif _is_of(unit, walk, number):
+            fitting += 1
+        else:
+            owners.add(f"{unit.topic}/{unit.queue_id}" if unit.queue_offset == number else "")
+    return QueueSample(walk, entries, fitting, owners.pop() if len(owners) == 1 else "")
+
+
+def _position_of(walk: QueueWalk, physical: int) -> int:
+    """Number of the first entry that points to ``physical`` or behind it."""
+    lower, upper = walk.first, walk.end
+    while lower < upper:
+        middle = (lower + upper) // 2
+        if walk.entry(middle).physical < physical:
+            lower = middle + 1
+        else:
+            upper = middle
+    return lower
+
+
+def _is_of(unit: Unit, walk: QueueWalk, number: int) -> bool:
+    if (unit.topic, unit.queue_id) == (walk.reader.topic, walk.reader.queue_id):
+        return unit.queue_offset == number
+    return walk.reader.topic in unit.properties.get(INNER_MULTI_DISPATCH, "").split(",")
+
+
+# -- the index
+
+
+def _fit_of_index(store: StoreSnapshot, log: LogCheck, walks: Sequence[QueueWalk]) -> Fit:
+    """Look up some entries of the index in the log and in the queues."""
+    looked = in_log = in_queues = 0
+    for physical, key_hash in _index_entries(store):
+        if not store.log.min_offset <= physical < log.end:
+            continue
+        looked += 1
+        unit = store.log.unit_at(physical, crc=False)
+        in_log += isinstance(unit, Unit) and key_hash in _hashes(unit)
+        in_queues += any(_points_to(walk, physical) for walk in walks)
+    if looked < LEAST_ENTRIES:
+        return ""
+    return "log" if in_log * 2 > looked else "queues" if in_queues * 2 > looked else ""
+
+
+def _index_entries(store: StoreSnapshot) -> Iterator[tuple[int, int]]:
+    """(offset, key hash) of a few entries of each index file."""
+    for reader in store.index_files()[:MOST_INDEX_FILES]:
+        try:
+            last_entry = reader.last_entry
+            step = max(last_entry // MOST_INDEX_ENTRIES, 1)
+            for number in islice(range(1, last_entry + 1, step), MOST_INDEX_ENTRIES):
+                entry = reader.entry(number)
+                if entry is not None:
+                    yield entry.phy_offset, entry.key_hash
+        except CorruptUnit:
+            continue
+
+
+def _hashes(unit: Unit) -> set[int]:
+    return {index_key_hash(unit.topic, key) for key in indexed_keys(unit)}
+
+
+def _points_to(walk: QueueWalk, physical: int) -> bool:
+    number = _position_of(walk, physical)
+    return number < walk.end and walk.entry(number).physical == physical
+
+
+# -- the findings
+
+
+def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], fit: Fit) -> Finding:
+    entries, fitting = sum(sample.entries for sample in samples), sum(sample.fitting for sample in samples)
+    unfitting = [sample for sample in samples if sample.fitting < sample.entries]
+    text = (
+        f"Queues and commit log do not fit together: entries of {len(unfitting):,} of {len(samples):,} queues name "
+        f"places at which no unit with their topic, queue and offset begins ({entries - fitting:,} of {entries:,} "
+        "that were looked up)"
+    )
+    if fit == "queues":
+        text += "; the index leads to the places that the queues name, and not to units of this log"
+    elif fit == "log":
+        text += "; the index leads to units of this log"
+    evidence: dict[str, Any] = {
+        "expected": "units of the queues' entries",
+        "found": fitting,
+        "entries": entries,
+        "fits": fit or "unknown",
+        "queues": [sample.walk.name for sample in unfitting[:MOST_NAMED]],
+        "logUnits": log.units,
+    }
+    evidence[HAPPENED] = (
+        "queues and commit log do not fit together: one of the two is of another store, or of another time of this one"
+    )
+    folder = store.log_folders[0] if fit != "log" or store.paths is None else store.paths.consumequeue
+    return catalogue.CL14.found(text, str(folder), None, evidence, kind={"log": "queues", "queues": "log", "": ""}[fit])
+
+
+def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
+    names = [sample.walk.name for sample in foreign]
+    named = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    text = (
+        f"The log has no unit of {len(foreign):,} of {queue_count:,} queues whose entries point into it ({named}): "
+        "these folders are copies, or of another store"
+    )
+    owners = {sample.walk.name: sample.owner for sample in foreign if sample.owner}
+    if owners:
+        text += "; " + ", ".join(f"{name} has the entries of {owner}" for name, owner in list(owners.items())[:3])
+    evidence: dict[str, Any] = {"expected": "units of these queues", "found": 0, "queues": names[:MOST_NAMED]}
+    evidence["entriesOf"] = dict(list(owners.items())[:MOST_NAMED])
+    evidence[HAPPENED] = f"{len(foreign):,} queues stand in the store of which its commit log has no unit ({named})"
+    folder = foreign[0].walk.reader.sequence.folders[0]
+    return catalogue.CL14.found(text, str(folder), None, evidence, kind="some")
+
+
+def _following(findings: Iterable[Finding], rules: Collection[str]) -> Iterator[Finding]:
+    for finding in findings:
+        follows = finding.id in rules and (finding.caused_by is None or finding.caused_by in rules)
+        yield finding.follows(catalogue.CL14.id) if follows else finding
+
+
+def _of_queues(findings: Iterable[Finding], foreign: Sequence[QueueSample]) -> Iterator[Finding]:
+    """Yield ``findings``; those on a queue, or on a topic all of whose queues are foreign, follow from CL14."""
+    queues = {sample.walk.name for sample in foreign}
+    topics = {sample.walk.reader.topic for sample in foreign}
+    for finding in findings:
+        is_of_queue = finding.evidence.get("queue") in queues or finding.evidence.get("topic") in topics
+        follows = finding.id in _OF_QUEUES and is_of_queue and finding.caused_by is None
+        yield finding.follows(catalogue.CL14.id) if follows else finding
