@@ -18,8 +18,8 @@ from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check import clock as check_clock
 from engine.inspection.check import (
+    bad_copy,
     config,
     ext,
     incident,
@@ -30,6 +30,7 @@ from engine.inspection.check import (
     tail,
     unfitting_tables,
 )
+from engine.inspection.check import clock as check_clock
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
@@ -97,6 +98,7 @@ def check(
         findings = list(other_logs.follow(findings, starts.log.others if starts.log is not None else ()))
         if starts.log is not None and starts.queues is not None:
             with contextlib.suppress(CannotRead):
+                findings = bad_copy.explained(store, findings)
                 findings = check_unfitting.explained(store, findings, starts.log, starts.queues)
                 findings = unfitting_tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
     findings = findings if only is None else list(_only_requested(findings, only))
@@ -136,7 +138,7 @@ def _without_the_log(findings: list[Finding]) -> Iterator[Finding]:
     is_missing = any(finding.id == EMPTY_LOG for finding in findings)
     for finding in findings:
         gap = finding.id in ("RP02", "CK02") or (
-            finding.id == "CL07" and finding.next_step.endswith(catalogue.CL07.next_step)
+            finding.id == "CL07" and finding.next_step.lower().endswith((catalogue.CL07.next_step, catalogue.NO_FOLDER))
         )
         yield finding.follows(EMPTY_LOG) if is_missing and gap and finding.caused_by is None else finding
 

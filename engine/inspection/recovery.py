@@ -16,9 +16,10 @@ from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
 from engine.files.layout import COMMIT_LOG_FILE_SIZE
 from engine.inspection import foreign, left_behind
+from engine.inspection.queue_reader import Kind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.releases import NEWEST, Release
-from engine.rules.log_rules import LogFile, likely_length
+from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
@@ -117,16 +118,14 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         store.whole_index()
     readers = [queue for queues in store.topics().values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
-    simple_sizes = [q.sequence.file_size for q in readers if q.kind == "simple" and q.files]
-    batch_sizes = [q.sequence.file_size for q in readers if q.kind == "batch" and q.files]
     return RecoverySource(
         root=store.path,
         log=store.log.sequence,
         log_file_size=_log_file_size(store),
         queues=tuple(QueueFiles(q.topic, q.queue_id, q.kind, q.sequence, q.ext) for q in readers),
-        queue_file_size=_size(store, "mappedFileSizeConsumeQueue", simple_sizes, config.consume_queue_file_size),
+        queue_file_size=_size(store, "mappedFileSizeConsumeQueue", "simple", config.consume_queue_file_size),
         batch_queue_file_size=_size(
-            store, "mapperFileSizeBatchConsumeQueue", batch_sizes, config.mapper_file_size_batch_consume_queue
+            store, "mapperFileSizeBatchConsumeQueue", "batch", config.mapper_file_size_batch_consume_queue
         ),
         index=tuple(_index_heads(store)),
         checkpoint=checkpoint,
@@ -163,10 +162,15 @@ def _missing(store: StoreSnapshot) -> tuple[Path, ...]:
     return missing if len(missing) < len(folders) else ()
 
 
-def _size(store: StoreSnapshot, key: str, sizes: list[int], configured: int) -> int:
-    """Length of a queue's files: as configured, else the most common length, else RocketMQ's default."""
-    is_configured = store.config is not None and key in store.config.given
-    return configured if is_configured or not sizes else max(set(sizes), key=lambda size: (sizes.count(size), size))
+def _size(store: StoreSnapshot, key: str, kind: Kind, configured: int) -> int:
+    """Length of a queue's files: as configured, else the most common length that can be one, else RocketMQ's
+    default.
+    """
+    if store.config is not None and key in store.config.given:
+        return configured
+    readers = [queue for queues in store.topics().values() for queue in queues.values() if queue.kind == kind]
+    files = ([LogFile(f.path, f.start_offset, f.size) for f in reader.files] for reader in readers)
+    return likely_queue_length(files, readers[0].unit_size) or configured if readers else configured
 
 
 def _log_file_size(store: StoreSnapshot) -> int:

@@ -26,6 +26,10 @@ RULES = Register(catalogue_tables.RULES)
 NO_FOLDER = (
     "move it out of the folder; where a disk makes it (lost+found), give the store a folder of its own on that disk."
 )
+SHORT_NAMES = (
+    "give the files their names of 20 digits back while the broker is stopped: brokers sort files by their names as "
+    "text, and the next file that a broker makes has 20 digits and comes in front of these."
+)
 _rule = RULES.add
 
 CL01 = _rule(
@@ -90,6 +94,10 @@ CL05 = _rule(
             step="bring back this log's own file from a backup or a replica, or move this one out where the log ended "
             "in front of it; do not build the queues again: they tell which messages are lost."
         ),
+        "renamed": Kind(
+            step="give each such file its own name back while the broker is stopped, the offset that its first unit "
+            "says, with 20 digits; begin with the last one, so that none is overwritten. Then nothing of it is lost."
+        ),
     },
     needs=SEEN,
 )
@@ -138,6 +146,15 @@ CL07 = _rule(
             "changed on a store that has files; copy the units out of the longer file, never cut it."
         ),
         "folder": Kind(step=NO_FOLDER),
+        "name": Kind(step=SHORT_NAMES),
+        "misnamed": Kind(
+            step="give the file its name back, the offset that its first unit says, with 20 digits; then nothing of it "
+            "is lost."
+        ),
+        "packed": Kind(
+            step="unpack the file in its place, and take the packed one out of the folder: it is a part of this log. A "
+            "log without it has lost its messages."
+        ),
     },
     needs=LOG,
 )
@@ -195,6 +212,12 @@ CL12 = _rule(
     "Queues, index, consumer positions or checkpoint tell of messages, and the log has not one: most often its disk is "
     "not mounted. A start now deletes every queue.",
     "mount the disk of the log, or bring its files back, before any broker starts on the store.",
+    kinds={
+        "deeper": Kind(
+            step="move the files of the log one folder up before any broker starts on the store: they were copied into "
+            "a folder below their own."
+        ),
+    },
     needs=LOG,
 )
 CL14 = _rule(
@@ -223,6 +246,10 @@ CL14 = _rule(
             step="move these folders out of consumequeue and keep them: a broker takes each for a queue of its topic, "
             "and hands out what their entries lead to."
         ),
+        "case": Kind(
+            step="start no broker: give these folders the names of their topics back, letter by letter; a broker takes "
+            "them for other topics, and the queues of their own for lost."
+        ),
     },
     needs=BOTH,
 )
@@ -234,7 +261,15 @@ CQ01 = _rule(
     "the queue can be built again from the log, as long as the log holds its units.",
     "apache/rocketmq#1560",
     command=BUILD,
-    kinds={"folder": Kind(None, NO_FOLDER, "")},
+    kinds={
+        "folder": Kind(None, NO_FOLDER, ""),
+        "empty": Kind(
+            None,
+            "remove the empty file: RocketMQ 5 does so itself, 4.9 refuses to start with it. It holds no entry.",
+            "",
+        ),
+        "name": Kind(None, SHORT_NAMES, ""),
+    },
     needs=QUEUE,
 )
 CQ03 = _rule(
@@ -598,6 +633,22 @@ DK02 = _rule(
     "A part of the store that is not decoded",
     "RocksDB queues and DLedger logs are recognised; what is in them is not checked and not planned.",
     "ask a broker, or the library's own tools.",
+    needs=SEEN,
+)
+DK04 = _rule(
+    "DK04",
+    "error",
+    "Files that are not as they were copied",
+    "Many files have no byte, as a copy leaves them whose disk was full or that was ended; or each line feed has a "
+    "carriage return in front of it, as after a transfer in text mode (FTP ASCII). What else is wrong in them has no "
+    "cause of its own.",
+    "start no broker on this copy: copy the store again from where it came, with room for all of it.",
+    kinds={
+        "text": Kind(
+            step="start no broker on this copy: copy the files again in binary mode. Without the original, taking the "
+            "byte 0D out in front of every 0A gives them back as they were."
+        )
+    },
     needs=SEEN,
 )
 DK01 = _rule(

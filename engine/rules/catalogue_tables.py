@@ -39,6 +39,7 @@ CF03 = _rule(
     "apache/rocketmq#6881",
     "apache/rocketmq#9328",
     kinds={
+        "case": Kind(step="start no broker: give the file its name back, letter by letter."),
         "backup": Kind("note", "put the .bak in the table's place before something writes there again."),
         "behind": Kind(
             "note",
@@ -123,10 +124,10 @@ CF11 = _rule(
 CF12 = _rule(
     "CF12",
     "warn",
-    "A log that was begun anew beside tables of the log before",
-    "The log begins at byte 0 and holds fewer messages than its groups have read: somebody deleted the log's files or "
-    "queues, or put tables of another store beside it. Groups ask for offsets that do not exist yet: they get nothing, "
-    "and the messages up to their old offsets are passed over.",
+    "Groups that have read more than the log ever held",
+    "The log begins at byte 0 and holds fewer messages than its groups have read: somebody deleted the log's files, "
+    "put an older copy of the log in their place, or tables of another store beside it. Groups ask for offsets that do "
+    "not exist yet: they get nothing, and the messages up to their old offsets are passed over.",
     "bring the log back that the offsets are of; or, if it was deleted on purpose, take these groups out of a copy of "
     "the table while the broker is stopped, before producers send on: the groups then begin anew.",
     "alibaba/RocketMQ#512",
@@ -323,6 +324,11 @@ DK03 = _rule(
     "not go back to that release with this store.",
     "before a broker of 4.9 starts on a copy of the store, see what it would keep.",
     command=f"storescope recover {STORE} --plan --like 4.9",
+    kinds={
+        "timers": Kind(
+            "warn", "let a 5.x broker deliver them before the store goes back to 4.9, or send them again there.", ""
+        )
+    },
     needs=SEEN,
 )
 

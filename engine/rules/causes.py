@@ -19,6 +19,7 @@ from engine.english import capital, one_of, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
 
 CAUSES: tuple[tuple[str, str], ...] = (
+    ("DK04", "a copy left files without a byte, or changed them"),
     ("CL12", "the commit log is empty or gone: its disk is not mounted, or its files were deleted"),
     ("CL14", "queues and commit log do not fit together"),
     ("CL07", "the files of the commit log do not follow each other"),
@@ -60,7 +61,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("CQ14", "a topic is missing in topics.json"),
     ("CF07", "topics.json hides queues from clients"),
     ("CF15", "groups may not consume, and messages wait for them"),
-    ("CF12", "the log was begun anew, and the offsets of groups are of the log before"),
+    ("CF12", "groups have read more messages than the log ever held"),
     ("CF08", "groups have offsets in a topic of which the store has nothing"),
     ("CF13", "a service of the broker stands still"),
     ("CF09", "the delay levels' offsets are not those of their queue"),

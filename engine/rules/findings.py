@@ -159,7 +159,7 @@ def of_store(command: str, path: str, config: str | None = None) -> str:
     return command.replace(STORE, shlex.quote(path))
 
 
-CAUSES = frozenset({"CL07", "CL12", "CL14"})
+CAUSES = frozenset({"CL07", "CL12", "CL14", "DK04"})
 """Rules about whole files: their findings explain findings about bytes, entries and index entries."""
 
 HAPPENED = "happened"
@@ -169,6 +169,9 @@ STORED_FROM, STORED_TO = "storedFrom", "storedTo"
 """
 LEFT_OUT = "leftOut"
 """The evidence of how many units no start brings into their queues."""
+
+RESTORABLE = "restorable"
+"""The evidence that the right bytes are elsewhere and should come back, before anything is copied out of the others."""
 
 EMPTY_LOG = "CL12"
 """The rule about a missing log: it explains all others."""

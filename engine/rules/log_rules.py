@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -219,6 +219,20 @@ def likely_length(files: Sequence[LogFile]) -> int:
     return max(votes, key=lambda size: (votes[size], size)) if votes else 0
 
 
+def likely_queue_length(sequences: Iterable[Sequence[LogFile]], entry_bytes: int) -> int:
+    """The length that most files of queues were made with; 0 if unknown. It is a multiple of an entry: a file with
+    another length was padded, cut or is empty.
+    """
+    votes: dict[int, int] = {}
+    for files in sequences:
+        for number, file in enumerate(files):
+            apart = files[number + 1].start - file.start if number + 1 < len(files) else 0
+            for length in (file.size, apart):
+                if length > 0 and length % entry_bytes == 0:
+                    votes[length] = votes.get(length, 0) + 1
+    return max(votes, key=lambda size: (votes[size], size)) if votes else 0
+
+
 class FileFault(NamedTuple):
     """A file that does not fit into the sequence, and the bytes [missing, end) of the log that are not there."""
 
@@ -239,7 +253,7 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
         end = file.start + file.size
         following = files[number + 1] if number + 1 < len(files) else None
         if file.size == 0 and following is None:
-            text = "the last file has no bytes: the broker died between creating and filling it"
+            text = "the last file has no bytes: it was created, and nothing was written into it"
             faults.append(FileFault("empty", file.path, file.start, file.start, file.start, text, expected))
         elif file_size and file.size != file_size:
             text = f"expected {file_size:,} bytes like the other files, found {file.size:,}"

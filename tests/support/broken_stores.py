@@ -185,6 +185,13 @@ def group_barred(root: Path, made: MadeStore) -> None:
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@billing": {"0": offset}}}))
 
 
+def copied_names_only(root: Path, made: MadeStore) -> None:
+    """The disk was full when the queues were copied: their files have no byte."""
+    for path in (root / "consumequeue").rglob("0*"):
+        if path.is_file():
+            path.write_bytes(b"")
+
+
 def unmounted(root: Path, made: MadeStore) -> None:
     """The log's folder without what is mounted there."""
     shutil.rmtree(root / "commitlog")
@@ -272,6 +279,7 @@ BROKEN = {
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,
     "AB01": lambda root, made: (root / "abort").write_bytes(b"123"),
+    "DK04": copied_names_only,
     "DK02": lambda root, made: (root / "dledger-n0").mkdir(),
     "DK01": lambda root, made: (root / "commitlog" / "readme.txt").write_text("x"),
 }

@@ -5,6 +5,7 @@ They are kin of the states in ``tests/faults/reports``: the same kinds of troubl
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -13,9 +14,10 @@ import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
-from broken_stores import group_barred, log_of_another_store, table, tables_of_another_broker
+from broken_stores import copied_names_only, group_barred, log_of_another_store, table, tables_of_another_broker
 from made_stores import START, MadeStore, healthy, write_queue
 from planted_faults import patch
 
@@ -328,6 +330,97 @@ def never_an_index(here: Path) -> None:
     healthy().write(here / "store", index=False)
 
 
+def copy_that_ended(here: Path) -> None:
+    made = healthy()
+    copied_names_only(made.write(here / "store"), made)
+
+
+def copy_in_text_mode(here: Path) -> None:
+    made = MadeStore(log_size=1 << 14)
+    for number in range(60):
+        made.put(body=b"line\nand\nline %d\n" % number)
+    root = made.write(here / "store")
+    for path in (root / "commitlog").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+
+
+def log_file_renamed(here: Path) -> None:
+    root = healthy().write(here / "store")
+    path = sorted((root / "commitlog").iterdir())[1]
+    path.rename(path.with_suffix(".bak"))
+
+
+def log_files_shifted(here: Path) -> None:
+    """The first file is gone, and the others were given the names of those in front of them."""
+    root = healthy().write(here / "store")
+    files = sorted((root / "commitlog").iterdir())
+    files[0].unlink()
+    for earlier, file in pairwise(files):
+        file.rename(earlier)
+
+
+def log_files_packed(here: Path) -> None:
+    root = healthy().write(here / "store")
+    path = min((root / "commitlog").iterdir())
+    (root / "commitlog" / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
+
+def log_names_without_zeros(here: Path) -> None:
+    root = healthy().write(here / "store")
+    for path in sorted((root / "commitlog").iterdir()):
+        path.rename(path.with_name(str(int(path.name))))
+
+
+def log_one_folder_deeper(here: Path) -> None:
+    root = healthy().write(here / "store")
+    (root / "commitlog").rename(root / "log")
+    (root / "commitlog").mkdir()
+    (root / "log").rename(root / "commitlog" / "commitlog")
+
+
+def topics_in_lower_case(here: Path) -> None:
+    root = healthy().write(here / "store")
+    for path in sorted((root / "consumequeue").iterdir()):
+        path.rename(path.with_name(path.name.lower()))
+
+
+def table_in_lower_case(here: Path) -> None:
+    made = healthy()
+    made.put(more={"CLUSTER": "DefaultCluster"})
+    root = made.write(here / "store")
+    table(root, "consumerFilter.json", "{}")
+    table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {}, "Payments": {}}}))
+    table(root, "consumeroffset.json", '{"offsetTable":{"Orders@billing":{0:1}}}')
+
+
+def older_copy_of_the_log(here: Path) -> None:
+    """Log, queues and index are of the last backup, the offsets of today."""
+    root = healthy(30).write(here / "store")
+    offsets = {"Orders@billing": {"0": 40, "1": 44}, "Payments@billing": {"0": 50}}
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
+
+
+def queue_files_padded(here: Path) -> None:
+    """A tool that writes whole blocks made every queue file longer."""
+    root = healthy(90).write(here / "store")
+    for path in (root / "consumequeue").rglob("0*"):
+        if path.is_file():
+            data = path.read_bytes()
+            path.write_bytes(data + bytes(-len(data) % 512))
+
+
+def empty_queue_file_at_the_end(here: Path) -> None:
+    root = healthy().write(here / "store")
+    (root / "consumequeue" / "Orders" / "0" / f"{400:020d}").write_bytes(b"")
+
+
+def topic_folder_gone(here: Path) -> None:
+    root = healthy().write(here / "store")
+    shutil.rmtree(root / "consumequeue" / "Orders")
+    table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {}, "Payments": {}}}))
+
+
 STATES: dict[str, ReportState] = {
     "the log is another store's": ReportState(
         log_of_another,
@@ -496,6 +589,149 @@ STATES: dict[str, ReportState] = {
                 ("Compare the file with its .bak",),
                 exit=1,
             ),
+        ),
+    ),
+    "a copy ended before its files were whole": ReportState(
+        copy_that_ended,
+        (
+            Question(
+                "check STORE",
+                ("DK04", "files of the store have no byte", "copy the store again", "Lost already: cannot be told"),
+                (r"error\s+CQ", "storescope dispatch .*Severity"),
+                exit=1,
+            ),
+            Question("recover STORE --plan", ("would start: no",), exit=1),
+        ),
+    ),
+    "the files were copied in text mode": ReportState(
+        copy_in_text_mode,
+        (
+            Question(
+                "check STORE",
+                ("DK04", "transferred in text mode", "copy the files again in binary mode", "cannot be told"),
+                (r"error\s+CL", "mappedFileSizeCommitLog that the other", "overwritten"),
+                exit=1,
+            ),
+        ),
+    ),
+    "a log file was renamed": ReportState(
+        log_file_renamed,
+        (
+            Question(
+                "check STORE",
+                (r"renamed to 0+4096\.bak", r"mv .*0+4096\.bak .*0+4096", "Lost already: nothing"),
+                ("messages lost", "never rename", "is missing", "Move it out of the store"),
+                exit=1,
+            ),
+        ),
+    ),
+    "log files have the names of those before them": ReportState(
+        log_files_shifted,
+        (
+            Question(
+                "check STORE",
+                (
+                    "CL05",
+                    "the file was renamed",
+                    "begin with the last one",
+                    r"0+4096 of the commit log was renamed to 0+\b",
+                ),
+                ("of another log", "bring back this log's own file", "storescope copy"),
+                exit=1,
+            ),
+        ),
+    ),
+    "log files were packed": ReportState(
+        log_files_packed,
+        (
+            Question(
+                "check STORE",
+                (r"0+ of the commit log was packed \(0+\.gz\)", "Unpack the file in its place"),
+                ("Move it out of the store's folders", "something was put"),
+                exit=1,
+            ),
+        ),
+    ),
+    "log files lost the zeros of their names": ReportState(
+        log_names_without_zeros,
+        (Question("check STORE", ("CL07", "names of 20 digits", "sort files by their names as text"), exit=1),),
+    ),
+    "the log stands one folder deeper": ReportState(
+        log_one_folder_deeper,
+        (
+            Question(
+                "check STORE",
+                ("CL12", "commitlog/commitlog", "one folder up"),
+                ("disk mounted", r"happened: \S+ \S+ log is"),
+                exit=1,
+            ),
+        ),
+    ),
+    "topics have folders in lower case": ReportState(
+        topics_in_lower_case,
+        (
+            Question(
+                "check STORE",
+                ("CL14", "another case", "orders for Orders", "mv orders Orders", "letter by letter"),
+                ("head of a message was changed", r"error\s+C[QL]0", "storescope dispatch .*Severity"),
+                exit=1,
+            ),
+        ),
+    ),
+    "a table has a name in lower case": ReportState(
+        table_in_lower_case,
+        (
+            Question(
+                "check STORE",
+                ("CF03", r"but as consumeroffset\.json", r"mv .*config/consumeroffset\.json .*consumerOffset\.json"),
+                ("was deleted or not copied",),
+                exit=1,
+            ),
+        ),
+    ),
+    "the log is an older copy": ReportState(
+        older_copy_of_the_log,
+        (
+            Question(
+                "check STORE",
+                ("CF12", "read more messages than the log ever held", "or is an older copy"),
+                ("The log was begun anew: it holds",),
+            ),
+        ),
+    ),
+    "queue files were padded": ReportState(
+        queue_files_padded,
+        (
+            Question(
+                "check STORE", ("CQ01", "expected 400 bytes like the other files, found 512", "does not start"), exit=1
+            ),
+            Question("recover STORE --plan", ("would start: no",), exit=1),
+        ),
+    ),
+    "a queue's last file has no byte": ReportState(
+        empty_queue_file_at_the_end,
+        (
+            Question(
+                "check STORE",
+                ("CQ01", "nothing was written into it", "remove the empty file", "4.9 does not start"),
+                ("broker died", "storescope dispatch"),
+                exit=1,
+            ),
+        ),
+    ),
+    "a topic's folder is gone": ReportState(
+        topic_folder_gone,
+        (
+            Question(
+                "check STORE", ("CQ10", "if Orders was deleted and made again, these are messages of before"), exit=1
+            ),
+        ),
+    ),
+    "timers go back to a release without them": ReportState(
+        timer_waits,
+        (
+            Question("check STORE --release 4.9", ("DK03", "RocketMQ 4.9.8 has no timer wheel", "none is delivered")),
+            Question("check STORE", (), ("DK03",), exit=0),
         ),
     ),
     "the index is another store's": ReportState(

@@ -28,6 +28,8 @@ from engine.system_names import HALF_TOPIC, LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC
 
 MOST = 20
 MOST_NAMED = 3
+DEFAULT_QUEUES = 16
+"""Number of queues of a topic whose row in topics.json does not say it (Java: ``TopicConfig``)."""
 SYSTEM_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC})
 """Topics that nobody can delete, besides those with the prefix."""
 Key = tuple[str, int]
@@ -249,7 +251,8 @@ class Undispatched:
 
     def _report_lost_queues(self, lost: dict[Key, Homeless]) -> Finding:
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in lost.items()})
-        kind = "" if severity in (None, "error") else "again"
+        fate_is_again = severity not in (None, "error")
+        kind = "again" if fate_is_again else ""
         (topic, number), home = min(lost.items(), key=lambda item: item[1].first)
         if len(lost) == 1:
             text = f"Queue {topic}/{number} has no folder; the log has {_units(home.units)} of it"
@@ -265,6 +268,14 @@ class Undispatched:
         named = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
         evidence[HAPPENED] = f"{len(lost):,} queues have no folder ({named})"
         evidence |= between(*[self._log.stored(home.first)] * 2)
+        topics = {key[0] for key in lost}
+        if (
+            not self._store.abort
+            and not fate_is_again
+            and len(topics) == 1
+            and not topics & self._store.topics().keys()
+        ):
+            fate += f" · if {topic} was deleted and made again, these are messages of before"
         cause = None if self._store.abort else self._cause_of_doubt()
         if cause is not None:
             fate += " · only topics.json could tell whether their topics were deleted"
@@ -305,7 +316,7 @@ def _evidence(key: Key, home: Homeless) -> dict[str, Any]:
 
 def _queues(row: dict[str, Any]) -> int:
     """Number of queues that a row of the topics table gives its topic."""
-    counts = (row.get("writeQueueNums"), row.get("readQueueNums"))
+    counts = (row.get("writeQueueNums", DEFAULT_QUEUES), row.get("readQueueNums", DEFAULT_QUEUES))
     return max((count for count in counts if isinstance(count, int)), default=0)
 
 

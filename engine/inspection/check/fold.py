@@ -99,7 +99,8 @@ class QueueFold:
             evidence: dict[str, Any] = {"expected": fault.expected, "found": fault.message}
             evidence[HAPPENED] = log_rules.happened(fault, size, f"the queue {walk.name}")
             text = f"Queue {walk.name}: {fault.message}"
-            findings.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity))
+            kind = "empty" if fault.kind == "empty" else ""
+            findings.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity, kind=kind))
         for oddity in reader.sequence.oddities:
             text = f"Queue {walk.name}: {oddity.description}"
             findings.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.description}))
@@ -425,11 +426,10 @@ def _entries(count: int) -> str:
 
 def _file_sizes(queues: QueueCheck) -> dict[str, int]:
     """The length of most queue files of each kind, whatever the configuration says."""
-    votes: dict[str, dict[int, int]] = {}
-    for walk in queues.walks.values():
-        files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in walk.reader.files]
-        likely = log_rules.likely_length(files)
-        if likely:
-            counts = votes.setdefault(walk.reader.kind, {})
-            counts[likely] = counts.get(likely, 0) + len(files)
-    return {kind: max(counts, key=lambda size: (counts[size], size)) for kind, counts in votes.items()}
+    sizes = {}
+    for kind in ("simple", "batch"):
+        readers = [walk.reader for walk in queues.walks.values() if walk.reader.kind == kind]
+        files = [[log_rules.LogFile(f.path, f.start_offset, f.size) for f in reader.files] for reader in readers]
+        if readers:
+            sizes[kind] = log_rules.likely_queue_length(files, readers[0].unit_size)
+    return sizes

@@ -373,13 +373,14 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
     if len(shorter) < LEAST_SHORTER_QUEUES or read <= 2 * units:
         return findings
     text = (
-        f"The log was begun anew: it holds {units:,} messages from byte 0 on, and groups have read {read:,} of another "
-        f"({len(groups):,} groups, {len(furthest):,} queues): {', '.join(beyond[:3])}"
+        f"Groups have read more than this log ever held: it holds {units:,} messages from byte 0 on, they have read "
+        f"{read:,} ({len(groups):,} groups, {len(furthest):,} queues): {', '.join(beyond[:3])}"
+        " · the log was begun anew, or is an older copy, or the offsets are of another store"
     )
     evidence = {"expected": f"at most {units}", "found": read, "groups": sorted(groups)[:MOST], "queues": beyond[:MOST]}
     evidence[HAPPENED] = (
-        "the log was begun anew: its files were deleted, or config/ is of the store before, and the groups' offsets in "
-        "consumerOffset.json are of that one"
+        "groups have read more messages than the log ever held: it was begun anew or is an older copy, or the offsets "
+        "in consumerOffset.json are of another store"
     )
     path = str(store.paths.config / "consumerOffset.json")
     cause = catalogue_tables.CF12.found(text, path, None, evidence)

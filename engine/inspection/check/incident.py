@@ -26,8 +26,9 @@ from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.releases import name_next_start
+from engine.rules import catalogue
 from engine.rules.causes import by_cause, what_happened
-from engine.rules.findings import PLAN, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
+from engine.rules.findings import PLAN, RESTORABLE, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
 from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
 
 MOST_STEPS = 3
@@ -42,6 +43,7 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
         return None
     # Entries of another log know nothing of what this one lost, and a start loses by them what cannot be counted.
     is_known = not foreign.unknown_to_plans(store) and not any(map(unfitting_queues.is_about_all_queues, grave))
+    is_bad_copy = any(finding.id == catalogue.DK04.id for finding in grave)
     already = lost_already(store, log) if is_known else None
     lost = {like: _describe_start(starts.losses(like), already) if is_known else None for like in starts.releases}
     for start in lost.values():
@@ -50,7 +52,7 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
     plan = losses.of_own_release(store, starts)
     return {
         "whatHappened": name_next_start(what_happened(grave, crashed=store.abort), release_of(store)),
-        "lostAlready": _loss(already) if already is not None and log.units else None,
+        "lostAlready": _loss(already) if already is not None and log.units and not is_bad_copy else None,
         "release": starts.releases[0],
         "releaseEvidence": starts.evidence,
         "lostByNextStart": lost,
@@ -181,8 +183,14 @@ def _steps(
                 "Start no broker on the store yet; take a snapshot first.", typed(f"storescope snapshot {STORE} COPY")
             )
         )
-    is_fitting = not any(map(unfitting_queues.is_about_all_queues, grave))
-    if is_fitting and plan is not None and plan.will_start and plan.dropped is not None and plan.dropped.messages:
+    is_restorable = any(finding.evidence.get(RESTORABLE) for finding in grave)
+    if (
+        not is_restorable
+        and plan is not None
+        and plan.will_start
+        and plan.dropped is not None
+        and plan.dropped.messages
+    ):
         text = "Copy every message that can be read into a new store, also those behind the damage, and start on that."
         steps.append(_step(text, typed(f"storescope copy {STORE} NEW")))
     commands = {step["command"] for step in steps}
@@ -253,7 +261,8 @@ class LostSpans:
 
 def lost_spans_of(store: StoreSnapshot, log: LogCheck) -> LostSpans:
     """Broken places, gaps, units with a wrong body CRC, and everything behind the end of the log."""
-    spans = [LostSpan(span.start, span.end, span.before, span.after) for span in log.spans.spans if span.kind in GONE]
+    gone = (span for span in log.spans.spans if span.kind in GONE and not span.is_elsewhere)
+    spans = [LostSpan(span.start, span.end, span.before, span.after) for span in gone]
     spans += [LostSpan(offset, offset + 1, -1, -1) for offset in log.bad_crc]
     spans.append(LostSpan(log.end, FOREVER, log.newest_time or -1, max(_indexed(store, log.end), default=-1)))
     return LostSpans(log, spans)

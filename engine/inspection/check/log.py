@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +17,20 @@ from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.crc import hex_crc
 from engine.codec.message import Unit
 from engine.codec.salvage import FieldFault
+from engine.codec.unit_flavours import MAGICS
 from engine.codec.unit_scan import Damage, Stop
 from engine.files.store_folders import LOG_FOLDER
 from engine.inspection.check.clock import Clock
 from engine.inspection.check.places import Span, Spans, between
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped.read_only import ReadOnlyFile
+from engine.layout import FILE_NAME_DIGITS, queue_file_name
+from engine.mapped.folder_listing import ReadingListing
+from engine.mapped.read_only import Oddity, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, causes, log_rules
 from engine.rules.causes import PAGE, zero_pages
-from engine.rules.findings import HAPPENED, STORE, Finding, Rule, Severity
+from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding, Rule, Severity
 from engine.rules.proofs import Proof
 
 MOST_OF_A_RULE = 20
@@ -35,11 +40,15 @@ MOST_SALVAGED = 64 << 10
 MOST_READ = 4 << 20
 """Bytes of a damaged stretch that are searched for pages of zeros."""
 _GAP = "no file holds these bytes"
+_PACKED = re.compile(r"([0-9]{20})\.(?:gz|xz|bz2|zst|lz4|zip|tgz|tar\.gz)")
+_HEAD = struct.Struct(">iI20xq")
+"""Length, magic number and the unit's own offset."""
 
 
 def _span_of(store: StoreSnapshot, other_file: OtherFile) -> Span:
     file = store.log.sequence.find(other_file.start)
-    return Span(other_file.start, file.end_offset if file is not None else other_file.start, "other", other_file.why)
+    end = file.end_offset if file is not None else other_file.start
+    return Span(other_file.start, end, "other", other_file.why, is_elsewhere=other_file.is_renamed)
 
 
 class OtherFile(NamedTuple):
@@ -50,6 +59,8 @@ class OtherFile(NamedTuple):
     start: int
     why: str
     says: int
+    is_renamed: bool = False
+    """Whether all of the file is of another place of this log, so that only its name is wrong."""
 
 
 class LogCheck:
@@ -93,6 +104,8 @@ class LogCheck:
         sequence = self._store.log.sequence
         files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in sequence.files]
         size = self._file_size = log_rules.likely_length(files) if self._store.kind != "file" else 0
+        if self._store.kind != "file":
+            self._report_short_names(sequence.files)
         for fault in log_rules.file_sequence(files, size):
             self._files.append((fault, Span(fault.missing, fault.end, "gap", fault.message)))
             if fault.kind == "size":
@@ -103,8 +116,62 @@ class LogCheck:
         for oddity in sequence.oddities:
             if oddity.kind == "double":
                 continue
+            if oddity.kind == "name" and self._report_misnamed(oddity):
+                continue
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
             self._add(rule, oddity.description, oddity.path, oddity.offset, {"found": oddity.description})
+
+    def _report_short_names(self, files: Sequence[ReadOnlyFile]) -> None:
+        """CL07: names with fewer than 20 digits; the files are read, and the next one stands in front of them."""
+        short_names = [file.name for file in files if len(file.name) < FILE_NAME_DIGITS]
+        if not short_names:
+            return
+        file = next(file for file in files if file.name == short_names[0])
+        text = f"{len(short_names):,} files of the log have no names of 20 digits ({', '.join(short_names[:3])}): "
+        text += "a broker sorts files by their names as text, and makes the next one with 20 digits"
+        evidence: dict[str, Any] = {"expected": queue_file_name(file.start_offset), "found": short_names[:20]}
+        evidence[HAPPENED] = f"files of the commit log lost the zeros in front of their names ({short_names[0]})"
+        self._found.append(catalogue.CL07.found(text, file.path, file.start_offset, evidence, kind="name"))
+
+    def _report_misnamed(self, oddity: Oddity) -> bool:
+        """CL07: a file of this log under another name, or packed; False if it is something else."""
+        name = Path(oddity.path).name
+        packed = _PACKED.fullmatch(name)
+        if packed is not None:
+            happened = f"the file {packed[1]} of the commit log was packed ({name})"
+            text = f"{name} is a file of the log that was packed: nothing of it is read, and a broker does not start"
+            evidence: dict[str, Any] = {"expected": packed[1], "found": name, HAPPENED: happened, RESTORABLE: True}
+            self._found.append(catalogue.CL07.found(text, oddity.path, None, evidence, kind="packed"))
+            return True
+        offset = self._own_offset(oddity.path)
+        if offset is None:
+            return False
+        own_name = queue_file_name(offset)
+        text = f"{name} is a file of the log under another name: its first unit says that it begins at {offset:,}; a "
+        text += "broker does not start with it"
+        evidence = {"expected": own_name, "found": name, RESTORABLE: True}
+        evidence[HAPPENED] = f"the file {own_name} of the commit log was renamed to {name}"
+        place = f"{STORE}/{LOG_FOLDER}"
+        command = f"mv {place}/{shlex.quote(name)} {place}/{own_name}"
+        for _, span in self._files:
+            span.is_elsewhere |= span.start == offset
+        is_free = self._store.log.sequence.find(offset) is None
+        in_place = is_free and Path(oddity.path).parent == self._store.path / LOG_FOLDER
+        self._found.append(
+            catalogue.CL07.found(
+                text, oddity.path, None, evidence, kind="misnamed", command=command if in_place else None
+            )
+        )
+        return is_free
+
+    def _own_offset(self, path: str) -> int | None:
+        """The offset at which a file of the log should begin, by its first unit; None if it is no such file."""
+        listing = ReadingListing(self._store.reading, Path(path).parent)
+        head = listing.head(Path(path).name, _HEAD.size)
+        if len(head) < _HEAD.size:
+            return None
+        _, magic, offset = _HEAD.unpack(head)
+        return int(offset) if magic in MAGICS and offset >= 0 else None
 
     def _report_double(self, read: ReadOnlyFile, second: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""
@@ -348,7 +415,8 @@ class LogCheck:
         """Findings of the log; findings on spans give the number of entries that point into them."""
         live = self._store.lock_state == "held"
         for fault, span in self._files:
-            yield self._file_finding(fault, span)
+            if not span.is_elsewhere:
+                yield self._file_finding(fault, span)
         for finding in self._found:
             further_count = self._more.pop(finding.id, 0)
             if further_count:
@@ -494,6 +562,12 @@ class LogCheck:
         evidence[HAPPENED] = f"the file {name} of the commit log is not this log's"
         if other_file.says >= 0:
             evidence["physicalOffset"] = other_file.says
+        if other_file.is_renamed:
+            own_name = queue_file_name(other_file.says)
+            text = f"The file {name} has the name of another place of this log: {span.reason}"
+            evidence |= {"expected": own_name, "found": name, RESTORABLE: True}
+            evidence[HAPPENED] = f"the file {own_name} of the commit log was renamed to {name}"
+            return catalogue.CL05.found(text, file, span.start, evidence, kind="renamed")
         text = f"The file {name} is not of this log: {span.reason}"
         text += f" · {span.lost}" if span.lost else ""
         return catalogue.CL05.found(text, file, span.start, evidence, kind="file")

@@ -42,7 +42,9 @@ def find(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck) -> li
     """Find files of another log from the ``findings`` of a check. Raises :class:`CannotRead`."""
     if store.paths is None or store.lock_state == "held" or len(store.log.files) < 2:
         return []
-    other_files = [_describe_foreign(store, file, units) for file, units in log.elsewhere()]
+    elsewhere = list(log.elsewhere())
+    misplaced = {file.start_offset for file, _ in elsewhere}
+    other_files = [_describe_foreign(store, file, units, misplaced) for file, units in elsewhere]
     known_starts = {other_file.start for other_file in other_files}
     suspects = [file for file in _suspects(store, findings) if file.start_offset not in known_starts]
     if suspects:
@@ -50,8 +52,8 @@ def find(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck) -> li
     return sorted(other_files)
 
 
-def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int) -> OtherFile:
-    """Describe a file in which no unit is at its own offset."""
+def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int, misplaced: set[int]) -> OtherFile:
+    """Describe a file in which no unit is at its own offset. ``misplaced``: where all such files begin."""
     first_unit = next((item for item in store.units(file.start_offset, crc=False) if isinstance(item, Unit)), None)
     own_offset = first_unit.physical_offset if first_unit is not None else -1
     text = f"none of its {counted(units, 'units')} is where it says, the first says {own_offset:,}"
@@ -65,7 +67,24 @@ def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int) -> O
         and store.log.read(own_offset, first_unit.size) == (store.log.read(first_unit.offset, first_unit.size))
     ):
         return OtherFile(file.start_offset, f"{text}: it is a copy of {source.path.rpartition('/')[2]}", own_offset)
+    if first_unit is not None and _is_renamed(store, file, first_unit, misplaced):
+        return OtherFile(file.start_offset, f"{text}: the file was renamed", own_offset, is_renamed=True)
     return OtherFile(file.start_offset, f"{text}: it is of another log, or of another place of this one", own_offset)
+
+
+def _is_renamed(store: StoreSnapshot, file: ReadOnlyFile, first_unit: Unit, misplaced: set[int]) -> bool:
+    """Return True if the file is of this log and only its name is wrong: it begins with its first unit, nothing else
+    holds the place that this names, and queue entries lead to that place.
+    """
+    own_offset = first_unit.physical_offset
+    if first_unit.offset != file.start_offset or own_offset % max(file.size, 1):
+        return False
+    holder = store.log.sequence.find(own_offset)
+    if holder is not None and holder.start_offset not in misplaced:
+        return False
+    queue = store.queue(first_unit.topic, first_unit.queue_id)
+    entry = queue.entry(first_unit.queue_offset) if queue is not None and queue.kind == "simple" else None
+    return entry is not None and (entry.physical_offset, entry.size) == (own_offset, first_unit.size)
 
 
 def _suspects(store: StoreSnapshot, findings: Sequence[Finding]) -> list[ReadOnlyFile]:

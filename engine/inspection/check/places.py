@@ -25,6 +25,8 @@ class Span:
     entries: int = 0
     keys: int = 0
     first_entry: str = ""
+    is_elsewhere: bool = False
+    """Whether a file under another name holds these bytes: then they are not lost."""
     queues: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Queue → first and last of its entries that point here, and their number."""
     before: int = -1

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine.codec import properties
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.encode import LONGEST_V1_TOPIC
 from engine.codec.message import Unit
@@ -23,6 +24,7 @@ from engine.releases import NEWEST, Release, of
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
+from engine.rules.system_names import TIMER_TOPIC
 from engine.store.recovery.blockers import FOLDER
 from engine.store.recovery.plan import Blocker, RecoveryPlan
 from engine.store.written_release import Written
@@ -211,12 +213,44 @@ def _refusal_words(releases: Sequence[Release], releases_asked: Sequence[Release
 
 
 MOST_NAMED = 20
+MOST_TIMERS = 20_000
+"""Number of newest timer messages that are looked at."""
 
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
-    """DK03: topics whose units 4.9 cannot read. Raises :class:`CannotRead`."""
+    """DK03: topics whose units 4.9 cannot read, and timers of which it knows nothing. Raises :class:`CannotRead`."""
     if store.paths is None:
         return
+    yield from _timers_that_wait(store)
+    yield from _long_topics(store)
+
+
+def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
+    """DK03: timer messages that are not due yet, if the release has no timer wheel."""
+    release = foreign.release_of(store)
+    queue = store.queue(TIMER_TOPIC, 0)
+    if of(release).timers or queue is None:
+        return
+    last_items = store.log.items_before(store.log.max_offset, 1, crc=False)
+    newest = last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
+    waiting = []
+    for entry in queue.entries(max(queue.first_in_log, queue.max_offset - MOST_TIMERS), queue.max_offset):
+        unit = store.log.seen_at(entry.physical_offset, crc=False)
+        due = unit.properties.get(properties.TIMER_OUT_MS, "") if isinstance(unit, Unit) else ""
+        if due.isdecimal() and int(due) > newest:
+            waiting.append(entry.physical_offset)
+    if waiting:
+        text = (
+            f"Timer messages wait for their time ({len(waiting):,}): {of(release).title} has no timer wheel, so none "
+            "is delivered while it runs; a later 5.x broker delivers them, however late"
+        )
+        file = store.log.sequence.find(waiting[0])
+        evidence = {"messages": len(waiting), "firstUnit": waiting[0], "release": release}
+        path = file.path if file is not None else None
+        yield rules.DK03.found(text, path, waiting[0], evidence, kind="timers")
+
+
+def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
     firsts: dict[str, int] = {}
     units = 0
     for topic, queues in store.topics().items():

@@ -17,6 +17,8 @@ from engine.inspection.check import tables as check_tables
 from engine.inspection.check.start import Starts
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
+from engine.layout import FILE_NAME_DIGITS
+from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
@@ -43,8 +45,28 @@ def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
     """CL12: the log, or a folder of it, is missing."""
     missing_log = recovery.without_log(store)
     if missing_log is not None and not missing_log.dledger:
-        text = capital(missing_log.message)
-        yield catalogue.CL12.found(text, missing_log.folder, None, missing_log.record())
+        text, kind = capital(missing_log.message), ""
+        evidence = missing_log.record()
+        deeper = _files_one_folder_deeper(store, missing_log.folder)
+        if deeper is not None:
+            kind = "deeper"
+            text = text.removesuffix(": is its disk mounted?")
+            text += f"; files of a log stand one folder deeper, in {deeper}"
+            evidence |= {
+                "deeper": deeper,
+                HAPPENED: f"the files of the commit log stand one folder too deep, in {deeper}",
+            }
+        yield catalogue.CL12.found(text, missing_log.folder, None, evidence, kind=kind)
+
+
+def _files_one_folder_deeper(store: StoreSnapshot, folder: str) -> str | None:
+    """The folder below the log's that holds files with the names of a log; None if there is none."""
+    listing = ReadingListing(store.reading, Path(folder))
+    for name, _, is_folder in listing.entries(""):
+        files = listing.entries(name) if is_folder else []
+        if any(size and len(file) == FILE_NAME_DIGITS and file.isdigit() for file, size, _ in files):
+            return f"{Path(folder).name}/{name}"
+    return None
 
 
 def checkpoint(

@@ -98,7 +98,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
     how = "is gone" if table.main.state == "missing" else "is empty (0 bytes)"
     happened = f"the table {table.name} is gone: it was deleted or not copied with the store"
     if table.main.state != "missing":
-        happened = f"the table {table.name} is empty: a power cut or a full disk while it was written"
+        happened = f"the table {table.name} is empty: a power cut or a full disk while it was written or copied"
     if table.used == "bak":
         if store.lock_state != "held":
             renamed = of(table_rows.release_of(store)).table_backup == "renamed"
@@ -112,12 +112,28 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
     backup = "there is no .bak" if table.bak is None or table.bak.state == "missing" else "so is its .bak"
     text = f"{table.name} {how}, {backup}: {HARM[table.name]}"
     evidence: dict[str, Any] = {"expected": "a table", "found": table.main.complaint, "witnesses": witnesses}
+    other_case = _in_other_case(store, table.name)
+    if other_case is not None:
+        evidence[HAPPENED] = f"the table {table.name} has a name in another case ({other_case}), which no broker reads"
+        text = f"{table.name} is not there under this name, but as {other_case}: {HARM[table.name]}"
+        command = f"mv {STORE}/config/{other_case} {STORE}/config/{table.name}"
+        yield catalogue_tables.CF03.found(text, path, None, evidence, kind="case", command=command)
+        return
     evidence[HAPPENED] = happened
     if table.name == "subscriptionGroup.json":
         evidence["groups"] = traces.groups[:MOST_NAMED]
     lighter: Severity | None = None if table.name in GRAVE and store.lock_state != "held" else "note"
     command = f"cp REPLICA/config/{table.name} {STORE}/config/"
     yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, command=command)
+
+
+def _in_other_case(store: StoreSnapshot, name: str) -> str | None:
+    """The name of a file below ``config/`` that differs from a table's in upper and lower case only."""
+    assert store.paths is not None
+    if not store.reading.exists(store.paths.config):
+        return None
+    names = (entry.name for entry in store.reading.entries(store.paths.config))
+    return next((other for other in sorted(names) if other != name and other.lower() == name.lower()), None)
 
 
 def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Finding:

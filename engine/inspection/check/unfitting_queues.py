@@ -10,6 +10,7 @@ The faults of single entries follow from this and are no causes of their own.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -24,7 +25,7 @@ from engine.inspection.check.queues import QueueCheck
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
-from engine.rules.findings import HAPPENED, Finding
+from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding
 from engine.rules.system_names import LMQ
 
 MOST_QUEUES = 256
@@ -34,10 +35,12 @@ LEAST_ENTRIES = 8
 """Fewer entries that lead nowhere may be faults of a queue."""
 FITTING_SHARE = 16
 """If fewer than one in this many entries leads to its unit, queues and log do not fit together."""
+MOST_UNREADABLE_SHARE = 4
+"""If more than one in this many bytes of the log is no unit, its damage explains the entries."""
 MOST_INDEX_FILES = 16
 MOST_INDEX_ENTRIES = 4
 MOST_NAMED = 20
-WITNESSES = frozenset({"CQ03", "CQ04", "CQ05", "CQ12"})
+WITNESSES = frozenset({"CQ03", "CQ04", "CQ05", "CQ12", "CL09"})
 """Findings without which every queue fits."""
 FOLLOWERS = frozenset(
     {
@@ -77,9 +80,12 @@ def explained(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck, 
         return list(findings)
     if not any(finding.id in WITNESSES and finding.caused_by is None for finding in findings):
         return list(findings)
+    if _is_mostly_unreadable(log, max(store.log.min_offset, 0)):
+        return list(findings)
     walks = (walk for walk in queues.walks.values() if _counts(walk))
     samples = [sample for walk in islice(walks, MOST_QUEUES) if (sample := _look_up(store, log, walk)).entries]
-    entries, fitting = sum(sample.entries for sample in samples), sum(sample.fitting for sample in samples)
+    strays = [sample for sample in samples if not sample.owner]
+    entries, fitting = sum(sample.entries for sample in strays), sum(sample.fitting for sample in strays)
     if entries >= LEAST_ENTRIES and fitting * FITTING_SHARE <= entries:
         fit = _fit_of_index(store, log, [sample.walk for sample in samples])
         cause = _whole(store, log, samples, fit)
@@ -88,7 +94,15 @@ def explained(store: StoreSnapshot, findings: Sequence[Finding], log: LogCheck, 
     foreign = [sample for sample in samples if not sample.fitting and not sample.walk.units]
     if not foreign:
         return list(findings)
+    if all(_is_in_other_case(sample) for sample in foreign):
+        return [_in_other_case(foreign), *_following(findings, FOLLOWERS | {"CF07"})]
     return [_some(foreign, len(samples)), *_of_queues(findings, foreign)]
+
+
+def _is_mostly_unreadable(log: LogCheck, start: int) -> bool:
+    """Return True if damage is so widespread that entries into the log say nothing of their queues."""
+    unreadable = sum(min(span.end, log.end) - span.start for span in log.spans.spans if span.start < log.end)
+    return unreadable * MOST_UNREADABLE_SHARE > log.end - start
 
 
 def is_about_all_queues(finding: Finding) -> bool:
@@ -205,6 +219,7 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
         "fits": fit or "unknown",
         "queues": [sample.walk.name for sample in unfitting[:MOST_NAMED]],
         "logUnits": log.units,
+        RESTORABLE: True,
     }
     evidence[HAPPENED] = (
         "queues and commit log do not fit together: one of the two is of another store, or of another time of this one"
@@ -228,6 +243,27 @@ def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
     evidence[HAPPENED] = f"{len(foreign):,} queues stand in the store of which its commit log has no unit ({named})"
     folder = foreign[0].walk.reader.sequence.folders[0]
     return catalogue.CL14.found(text, str(folder), None, evidence, kind="some")
+
+
+def _is_in_other_case(sample: QueueSample) -> bool:
+    name = sample.walk.name
+    return sample.owner != name and sample.owner.lower() == name.lower()
+
+
+def _in_other_case(foreign: Sequence[QueueSample]) -> Finding:
+    names = {sample.walk.name.rpartition("/")[0]: sample.owner.rpartition("/")[0] for sample in foreign}
+    folder, topic = next(iter(names.items()))
+    text = (
+        f"{len(names):,} folders of topics have their names in another case ({folder} for {topic}): the entries are "
+        "those of their topics"
+    )
+    evidence: dict[str, Any] = {"expected": list(names.values())[:MOST_NAMED], "found": list(names)[:MOST_NAMED]}
+    evidence[HAPPENED] = f"folders of topics have their names in another case than their topics ({folder} for {topic})"
+    path = foreign[0].walk.reader.sequence.folders[0].parent
+    command = f"cd {STORE}/consumequeue"
+    for name, own_name in list(names.items())[:MOST_NAMED]:
+        command += f" && mv {shlex.quote(name)} {shlex.quote(own_name)}"
+    return catalogue.CL14.found(text, str(path), None, evidence, kind="case", command=command)
 
 
 def _following(findings: Iterable[Finding], rules: Collection[str]) -> Iterator[Finding]:

@@ -120,6 +120,8 @@ def _entries(queue: RecoveredQueue) -> int:
 
 
 def _knows_messages(checkpoint: Checkpoint) -> bool:
+    if checkpoint.impossible:
+        return False  # something else stands in the file
     times = (checkpoint.physic_msg_timestamp, checkpoint.logics_msg_timestamp, checkpoint.index_msg_timestamp)
     offsets = (checkpoint.master_flushed_offset, checkpoint.confirm_phy_offset, checkpoint.logics_physical_offset)
     return any((value or 0) > 0 for value in (*times, *offsets))
