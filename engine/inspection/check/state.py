@@ -50,8 +50,7 @@ def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
         deeper = _files_one_folder_deeper(store, missing_log.folder)
         if deeper is not None:
             kind = "deeper"
-            text = text.removesuffix(": is its disk mounted?")
-            text += f"; files of a log stand one folder deeper, in {deeper}"
+            text = f"The log is empty, and files of a log stand one folder deeper, in {deeper}"
             evidence |= {
                 "deeper": deeper,
                 HAPPENED: f"the files of the commit log stand one folder too deep, in {deeper}",
@@ -128,7 +127,7 @@ def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str
         "expected": "store times and offsets of the log",
         "found": numbers,
         "startFiles": begins,
-        HAPPENED: "the checkpoint holds numbers that no broker writes: something else stands in the file",
+        HAPPENED: "something else than a checkpoint stands in the file checkpoint",
     }
     kind = "numbersCrashed" if crashed else "numbers"
     return catalogue.CK05.found(text, path, first.position, evidence, kind=kind)
