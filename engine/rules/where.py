@@ -61,6 +61,7 @@ Role = Literal[
     "plain", "delayed", "timer", "recall", "half", "committed", "givenUp", "retryWaiting", "retry", "dead", "other"
 ]
 
+OTHER_CASE = "a name in another case"
 NOT_LISTED = frozenset(("absent", "noQueue", "deletedTopic"))
 
 ROLE_WORDS: dict[Role, str] = {
@@ -410,6 +411,10 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
         return STANDING_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
         return BARRED_STEP
+    if unit.physical_offset != unit.offset:
+        return MISPLACED_STEP
+    if verdict == "notInQueue" and OTHER_CASE in facts.place.why:
+        return OTHER_CASE_STEP
     if verdict == "notInQueue" and facts.place.state == "deletedTopic":
         return DELETED_STEP
     if facts.place.state == "undecoded":
@@ -437,6 +442,14 @@ BARRED_STEP = (
     "It waits, and the broker refuses to hand it out; the evidence names the table and the setting: change that while "
     "the broker runs."
 )
+MISPLACED_STEP = (
+    "Its unit says that it belongs at another offset: ask check (CL05) which file has a wrong name, before queues are "
+    "built from this log."
+)
+OTHER_CASE_STEP = "Its topic's folder has a name in another case: give that its name back (check, CL14)."
+MISNAMED_STEP = (
+    "A file of the log stands in its folder under another name or packed, and may hold it: do what check says of CL07."
+)
 OTHER_HOST_STEP = (
     "The id is of another broker: ask the store of that one, or give the message's unique key or topic/queue/offset."
 )
@@ -446,10 +459,11 @@ BEGINNING_STEP = "It is the beginning of other names: give the whole id or key."
 
 NEXT_STEPS: dict[Verdict, str] = {
     "found": "The message can be read: look at the group's progress and its subscription.",
-    "expired": "Retention has deleted it; a backup or another replica may still hold it.",
+    "expired": "Its file of the log is gone, as retention deletes them; a backup or another replica may still hold it.",
     "truncated": "Take a snapshot before any start; a replica, or the bytes behind the end, may still hold it.",
     "damaged": "Take a snapshot first; then compare the damaged bytes with a replica.",
-    "notInQueue": "Take a snapshot; then build the queues again from the log into a new place and compare.",
+    "notInQueue": "Take a snapshot, and ask check why its queue lacks it; only then build the queues again, into a new "
+    "place.",
     "notInIndex": "It can be consumed; only queries by key miss it. The index can be built again from the log.",
     "half": "Ask the producer's group why it has not answered the check; it is invisible until then.",
     "rolledBack": "The producer rolled it back: it is not to be delivered.",
@@ -457,7 +471,7 @@ NEXT_STEPS: dict[Verdict, str] = {
     "retried": "Look at the consumer's log for the failure of the earlier delivery.",
     "deadLetter": "Read it from the dead letter topic, mend the cause, and send it again.",
     "hiddenByTag": "Compare the message's tag or properties with the group's subscription.",
-    "notYetDispatched": "The next start dispatches it; look at the recovery plan.",
+    "notYetDispatched": "No queue has it yet; ask recover --plan whether the next start dispatches it.",
     "consumed": "The group has passed it: look at the consumer's own log.",
     "notConsumed": "The group has not come so far: look at its progress.",
     "beyondQueue": "The group's offset is beyond the end of the queue: it is of an earlier queue, or the queue lost "

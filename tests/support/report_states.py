@@ -623,6 +623,7 @@ STATES: dict[str, ReportState] = {
                 ("messages lost", "never rename", "is missing", "Move it out of the store"),
                 exit=1,
             ),
+            Question("where STORE Orders/0/10", ("unknown", r"0+4096\.bak", "says of CL07"), ("compare the damaged",)),
         ),
     ),
     "log files have the names of those before them": ReportState(
@@ -639,6 +640,7 @@ STATES: dict[str, ReportState] = {
                 ("of another log", "bring back this log's own file", "storescope copy"),
                 exit=1,
             ),
+            Question("where STORE U00058", ("belongs at another offset", "CL05"), ("build the queues again",)),
         ),
     ),
     "log files were packed": ReportState(
@@ -650,6 +652,7 @@ STATES: dict[str, ReportState] = {
                 ("Move it out of the store's folders", "something was put"),
                 exit=1,
             ),
+            Question("where STORE Orders/0/0", ("unknown", r"0+\.gz", "says of CL07"), ("retention", "expired")),
         ),
     ),
     "log files lost the zeros of their names": ReportState(
@@ -676,6 +679,7 @@ STATES: dict[str, ReportState] = {
                 ("head of a message was changed", r"error\s+C[QL]0", "storescope dispatch .*Severity"),
                 exit=1,
             ),
+            Question("where STORE Orders/0/0", ("orders has one, a name in another case", "give that its name back")),
         ),
     ),
     "a table has a name in lower case": ReportState(

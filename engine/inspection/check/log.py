@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,16 +15,15 @@ from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.crc import hex_crc
 from engine.codec.message import Unit
 from engine.codec.salvage import FieldFault
-from engine.codec.unit_flavours import MAGICS
 from engine.codec.unit_scan import Damage, Stop
 from engine.files.store_folders import LOG_FOLDER
 from engine.inspection.check.clock import Clock
 from engine.inspection.check.places import Span, Spans, between
 from engine.inspection.lost_units import lost_units
+from engine.inspection.misnamed_files import MisnamedFile, misnamed_log_files
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import FILE_NAME_DIGITS, queue_file_name
-from engine.mapped.folder_listing import ReadingListing
-from engine.mapped.read_only import Oddity, ReadOnlyFile
+from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, causes, log_rules
 from engine.rules.causes import PAGE, zero_pages
@@ -40,9 +37,6 @@ MOST_SALVAGED = 64 << 10
 MOST_READ = 4 << 20
 """Bytes of a damaged stretch that are searched for pages of zeros."""
 _GAP = "no file holds these bytes"
-_PACKED = re.compile(r"([0-9]{20})\.(?:gz|xz|bz2|zst|lz4|zip|tgz|tar\.gz)")
-_HEAD = struct.Struct(">iI20xq")
-"""Length, magic number and the unit's own offset."""
 
 
 def _span_of(store: StoreSnapshot, other_file: OtherFile) -> Span:
@@ -113,10 +107,12 @@ class LogCheck:
             self._askew |= fault.kind in ("size", "overlap")
         for read, second in sequence.doubles:
             self._report_double(read, second)
+        misnamed = {file.path: file for file in misnamed_log_files(self._store)}
         for oddity in sequence.oddities:
             if oddity.kind == "double":
                 continue
-            if oddity.kind == "name" and self._report_misnamed(oddity):
+            if oddity.path in misnamed:
+                self._report_misnamed(misnamed[oddity.path])
                 continue
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
             self._add(rule, oddity.description, oddity.path, oddity.offset, {"found": oddity.description})
@@ -133,45 +129,27 @@ class LogCheck:
         evidence[HAPPENED] = f"files of the commit log lost the zeros in front of their names ({short_names[0]})"
         self._found.append(catalogue.CL07.found(text, file.path, file.start_offset, evidence, kind="name"))
 
-    def _report_misnamed(self, oddity: Oddity) -> bool:
-        """CL07: a file of this log under another name, or packed; False if it is something else."""
-        name = Path(oddity.path).name
-        packed = _PACKED.fullmatch(name)
-        if packed is not None:
-            happened = f"the file {packed[1]} of the commit log was packed ({name})"
-            text = f"{name} is a file of the log that was packed: nothing of it is read, and a broker does not start"
-            evidence: dict[str, Any] = {"expected": packed[1], "found": name, HAPPENED: happened, RESTORABLE: True}
-            self._found.append(catalogue.CL07.found(text, oddity.path, None, evidence, kind="packed"))
-            return True
-        offset = self._own_offset(oddity.path)
-        if offset is None:
-            return False
-        own_name = queue_file_name(offset)
-        text = f"{name} is a file of the log under another name: its first unit says that it begins at {offset:,}; a "
-        text += "broker does not start with it"
-        evidence = {"expected": own_name, "found": name, RESTORABLE: True}
-        evidence[HAPPENED] = f"the file {own_name} of the commit log was renamed to {name}"
-        place = f"{STORE}/{LOG_FOLDER}"
-        command = f"mv {place}/{shlex.quote(name)} {place}/{own_name}"
-        for _, span in self._files:
-            span.is_elsewhere |= span.start == offset
-        is_free = self._store.log.sequence.find(offset) is None
-        in_place = is_free and Path(oddity.path).parent == self._store.path / LOG_FOLDER
-        self._found.append(
-            catalogue.CL07.found(
-                text, oddity.path, None, evidence, kind="misnamed", command=command if in_place else None
+    def _report_misnamed(self, file: MisnamedFile) -> None:
+        """CL07: a file of this log under another name, or packed."""
+        evidence: dict[str, Any] = {"expected": file.own_name, "found": file.name, RESTORABLE: True}
+        if file.is_packed:
+            text = (
+                f"{file.name} is a file of the log that was packed: nothing of it is read, and a broker does not start"
             )
-        )
-        return is_free
-
-    def _own_offset(self, path: str) -> int | None:
-        """The offset at which a file of the log should begin, by its first unit; None if it is no such file."""
-        listing = ReadingListing(self._store.reading, Path(path).parent)
-        head = listing.head(Path(path).name, _HEAD.size)
-        if len(head) < _HEAD.size:
-            return None
-        _, magic, offset = _HEAD.unpack(head)
-        return int(offset) if magic in MAGICS and offset >= 0 else None
+            evidence[HAPPENED] = f"the file {file.own_name} of the commit log was packed ({file.name})"
+            self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="packed"))
+            return
+        text = f"{file.name} is a file of the log under another name: its first unit says that it begins at "
+        text += f"{file.offset:,}; a broker does not start with it"
+        evidence[HAPPENED] = f"the file {file.own_name} of the commit log was renamed to {file.name}"
+        command: str | None = None
+        is_free = self._store.log.sequence.find(file.offset) is None
+        if is_free and Path(file.path).parent == self._store.path / LOG_FOLDER:
+            place = f"{STORE}/{LOG_FOLDER}"
+            command = f"mv {place}/{shlex.quote(file.name)} {place}/{file.own_name}"
+        for _, span in self._files:
+            span.is_elsewhere |= span.start == file.offset
+        self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="misnamed", command=command))
 
     def _report_double(self, read: ReadOnlyFile, second: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""

@@ -22,6 +22,7 @@ from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.lookup import by_key, parse_number
+from engine.inspection.misnamed_files import misnamed_log_files
 from engine.inspection.queue_place import bounds_by_queue, units_at
 from engine.inspection.where.facts import Evidence, FactFinder
 from engine.inspection.where.lost import LostFinder, WhereResult
@@ -41,6 +42,8 @@ SOME = 16
 """Number of messages whose units are searched one message at a time; for more, all are found in one pass."""
 SEEN: frozenset[rules.Verdict] = frozenset({"found", "consumed"})
 """Verdicts that the read bytes prove; every other one states that something is missing."""
+_GONE: frozenset[rules.Verdict] = frozenset({"expired", "damaged", "truncated", "neverSeen"})
+"""Verdicts on a message of which the log has no unit."""
 MOST_UNREAD = 8
 """Number of unreadable files that the evidence names."""
 MOST_BATCHES = 100_000
@@ -66,7 +69,8 @@ def where(
     its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        yield _unknown_if_unread(store, _of_release(store, _unknown_if_compacted(store, result, topic)))
+        settled = _unknown_if_misnamed(store, _unknown_if_compacted(store, result, topic))
+        yield _unknown_if_unread(store, _of_release(store, settled))
 
 
 def where_tagged(
@@ -115,6 +119,31 @@ def _unknown_if_compacted(store: StoreSnapshot, result: WhereResult, topic: str 
         verdict="unknown",
         evidence=[*result.evidence, Evidence("compaction", str(folder), None, statement)],
         next_step=rules.COMPACTED_STEP,
+    )
+
+
+def _unknown_if_misnamed(store: StoreSnapshot, result: WhereResult) -> WhereResult:
+    """Replace the verdict on a message that the log does not hold by ``unknown`` if a file of the log that is not read,
+    because of its name, may hold it.
+    """
+    if result.verdict not in _GONE or result.life:
+        return result
+    files = list(islice(misnamed_log_files(store), MOST_UNREAD))
+    if not files:
+        return result
+    evidence = [
+        Evidence(
+            "not read", file.path, None, f"a file of the log from {file.offset:,} on, packed or under another name"
+        )
+        for file in files
+    ]
+    routes = tuple(replace(route, verdict="unknown") for route in result.routes)
+    return replace(
+        result,
+        verdict="unknown",
+        evidence=[*result.evidence, *evidence],
+        next_step=rules.MISNAMED_STEP,
+        routes=routes,
     )
 
 

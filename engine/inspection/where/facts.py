@@ -150,6 +150,10 @@ class FactFinder:
             return [Evidence("queue", error.file, None, error.what)], "undecoded"
         if queue is None:
             statement = f"{unit.topic}/{unit.queue_id} has no folder"
+            other_case = self._topic_in_other_case(unit.topic)
+            if other_case is not None:
+                statement += f"; {other_case} has one, {rules.OTHER_CASE}"
+                return [Evidence("queue", None, None, statement)], "noQueue"
             if self._is_deleted(unit):
                 return [Evidence("queue", None, None, f"{statement}; nor is the topic declared: it was deleted")], (
                     "deletedTopic"
@@ -172,6 +176,12 @@ class FactFinder:
         if verdict == "wrongTag":
             return [*evidence, Evidence("queue entry", folder, position, difference)], "otherTag"
         return evidence, "listed"
+
+    def _topic_in_other_case(self, topic: str) -> str | None:
+        """A folder of queues whose name differs from the topic's in upper and lower case only."""
+        if topic in self._store.topics():
+            return None
+        return next((name for name in self._store.topics() if name.lower() == topic.lower()), None)
 
     def _what_is_at(self, offset: int) -> str:
         item = self._store.log.seen_at(offset, crc=False)
