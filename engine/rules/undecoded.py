@@ -153,7 +153,7 @@ MODES = (
     Mode("indexRocksDBEnable", "true", "an index in a RocksDB"),
     Mode("indexFileWriteEnable", "false", "no index files"),
     Mode("timerRocksDBEnable", "true", "timers in a RocksDB"),
-    Mode("timerWheelSnapshotFlush", "true", "timer wheels in snapshots (timerwheel.<position>) instead of timerwheel"),
+    Mode("timerWheelSnapshotFlush", "true", "a timer wheel in snapshot files instead of timerwheel"),
     Mode("transRocksDBEnable", "true", "open transactions in a RocksDB"),
     Mode("popConsumerKVServiceInit", "true", "popped messages in a RocksDB that is opened and revived"),
     Mode("popConsumerKVServiceEnable", "true", "popped messages in a RocksDB"),

@@ -50,6 +50,7 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
             if group is not None and item.group != group:
                 continue
             shown += 1
+            why_barred = permissions.why_barred(item.group, item.topic)
             record = {
                 "type": "groupProgress",
                 "group": item.group,
@@ -62,10 +63,10 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
                 "state": item.state,
                 "mode": item.mode,
                 "waiting": waits_of(waits, item).messages if waits is not None else None,
-                "barred": permissions.why_barred(item.group, item.topic) or None,
+                "barred": why_barred or None,
             }
-            if record["barred"] is not None and (record["behind"] or record["waiting"]):
-                barred[record["barred"]] = None
+            if why_barred and (record["behind"] or record["waiting"]):
+                barred[why_barred] = None
             out.record(record, _COLUMNS)
         for unknown in unknown_progress(store) if getattr(args, "offsets", None) is None else ():
             if group is not None and unknown.group != group:

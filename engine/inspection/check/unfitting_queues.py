@@ -222,7 +222,8 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
         RESTORABLE: True,
     }
     evidence[HAPPENED] = (
-        "queues and commit log do not fit together: one of the two is of another store, or of another time of this one"
+        f"queues and commit log do not fit together ({len(unfitting):,} of {len(samples):,} queues): one of the two is "
+        "of another store, or of another time of this one"
     )
     folder = store.log_folders[0] if fit != "log" or store.paths is None else store.paths.consumequeue
     return catalogue.CL14.found(text, str(folder), None, evidence, kind={"log": "queues", "queues": "log", "": ""}[fit])
