@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.codec.unit_flavours import MAGICS
-from engine.layout import queue_file_name
+from engine.files.layout import queue_file_name
 from engine.mapped.folder_listing import ReadingListing
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from engine.codec.crc import hex_crc
 from engine.codec.message import Unit
 from engine.codec.salvage import FieldFault
 from engine.codec.unit_scan import Damage, Stop
+from engine.files.layout import FILE_NAME_DIGITS, queue_file_name
 from engine.files.store_folders import LOG_FOLDER
 from engine.inspection.check.clock import Clock
 from engine.inspection.check.places import Span, Spans, between
 from engine.inspection.lost_units import lost_units
 from engine.inspection.misnamed_files import MisnamedFile, misnamed_log_files
 from engine.inspection.snapshot import StoreSnapshot
-from engine.layout import FILE_NAME_DIGITS, queue_file_name
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, causes, log_rules

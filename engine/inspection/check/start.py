@@ -24,10 +24,10 @@ from engine.releases import NEWEST, Release, of
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
-from engine.rules.system_names import TIMER_TOPIC
 from engine.store.recovery.blockers import FOLDER
 from engine.store.recovery.plan import Blocker, RecoveryPlan
 from engine.store.written_release import Written
+from engine.system_names import TIMER_TOPIC
 
 _LINES: tuple[Release, ...] = ("5.3", "4.9")
 """Releases whose starts are always described, besides the release that wrote the store."""

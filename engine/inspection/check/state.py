@@ -12,12 +12,12 @@ from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint
 from engine.codec.words import duration_text, time_text
 from engine.english import capital
 from engine.errors import CannotRead, CorruptUnit
+from engine.files.layout import FILE_NAME_DIGITS
 from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check.start import Starts
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
-from engine.layout import FILE_NAME_DIGITS
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, of
 from engine.rules import catalogue

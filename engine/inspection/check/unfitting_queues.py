@@ -26,7 +26,7 @@ from engine.inspection.key_trace import indexed_keys
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding
-from engine.rules.system_names import LMQ
+from engine.system_names import LMQ_PREFIX
 
 MOST_QUEUES = 256
 MOST_ENTRIES = 16
@@ -111,7 +111,7 @@ def is_about_all_queues(finding: Finding) -> bool:
 
 
 def _counts(walk: QueueWalk) -> bool:
-    return walk.reader.kind == "simple" and not walk.reader.topic.startswith(LMQ)
+    return walk.reader.kind == "simple" and not walk.reader.topic.startswith(LMQ_PREFIX)
 
 
 # -- entries

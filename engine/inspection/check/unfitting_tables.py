@@ -16,7 +16,7 @@ from engine.inspection import tables
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue_tables
 from engine.rules.findings import HAPPENED, Finding
-from engine.rules.system_names import CLUSTER_PROPERTY, DLQ, LMQ, is_system_group, is_system_topic
+from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, LMQ_PREFIX, is_system_group, is_system_topic
 
 LEAST_TOPICS = 2
 """Fewer topics that are missing in a table may be deleted ones."""
@@ -47,7 +47,7 @@ def explained(store: StoreSnapshot, findings: list[Finding], undispatched: Colle
         if row.mode != "broadcast" and max(row.offsets.values(), default=0) > 0 and not is_system_group(row.group)
     }
     unknown = sorted(read - there)
-    dead = sorted(name for name in declared if name.startswith(DLQ) and name not in there)
+    dead = sorted(name for name in declared if name.startswith(DLQ_PREFIX) and name not in there)
     lacks_most = len(lacking) >= LEAST_TOPICS and 2 * len(lacking) >= len(with_messages)
     reads_others = len(unknown) >= LEAST_TOPICS and 2 * len(unknown) > len(read)
     if not lacks_most and not (reads_others and (lacking or dead)):
@@ -61,7 +61,7 @@ def _topics_with_messages(store: StoreSnapshot) -> set[str]:
     return {
         topic
         for topic, queues in store.topics().items()
-        if not (is_system_topic(topic) or topic.startswith(LMQ))
+        if not (is_system_topic(topic) or topic.startswith(LMQ_PREFIX))
         and any(queue.max_offset > max(queue.min_offset, 0) for queue in queues.values())
     }
 
