@@ -344,7 +344,8 @@ def test_statistics_stand_beside_what_other_jobs_found_and_rates_are_drawn_by_ho
         target = tmp_path / "table.jsonl"
         from viewer.pane.exporting import export
 
-        export(pane, pane.aside.table, target)
+        assert pane.session is not None
+        export(pane.session, pane.statusMessage.emit, pane.aside.table, target)
         await walker.until(target.exists, "the table is exported")
         await walker.until(lambda: len(target.read_text().splitlines()) == len(lines.TOPICS), "all of it")
         assert json.loads(target.read_text().splitlines()[0])["topic"] == lines.TOPICS[0][0]

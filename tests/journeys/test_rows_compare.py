@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 from walker import Run, Walker
 
 from viewer.compare.differences import DifferencesBox
-from viewer.compare.pane import sentence
+from viewer.compare.first_difference import sentence
 from viewer.pane.exporting import export
 from viewer.runtime import places
 from viewer.shell.windows import close_all, windows
@@ -124,7 +124,8 @@ def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
         box.here.click()
         await walker.rest()
         assert window.view == "config"
-        export(window.pane("config"), box.table, tmp_path / "differences.csv")
+        assert window.session is not None
+        export(window.session, window.say, box.table, tmp_path / "differences.csv")
         await walker.until((tmp_path / "differences.csv").exists, "the table is exported")
         assert "OrderPaid@billing" in (tmp_path / "differences.csv").read_text()
         box.reject()

@@ -92,10 +92,14 @@ def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, dama
         await walker.until(lambda: session.findings_complete, "the check ends")
         await walker.until(lambda: walker.table("recovery.plan").model().rowCount() > 5, "the plan is there")
         bookmarks_of(session).put(Bookmark("log:1310900", "the flipped one", "error", "asked Lin"))
-        assert not await save_report(window, damaged / "no.html")
-        assert await save_report(window, tmp_path / "open.html")
-        assert await save_report(window, tmp_path / "masked.html", Masking(bodies=True, keys=True, hosts=True))
-        assert await save_report(window, tmp_path / "nameless.html", Masking(groups=True, lmq=True, properties=True))
+
+        async def save(name: str, mask: Masking | None = None) -> bool:
+            return await save_report(session, tmp_path / name, window.say, mask, window.workspace.grab_window)
+
+        assert not await save_report(session, damaged / "no.html", window.say)
+        assert await save("open.html")
+        assert await save("masked.html", Masking(bodies=True, keys=True, hosts=True))
+        assert await save("nameless.html", Masking(groups=True, lmq=True, properties=True))
         bookmarks_of(session).remove("log:1310900")
         await walker.act("report.save")
         box = walker.find(ReportBox, "report.box")

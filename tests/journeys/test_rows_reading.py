@@ -43,7 +43,7 @@ def test_row_2_a_tour_of_every_view_changes_no_byte_and_no_time(
         session = window.session
         assert session is not None
         await walker.until(lambda: session.findings_complete, "the check ends")
-        assert await save_report(window, tmp_path / "report.html")
+        assert await save_report(session, tmp_path / "report.html", window.say)
         await walker.act("store.close")
 
     run(walk())

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QVBoxLayout
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from viewer.compare.work import MAX_ROWS, Differences, Row, compare
 from viewer.look.assets import tr, words
 from viewer.look.formats import size
 from viewer.look.theme import px, ui
-from viewer.pane.exporting import ask_export
+from viewer.pane.exporting import ask_export_of
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
 from viewer.widgets.basics import Button, Label, row
@@ -28,7 +28,7 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.pane.store_window import StoreWindow
+    from viewer.runtime.store_session import StoreSession
 
 KIND_WORDS = {
     "unit": words("unit"),
@@ -141,12 +141,19 @@ def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:
 class DifferencesBox(QDialog):
     """Window with the table of differences. It stays open beside both store windows.
 
-    :meth:`run` compares; ``differences`` is the last result.
+    :meth:`run` compares; ``differences`` is the last result. ``say`` shows a sentence in the status bar.
     """
 
-    def __init__(self, window: StoreWindow, other_window: StoreWindow) -> None:
-        super().__init__(window)
-        self._window, self._other_window = window, other_window
+    placeRequested = Signal(object)
+    """A place to show in this window."""
+    otherPlaceRequested = Signal(object)
+    """A place to show in the other window."""
+
+    def __init__(
+        self, parent: QWidget, session: StoreSession, other_session: StoreSession, say: Callable[[str], object]
+    ) -> None:
+        super().__init__(parent)
+        self._session, self._other_session, self._say = session, other_session, say
         self._control: Control | None = None
         self._closed = self._running = False
         self.differences: Differences | None = None
@@ -156,13 +163,8 @@ class DifferencesBox(QDialog):
         self.setAccessibleName(tr("Differences of two stores"))
         self.resize(px(1120), px(560))
         self.finished.connect(lambda _n: self._on_finished())
-        paths = [
-            store_window.session.path if store_window.session is not None else ""
-            for store_window in (window, other_window)
-        ]
-        paths_label = Label(
-            tr("Here: {here} · There: {there}", here=str(paths[0]), there=str(paths[1])), 12, "text2", wrap=True
-        )
+        paths = tr("Here: {here} · There: {there}", here=str(session.path), there=str(other_session.path))
+        paths_label = Label(paths, 12, "text2", wrap=True)
         self.kinds = ChoiceField()
         self.kinds.setObjectName("compare.kind")
         self.kinds.setAccessibleName(tr("Which differences are shown"))
@@ -202,7 +204,7 @@ class DifferencesBox(QDialog):
         self.here.clicked.connect(lambda: self._show("here"))
         self.there.clicked.connect(lambda: self._show("there"))
         self.export.clicked.connect(
-            lambda: ask_export(self._window.pane(self._window.view), self.table, "differences.jsonl")
+            lambda: ask_export_of(self._session, self, self._say, self.table, "differences.jsonl")
         )
         self.stop.clicked.connect(self.cancel)
         self.again.clicked.connect(self.begin)
@@ -211,12 +213,12 @@ class DifferencesBox(QDialog):
     def begin(self) -> None:
         """Compare both stores as they are now."""
         if not self._running:
-            self._window.jobs.start(self.run())
+            self._session.jobs.start(self.run())
 
     async def run(self) -> None:
         """Compare both stores and await the result; a job of the window that can be stopped."""
-        session, other_session = self._window.session, self._other_window.session
-        if session is None or other_session is None:
+        session, other_session = self._session, self._other_session
+        if session.closed or other_session.closed:
             self.note.setText(tr("One of the two stores is not open any more."))
             return
 
@@ -231,7 +233,7 @@ class DifferencesBox(QDialog):
         self._update_buttons()
         note = ""
         try:
-            await self._window.jobs.run(tr("Comparing two stores"), work)
+            await session.jobs.run(tr("Comparing two stores"), work)
         except (Cancelled, asyncio.CancelledError):
             note = tr("Stopped before the end: the table is not complete.")
         except (StoreError, OSError) as error:
@@ -247,7 +249,7 @@ class DifferencesBox(QDialog):
         note = note or verdict_words(differences, is_complete=not session.unread and not other_session.unread)
         note = other_session.unread.beside(session.unread.beside(note))
         self.note.setText(note)
-        self._window.say(note)
+        self._say(note)
 
     def _count(self) -> None:
         """Fill the choice of kinds, each with its number of differences."""
@@ -284,12 +286,14 @@ class DifferencesBox(QDialog):
 
     def go(self, link: object) -> None:
         """Follow a link, in this window or in the other one."""
-        place, window = (link.place, self._other_window) if isinstance(link, OtherWindowLink) else (link, self._window)
-        if window.closed or window.session is None:
+        leads_to_other = isinstance(link, OtherWindowLink)
+        session = self._other_session if leads_to_other else self._session
+        if session.closed:
             self.note.setText(tr("One of the two stores is not open any more."))
-        elif isinstance(place, Place):
-            window.go(place)
-            window.raise_()
+        elif isinstance(link, OtherWindowLink):
+            self.otherPlaceRequested.emit(link.place)
+        elif isinstance(link, Place):
+            self.placeRequested.emit(link)
 
     def cancel(self) -> None:
         """Stop comparing."""
@@ -308,12 +312,3 @@ class DifferencesBox(QDialog):
         self.export.setEnabled(not self._running and self.differences is not None)
         self.here.setEnabled(row is not None and row.place_here is not None)
         self.there.setEnabled(row is not None and row.place_there is not None)
-
-
-def show_differences(window: StoreWindow, other_window: StoreWindow) -> DifferencesBox:
-    """Open the table over ``window`` and start to compare."""
-    box = DifferencesBox(window, other_window)
-    box.show()
-    box.begin()
-    box.table.setFocus()
-    return box

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout
+from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from viewer.compare.rebuild_work import Amounts, ComparedFile, RebuildComparison, amounts, rebuild, refusal
 from viewer.look.assets import tr, words
 from viewer.look.formats import size
 from viewer.look.theme import px
-from viewer.pane.exporting import ask_export
+from viewer.pane.exporting import ask_export_of
 from viewer.pane.target_folder import ask_target_folder
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
@@ -32,7 +33,6 @@ from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.rebuilding import Rebuilt
-    from viewer.pane.store_window import StoreWindow
 
 
 def place_of(compared: ComparedFile) -> Place | None:
@@ -119,11 +119,17 @@ def built_words(built: Rebuilt) -> str:
 
 
 class RebuildBox(QDialog):
-    """Dialog beside the store window; :meth:`begin` starts, ``comparison`` is the last result."""
+    """Dialog beside the store window; :meth:`begin` starts, ``comparison`` is the last result.
 
-    def __init__(self, window: StoreWindow, session: StoreSession) -> None:
-        super().__init__(window)
-        self._window, self._session = window, session
+    Its signals are those of a :class:`~viewer.pane.Pane`. ``say`` shows a sentence in the status bar.
+    """
+
+    placeRequested = Signal(object)
+    did = Signal(str, str, object, str)
+
+    def __init__(self, parent: QWidget, session: StoreSession, say: Callable[[str], object]) -> None:
+        super().__init__(parent)
+        self._session, self._say = session, say
         self._control: Control | None = None
         self._running = self._stopped = False
         self.comparison: RebuildComparison | None = None
@@ -239,9 +245,9 @@ class RebuildBox(QDialog):
         )
         target_sentence = tr("Built in {path} in {seconds:.1f} s.", path=str(target), seconds=seconds)
         self.note.setText(f"{verdict} {target_sentence} {built_words(comparison.built)}")
-        self._window.say(verdict)
+        self._say(verdict)
         self._update_buttons()
-        self._window.note(
+        self.did.emit(
             "dispatch.rebuild",
             tr("Rebuild queues and index elsewhere"),
             {"to": str(target), "differ": differing_count},
@@ -268,10 +274,10 @@ class RebuildBox(QDialog):
         self.cancel()
 
     def _go(self, place: Place) -> None:
-        if self._window.session is self._session:
-            self._window.go(place)
-        else:
+        if self._session.closed:
             self.note.setText(tr("The store of this table is not open any more."))
+        else:
+            self.placeRequested.emit(place)
 
     def _update_buttons(self) -> None:
         running = self._running
@@ -299,15 +305,12 @@ class RebuildBox(QDialog):
             QGuiApplication.clipboard().setText("\n".join([head, *(KIND.as_text(compared) for compared in rows)]))
 
     def _export(self) -> None:
-        ask_export(self._window.pane(self._window.view), self.table, "rebuilt.jsonl")
+        ask_export_of(self._session, self, self._say, self.table, "rebuilt.jsonl")
 
 
-def ask_rebuild(window: StoreWindow) -> RebuildBox | None:
-    """Open the dialog for the open store; None if no store is open."""
-    session = window.session
-    if session is None:
-        return None
-    box = RebuildBox(window, session)
+def ask_rebuild(parent: QWidget, session: StoreSession, say: Callable[[str], object]) -> RebuildBox:
+    """Open the dialog for an open store."""
+    box = RebuildBox(parent, session, say)
     session.jobs.read(
         lambda: amounts(session.snapshot), box.show_amounts, lambda error: box.show_amounts(Amounts(refusal=str(error)))
     )

@@ -18,7 +18,7 @@ from viewer.look.assets import tr, words
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
-from viewer.runtime.store_session import in_store
+from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.basics import Button, Field, Label, row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Record, RecordKind
@@ -27,26 +27,37 @@ from viewer.widgets.row_window import RowSource
 
 AT_A_TIME = 500
 ToRecord = Callable[[Record], dict[str, Any]]
+Say = Callable[[str], object]
+"""Shows a sentence in the status bar."""
 
 
 def ask_export(pane: Pane, table: RecordView, name: str, to_record: ToRecord | None = None) -> TableExportBox | None:
-    """Ask for a file and export the rows of ``table`` into it. ``to_record`` makes fuller records than the table's."""
-    if pane.session is None:
-        return None
+    """Ask for a file and export the rows of a pane's table into it.
 
-    box = TableExportBox(name, Path.home(), pane)
-    box.wanted.connect(lambda path: export(pane, table, path, to_record))
+    ``to_record`` makes fuller records than the table's.
+    """
+    session = pane.session
+    return (
+        ask_export_of(session, pane, pane.statusMessage.emit, table, name, to_record) if session is not None else None
+    )
+
+
+def ask_export_of(
+    session: StoreSession, parent: QWidget, say: Say, table: RecordView, name: str, to_record: ToRecord | None = None
+) -> TableExportBox:
+    """Ask for a file over ``parent`` and export the rows of ``table`` into it; ``say`` tells the user how it ended."""
+    box = TableExportBox(name, Path.home(), parent)
+    box.wanted.connect(lambda path: export(session, say, table, path, to_record))
     box.open()
     return box
 
 
-def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | None = None) -> None:
+def export(session: StoreSession, say: Say, table: RecordView, target: Path, to_record: ToRecord | None = None) -> None:
     """Write all rows of ``table`` to ``target`` in a job that is listed and can be cancelled."""
-    session = pane.session
-    if session is None:
+    if session.closed:
         return
     if in_store(session.path, target):
-        pane.statusMessage.emit(tr("Nothing is written into the store: choose another folder."))
+        say(tr("Nothing is written into the store: choose another folder."))
         return
     source, kind = table.source, table.kind
 
@@ -57,12 +68,12 @@ def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | No
                 lambda control: write_rows(control, source, kind, target, to_record),
             )
         except Cancelled:
-            pane.statusMessage.emit(tr("The export was stopped; no file was written."))
+            say(tr("The export was stopped; no file was written."))
         except OSError as error:
-            pane.statusMessage.emit(f"{target}: {error.strerror or error}")
+            say(f"{target}: {error.strerror or error}")
         else:
             message = tr("{count:,} rows written to {path}", count=count, path=str(target))
-            pane.statusMessage.emit(session.unread.beside(message))
+            say(session.unread.beside(message))
 
     session.jobs.start(work())
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
@@ -23,10 +23,6 @@ from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.about_box import facts
 from viewer.widgets.basics import Button, Label, row
 from viewer.widgets.choices import TickBox
-
-if TYPE_CHECKING:
-    from viewer.pane.store_window import StoreWindow
-
 
 FURTHER_MASKS = {
     "groups": words("Leave out names of consumer and producer groups"),
@@ -84,63 +80,66 @@ class ReportBox(QDialog):
         return Masking(on, on, on, groups, lmq, properties)
 
 
-def ask_report(window: StoreWindow) -> None:
-    """Ask what to leave out and where to save, then write the file."""
-    session = window.session
-    if session is None:
-        return
-    box = ReportBox(window, str(session.path), len(session.findings))
+def ask_report(
+    parent: QWidget, session: StoreSession, say: Callable[[str], object], grab_window: Callable[[], Picture]
+) -> None:
+    """Ask what to leave out and where to save, then write the file. See :func:`save_report`."""
+    box = ReportBox(parent, str(session.path), len(session.findings))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
     def where() -> None:
-        mask, pictures = box.masking, box.pictures.isChecked()
+        mask, grab = box.masking, grab_window if box.pictures.isChecked() else None
         name = session.survey.name if session.survey is not None else session.path.name
-        dialog = QFileDialog(window, tr("Save a report"), str(Path.home() / f"{name}-report.html"))
+        dialog = QFileDialog(parent, tr("Save a report"), str(Path.home() / f"{name}-report.html"))
         dialog.setObjectName("report.dialog")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(["HTML (*.html)"])
         dialog.setDefaultSuffix("html")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(
-            lambda path: window.jobs.start(save_report(window, Path(path), mask, pictures=pictures))
-        )
+        dialog.fileSelected.connect(lambda path: session.jobs.start(save_report(session, Path(path), say, mask, grab)))
         dialog.open()
 
     box.accepted.connect(where)
     box.open()
 
 
-async def save_report(window: StoreWindow, target: Path, mask: Masking | None = None, *, pictures: bool = True) -> bool:
-    """Write the report on the open store to ``target``.
+async def save_report(
+    session: StoreSession,
+    target: Path,
+    say: Callable[[str], object],
+    mask: Masking | None = None,
+    grab_window: Callable[[], Picture] | None = None,
+) -> bool:
+    """Write the report on an open store to ``target``.
 
-    Returns False if it was not written; the window then says why.
+    Returns False if it was not written. ``say`` shows how it ended in the status bar. ``grab_window`` makes the
+    picture of the window, which a masked report does not contain.
     """
-    session = window.session
-    if session is None:
+    if session.closed:
         return False
     if in_store(session.path, target):
-        window.say(tr("Nothing is written into the store: choose another folder."))
+        say(tr("Nothing is written into the store: choose another folder."))
         return False
-    inputs = _report_inputs(window, session, mask or Masking(), pictures)
+    inputs = _report_inputs(session, mask or Masking(), grab_window)
 
     def work(control: Control) -> None:
         put_whole(target, render(gather(control, session.snapshot, inputs)))
 
     try:
-        await window.jobs.run(tr("Writing the report"), work)
+        await session.jobs.run(tr("Writing the report"), work)
     except Cancelled:
-        window.say(tr("The report was stopped; no file was written."))
+        say(tr("The report was stopped; no file was written."))
         return False
     except (StoreError, OSError) as error:
-        window.say(f"{target}: {error}")
+        say(f"{target}: {error}")
         return False
-    window.say(session.unread.beside(tr("Report saved: {path}", path=str(target))))
+    say(session.unread.beside(tr("Report saved: {path}", path=str(target))))
     return True
 
 
-def _report_inputs(window: StoreWindow, session: StoreSession, mask: Masking, pictures: bool) -> ReportInputs:
+def _report_inputs(session: StoreSession, mask: Masking, grab_window: Callable[[], Picture] | None) -> ReportInputs:
     marks = bookmarks_of(session)
-    pictures_of_window = (_grab_window(window),) if pictures and not mask.any else ()
+    pictures = (grab_window(),) if grab_window is not None and not mask.any else ()
     return ReportInputs(
         session.survey,
         (*unread_findings(session.unread), *session.findings),
@@ -150,15 +149,15 @@ def _report_inputs(window: StoreWindow, session: StoreSession, mask: Masking, pi
         facts(),
         mask,
         session.harmed,
-        pictures_of_window,
+        pictures,
         None if session.unread else session.incident,
     )
 
 
-def _grab_window(window: StoreWindow) -> Picture:
-    """Grab the window as PNG."""
+def grab_window(window: QWidget, caption: str) -> Picture:
+    """Return the window as it is now, as PNG."""
     raw = QByteArray()
     buffer = QBuffer(raw)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     window.grab().save(buffer, "PNG")
-    return Picture(bytes(raw.data()), window.place_in_words)
+    return Picture(bytes(raw.data()), caption)

@@ -128,6 +128,11 @@ class StoreSession(QObject):
         return cls(await jobs.quick(work), jobs, config, archive)
 
     @property
+    def closed(self) -> bool:
+        """True after :meth:`close`."""
+        return self._closed
+
+    @property
     def config_file(self) -> str:
         """Path of the broker's configuration used for this store; empty without one."""
         return (self.config.file or "broker.conf") if self.config is not None else ""

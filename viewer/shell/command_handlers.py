@@ -18,9 +18,9 @@ from viewer.runtime.places import Place
 from viewer.shell.dressing import windows_of_program
 
 if TYPE_CHECKING:
-    from viewer.shell.framed_window import FramedWindow
     from viewer.shell.lab_stores import LabRoom
     from viewer.shell.layout import Layout
+    from viewer.shell.main_window import MainWindow
     from viewer.shell.store_changes import StoreChanges
     from viewer.shell.workspace import Workspace
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Parts:
     """The window and its parts, as command handlers need them."""
 
-    window: FramedWindow
+    window: MainWindow
     workspace: Workspace
     lab: LabRoom
     layouts: Layout
@@ -47,7 +47,7 @@ def close_store(parts: Parts) -> None:
     parts.lab.ask_leave(agreed)
 
 
-def drop_config(window: FramedWindow) -> None:
+def drop_config(window: MainWindow) -> None:
     """Open the store again without its broker configuration, at the current place."""
     session, place = window.session, window.history.current
     if session is None or session.config is None:
@@ -57,7 +57,7 @@ def drop_config(window: FramedWindow) -> None:
     window.jobs.start(window.open(session.archive or session.path, place_text))
 
 
-def in_findings(window: FramedWindow, name: str) -> None:
+def in_findings(window: MainWindow, name: str) -> None:
     """Run a command of the findings view from anywhere."""
     window.show_view("findings")
     answer = window.pane_commands().get(name)
@@ -65,7 +65,7 @@ def in_findings(window: FramedWindow, name: str) -> None:
         answer()
 
 
-def look_again(window: FramedWindow) -> None:
+def look_again(window: MainWindow) -> None:
     """Read the store again even if nothing seems to have changed, and what else the current view shows."""
     if window.session is not None:
         window.session.look(anyway=True)
@@ -74,19 +74,19 @@ def look_again(window: FramedWindow) -> None:
         answer()
 
 
-def go_to(window: FramedWindow) -> None:
+def go_to(window: MainWindow) -> None:
     """Move the focus into the go-to box."""
     window.top.goto.setFocus()
     window.top.goto.selectAll()
 
 
-def trace_key(window: FramedWindow) -> None:
+def trace_key(window: MainWindow) -> None:
     """Move the focus into the field for the key to trace."""
     window.show_view("index")
     _focus(window, "trace.key")
 
 
-def show_logs(window: FramedWindow) -> None:
+def show_logs(window: MainWindow) -> None:
     """Open the folder of settings and last words in the desktop's file manager."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(window.settings.folder)))
 
@@ -97,7 +97,7 @@ def quit_all() -> None:
         window.ask_close()
 
 
-def ask_directory(window: FramedWindow) -> None:
+def ask_directory(window: MainWindow) -> None:
     """Ask which store to open."""
     dialog = QFileDialog(window, tr("Open a store"), _last_folder(window))
     dialog.setFileMode(QFileDialog.FileMode.Directory)
@@ -105,26 +105,26 @@ def ask_directory(window: FramedWindow) -> None:
     _run_dialog(window, dialog)
 
 
-def ask_file(window: FramedWindow) -> None:
+def ask_file(window: MainWindow) -> None:
     """Ask which file of a log to open."""
     dialog = QFileDialog(window, tr("Open one file of a log"), _last_folder(window))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     _run_dialog(window, dialog)
 
 
-def _run_dialog(window: FramedWindow, dialog: QFileDialog) -> None:
+def _run_dialog(window: MainWindow, dialog: QFileDialog) -> None:
     dialog.setObjectName("open.dialog")
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(lambda path: window.ask_open(Path(path)))
     dialog.open()
 
 
-def _last_folder(window: FramedWindow) -> str:
+def _last_folder(window: MainWindow) -> str:
     recent = window.settings.recent
     return str(Path(recent[0].path).parent) if recent else str(Path.home())
 
 
-def copy_place(window: FramedWindow) -> None:
+def copy_place(window: MainWindow) -> None:
     """Copy the current place in the form that ``--at`` takes."""
     place = window.history.current
     if place is not None:
@@ -132,7 +132,7 @@ def copy_place(window: FramedWindow) -> None:
         window.say(tr("Copied {text}", text=places.text_of(place)))
 
 
-def focus_filter(window: FramedWindow) -> None:
+def focus_filter(window: MainWindow) -> None:
     """Move the focus into the filter of the current view, or into the log's filter if the view has none."""
     answer = window.pane_commands().get("filter.focus")
     if answer is not None:
@@ -142,7 +142,7 @@ def focus_filter(window: FramedWindow) -> None:
     _focus(window, "filter.field")
 
 
-def _focus(window: FramedWindow, name: str) -> None:
+def _focus(window: MainWindow, name: str) -> None:
     field = window.findChild(QWidget, name)
     if field is not None:
         field.setFocus()
@@ -150,13 +150,13 @@ def _focus(window: FramedWindow, name: str) -> None:
             field.selectAll()
 
 
-def show_tree(window: FramedWindow) -> None:
+def show_tree(window: MainWindow) -> None:
     """Show or hide the tree beside the views."""
     window.settings.tree_shown = window.actions_by_id["view.tree"].isChecked()
     window.fit_side()
 
 
-def follow_end(window: FramedWindow) -> None:
+def follow_end(window: MainWindow) -> None:
     """Start or stop following the end of the log."""
     if window.session is not None:
         on = window.actions_by_id["view.follow"].isChecked()
@@ -165,7 +165,7 @@ def follow_end(window: FramedWindow) -> None:
         window.session.follow(on)
 
 
-def next_pane(window: FramedWindow, step: int) -> None:
+def next_pane(window: MainWindow, step: int) -> None:
     """Move the focus to the next part: tree, tables, tree of fields, bytes, box."""
     parts = [w for name in _PARTS if (w := window.findChild(QWidget, name)) is not None and w.isVisible()]
     if not parts:
@@ -203,14 +203,14 @@ _PARTS = (
 )
 
 
-def set_scheme(window: FramedWindow, scheme: str) -> None:
+def set_scheme(window: MainWindow, scheme: str) -> None:
     """Set the colours now and for the next start."""
     window.settings.theme = scheme
     theme.set_scheme(scheme)
     show_choices()
 
 
-def set_contrast(window: FramedWindow, on: bool) -> None:
+def set_contrast(window: MainWindow, on: bool) -> None:
     """Turn high contrast (no fills, but frames) on or off, now and for the next start.
 
     The desktop's setting still applies.
@@ -221,14 +221,14 @@ def set_contrast(window: FramedWindow, on: bool) -> None:
     show_choices()
 
 
-def set_motion(window: FramedWindow, on: bool) -> None:
+def set_motion(window: MainWindow, on: bool) -> None:
     """Allow or forbid animation, now and for the next start. The desktop's setting still applies."""
     window.settings.motion = None if on == (not desktop_still()) else on
     theme.set_motion(window.settings.motion)
     show_choices()
 
 
-def set_language(window: FramedWindow, language: str) -> None:
+def set_language(window: MainWindow, language: str) -> None:
     """Set the language now and for the next start. The front window changes first, then one window after another."""
     window.settings.language = language
     if language != assets.language():
@@ -244,7 +244,7 @@ def show_choices() -> None:
         tick(window)
 
 
-def tick(window: FramedWindow) -> None:
+def tick(window: MainWindow) -> None:
     """Tick the current choices in one window."""
     for scheme in ("system", "light", "dark"):
         window.actions_by_id[f"theme.{scheme}"].setChecked(theme.scheme == scheme)
@@ -283,7 +283,7 @@ def show_operations(parts: Parts) -> None:
     OperationsBox(parts.changes.operations, parts.window).show()
 
 
-def show_about(window: FramedWindow) -> None:
+def show_about(window: MainWindow) -> None:
     """Show the program's version and the versions of the libraries that it runs with."""
     from viewer.widgets.about_box import AboutBox
 

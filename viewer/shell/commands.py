@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
@@ -19,10 +20,12 @@ from viewer.look.assets import tr, words
 from viewer.look.theme import theme
 from viewer.shell import command_handlers as do
 from viewer.shell.command_handlers import Parts
-from viewer.shell.framed_window import FramedWindow
 from viewer.shell.menu_strip import Menu, MenuLine
 from viewer.shell.views import BY_COMMAND, BY_KIND, VIEWS
 from viewer.widgets.basics import icon
+
+if TYPE_CHECKING:
+    from viewer.shell.main_window import MainWindow
 
 Does = Callable[[Parts], object]
 IN_FRONT = None
@@ -879,7 +882,7 @@ def keys_by_menu() -> list[tuple[str, list[tuple[str, str]]]]:
     return [(menu, lines) for menu, lines in menus if lines]
 
 
-def _show_keys(window: FramedWindow) -> None:
+def _show_keys(window: MainWindow) -> None:
     from viewer.shell.help_box import KeySheet
 
     KeySheet(window, keys_by_menu()).open()

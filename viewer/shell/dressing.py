@@ -21,7 +21,7 @@ from viewer.look.theme import IN_PARTS, style_sheet, tell, theme
 from viewer.pane import Pane
 
 if TYPE_CHECKING:
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
 
 WORN = "storescope.worn"
 """Property of a part: the version of the theme that it shows."""
@@ -32,7 +32,7 @@ NOT_YET = -1
 class Dressing(QObject):
     """Keeps the parts of one window in the current theme and language."""
 
-    def __init__(self, window: FramedWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
         self._steps: deque[Callable[[], object]] = deque()
@@ -183,7 +183,7 @@ _all: WeakSet[Dressing] = WeakSet()
 _turns = _Turns()
 
 
-def windows_of_program() -> list[FramedWindow]:
+def windows_of_program() -> list[MainWindow]:
     """Return all open windows."""
     return [dressing._window for dressing in _all if not dressing._window.closed]  # noqa: SLF001
 

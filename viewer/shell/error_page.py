@@ -15,10 +15,10 @@ from viewer.widgets.basics import Button, Card, Label, Mark, Paper, column, row
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
 
 
-def error_page(window: FramedWindow, path: Path, words: str, config: MessageStoreConfig | None = None) -> QWidget:
+def error_page(window: MainWindow, path: Path, words: str, config: MessageStoreConfig | None = None) -> QWidget:
     """Return the page that says what was found instead of a store."""
     kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
     page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))

@@ -16,7 +16,7 @@ from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.pane.store_window import StoreWindow
+    from viewer.shell.main_window import MainWindow
 
 LASTS_MS = 300
 LOOK_MS = 30
@@ -47,7 +47,7 @@ class JumpFrame(QWidget):
 class Jumps:
     """Frames the chosen row of the front table after each jump, and the field that the place names."""
 
-    def __init__(self, window: StoreWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._left = 0
         self._field = ""

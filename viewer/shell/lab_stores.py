@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from viewer.lab.pane import LabPane
     from viewer.runtime.jobs import Job
     from viewer.runtime.store_session import StoreSession
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
 
 
 class LabRoom(QObject):
     """The lab of one window. It outlives the panes, which are made again when the language changes."""
 
-    def __init__(self, window: FramedWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
         self._pane: LabPane | None = None

@@ -23,7 +23,7 @@ from viewer.widgets.basics import Button, Field, Label, row
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
 
 
 FIRST_SIZE = (1600, 1000)
@@ -39,7 +39,7 @@ is shown, and does not always report it.
 class Layout:
     """Positions of a window's splitters. They are stored in the settings only if the window ``remembers``."""
 
-    def __init__(self, window: FramedWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._states: dict[str, QByteArray] = {}
         self._laid_out = False
@@ -230,7 +230,7 @@ def beside(frame: QRect, room: QRect, *, tied: bool) -> tuple[QRect, QRect]:
     return frame, inside(second, room)
 
 
-def save(window: FramedWindow, layouts: Layout, name: str) -> bool:
+def save(window: MainWindow, layouts: Layout, name: str) -> bool:
     """Save the window's layout as ``name``, replacing one with this name.
 
     Returns False if there is no name or no store.
@@ -247,7 +247,7 @@ def save(window: FramedWindow, layouts: Layout, name: str) -> bool:
     return True
 
 
-def take(window: FramedWindow, layouts: Layout, name: str) -> bool:
+def take(window: MainWindow, layouts: Layout, name: str) -> bool:
     """Restore the layout ``name``. Return False if there is none."""
     saved = next((candidate for candidate in window.settings.named_layouts if candidate.name == name), None)
     if saved is None or window.session is None:
@@ -262,7 +262,7 @@ def take(window: FramedWindow, layouts: Layout, name: str) -> bool:
     return True
 
 
-def delete(window: FramedWindow, name: str) -> None:
+def delete(window: MainWindow, name: str) -> None:
     """Delete the layout ``name``."""
     window.settings.named_layouts = [saved for saved in window.settings.named_layouts if saved.name != name]
     window.say(tr("Layout deleted: {name}", name=name))
@@ -271,7 +271,7 @@ def delete(window: FramedWindow, name: str) -> None:
 class SaveBox(QDialog):
     """Asks for the name of a layout."""
 
-    def __init__(self, window: FramedWindow, layouts: Layout) -> None:
+    def __init__(self, window: MainWindow, layouts: Layout) -> None:
         super().__init__(window)
         self.setObjectName("layout.saveBox")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -304,7 +304,7 @@ class SaveBox(QDialog):
 class ChooseBox(QDialog):
     """Lists the saved layouts by name. Enter restores one, Del deletes it."""
 
-    def __init__(self, window: FramedWindow, layouts: Layout) -> None:
+    def __init__(self, window: MainWindow, layouts: Layout) -> None:
         super().__init__(window)
         self._window, self._layouts = window, layouts
         self.setObjectName("layout.box")
@@ -362,7 +362,7 @@ def _column(box: QDialog, *parts: QWidget) -> None:
         layout.addWidget(part)
 
 
-def ask_save(window: FramedWindow, layouts: Layout) -> None:
+def ask_save(window: MainWindow, layouts: Layout) -> None:
     """Ask for a name and save the layout under it."""
     if window.session is not None:
         box = SaveBox(window, layouts)
@@ -370,7 +370,7 @@ def ask_save(window: FramedWindow, layouts: Layout) -> None:
         box.name.setFocus()
 
 
-def ask_choose(window: FramedWindow, layouts: Layout) -> None:
+def ask_choose(window: MainWindow, layouts: Layout) -> None:
     """Show the saved layouts, to restore or delete one."""
     box = ChooseBox(window, layouts)
     box.open()

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from PySide6.QtCore import QChildEvent, QEvent, QObject, Qt
+from PySide6.QtCore import QChildEvent, QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDropEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
-from viewer.compare.pane import Comparison
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import zone_text
@@ -33,7 +32,6 @@ from viewer.shell.command_handlers import Parts, tick, wire
 from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
 from viewer.shell.dressing import Dressing
 from viewer.shell.error_page import error_page
-from viewer.shell.framed_window import FramedWindow
 from viewer.shell.lab_stores import LabRoom
 from viewer.shell.layout import SMALLEST, Layout
 from viewer.shell.menu_strip import MenuStrip
@@ -46,45 +44,49 @@ from viewer.shell.top_bar import TopBar, crumbs_of
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import WelcomePage, unpacked, welcome_page
-from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Workspace
 from viewer.widgets.record_state import StateLine
 
 if TYPE_CHECKING:
     from engine.inspection.samples import Sample
-    from viewer.pane.store_window import StoreWindow
+    from viewer.look.topic_colours import TopicColours
     from viewer.shell.palette_box import PaletteBox
 
 T = TypeVar("T", bound=QObject)
 ANYWHERE = Qt.FindChildOption.FindChildrenRecursively
 
 
-class MainWindow(FramedWindow):
-    """The window. :class:`StoreWindow` and :class:`FramedWindow` document what its parts may ask of it."""
+class MainWindow(QMainWindow):
+    """``opened`` when a store is shown, ``failed(str)`` when one could not be opened."""
+
+    opened = Signal()
+    failed = Signal(str)
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+        super().__init__()
+        self.settings = settings
         self.jobs = Jobs()
-        self.session = None
+        self.session: StoreSession | None = None
         self.history = History()
         self.view = "log"
-        self.panes = {}
+        """The current view."""
+        self.panes: dict[str, Pane] = {}
+        """The views that exist already, by name."""
         self.remembers = True
-        self.layouts = Layout(self)
-        self.keep_columns = self.layouts.remember_columns
-        self.lender = None
+        """True if sizes are stored for the next start and restored from the last."""
+        self.lender: TopicColours | None = None
+        """The colours of the store in the window that this one was opened from."""
+        self.closed = False
         self.error_words = ""
         """Why the last store could not be opened."""
+        self.layouts = Layout(self)
+        self.keep_columns = self.layouts.remember_columns
         self.dressing = Dressing(self)
         self.changes, self.lab = StoreChanges(self), LabRoom(self)
-        comparison = Comparison(self, lambda store: open_beside(self, store, "log", tied=True), _comparison_of)
-        self.workspace = Workspace(self, self.layouts, comparison)
+        self.workspace = Workspace(self, self.layouts, self.lab)
         self.stages = Stages(self, self.changes)
-        self.workspace.feed = self.lab.feed
-        self.workspace.lab_session = lambda: self.lab.session
         self.parts = Parts(self, self.workspace, self.lab, self.layouts, self.changes)
         self._palette: PaletteBox | None = None
-        self.closed = False
         self._opening: Path | None = None
         self.setObjectName("mainWindow")
         self.setWindowTitle("Storescope")
@@ -96,6 +98,15 @@ class MainWindow(FramedWindow):
         self.jobs.failed.connect(lambda error: self.say(str(error)))
         self.actions_by_id = make_actions(self.parts)
         self._build()
+
+    def another(self) -> Self:
+        """Return a new window of the same kind and settings, without a store."""
+        return type(self)(self.settings)
+
+    @property
+    def topic_colours(self) -> TopicColours | None:
+        """The colours of the open store's topics."""
+        return self.session.colours if self.session is not None else None
 
     # ---- building ----------------------------------------------------------------------------------------------------
 
@@ -571,19 +582,17 @@ class MainWindow(FramedWindow):
         super().closeEvent(event)
 
     async def settled(self, seconds: float = 30.0, *, quiet: bool = False) -> bool:
-        """Wait until the front rows are loaded and every pane is made; see :meth:`StoreWindow.settled`."""
+        """Wait until the front rows are loaded and every pane is made.
+
+        With ``quiet`` also wait until short reads have ended. Returns False if this takes longer than ``seconds``.
+        """
         return await self.stages.settled(seconds, quiet)
-
-
-def _comparison_of(window: StoreWindow) -> Comparison:
-    assert isinstance(window, MainWindow)
-    return window.workspace.comparison
 
 
 class _ZoomFilter(QObject):
     """Zooms on Ctrl and wheel, also over widgets that scroll."""
 
-    def __init__(self, window: FramedWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
 
@@ -603,7 +612,7 @@ class _ZoomFilter(QObject):
 class _DropFilter(QObject):
     """Opens a file or directory that is dropped anywhere on the window."""
 
-    def __init__(self, window: FramedWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
         window.setAcceptDrops(True)

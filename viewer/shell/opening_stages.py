@@ -23,7 +23,7 @@ from viewer.shell.views import BY_KIND, pane_module
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
     from viewer.shell.store_changes import StoreChanges
 
 MAKE_AFTER_MS = 300
@@ -61,7 +61,7 @@ class Stages:
     next_pane = 0.0
     """Time before which no window makes a pane, so that several windows make only one a turn of the loop."""
 
-    def __init__(self, window: FramedWindow, changes: StoreChanges) -> None:
+    def __init__(self, window: MainWindow, changes: StoreChanges) -> None:
         self._window, self._changes = window, changes
         self._drawn = False
         self._wait: asyncio.Future[None] | None = None
@@ -196,7 +196,7 @@ class Stages:
                 return
 
     async def settled(self, seconds: float, quiet: bool) -> bool:
-        """Wait until the front rows are loaded and every pane is made; see :meth:`StoreWindow.settled`.
+        """Wait until the front rows are loaded and every pane is made; see :meth:`MainWindow.settled`.
 
         Jobs that cannot end in time are not waited for, nor are background jobs that will not end soon. The
         status bar shows how far they are.

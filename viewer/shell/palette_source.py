@@ -17,12 +17,12 @@ from viewer.shell.workspace import apply_filter
 from viewer.widgets.store_tree_rows import short_count
 
 if TYPE_CHECKING:
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
 
 MOST_PLACES = 5
 
 
-def entries(window: FramedWindow, text: str) -> Iterator[Entry]:
+def entries(window: MainWindow, text: str) -> Iterator[Entry]:
     """Yield every entry that matches ``text``, best first."""
     sign, query = (text[0], text[1:].strip()) if text[:1] in {">", "@", "#", ":"} else ("", text.strip())
     if text[:1] == "?":
@@ -39,7 +39,7 @@ def entries(window: FramedWindow, text: str) -> Iterator[Entry]:
         yield from _stores(window, query)
 
 
-def _commands(window: FramedWindow, query: str) -> Iterator[Entry]:
+def _commands(window: MainWindow, query: str) -> Iterator[Entry]:
     ranked = []
     for number, command in enumerate(COMMANDS):
         if not command.palette:
@@ -71,7 +71,7 @@ def _commands(window: FramedWindow, query: str) -> Iterator[Entry]:
         yield entry
 
 
-def _places(window: FramedWindow, query: str) -> Iterator[Entry]:
+def _places(window: MainWindow, query: str) -> Iterator[Entry]:
     session = window.session
     if session is None:
         return
@@ -115,7 +115,7 @@ def _places(window: FramedWindow, query: str) -> Iterator[Entry]:
             break
 
 
-def _stores(window: FramedWindow, query: str) -> Iterator[Entry]:
+def _stores(window: MainWindow, query: str) -> Iterator[Entry]:
     """Yield the stores that were opened before."""
     for store in window.settings.recent:
         if rank(store.name, query) is not None or rank(store.path, query) in {0, 1, 2}:
@@ -124,11 +124,11 @@ def _stores(window: FramedWindow, query: str) -> Iterator[Entry]:
             )
 
 
-def _open(window: FramedWindow, path: str) -> None:
+def _open(window: MainWindow, path: str) -> None:
     window.ask_open(Path(path))
 
 
-def _filters(window: FramedWindow, query: str) -> Iterator[Entry]:
+def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
     if window.session is None:
         return
     saved = window.settings.saved_filters

@@ -18,14 +18,14 @@ from viewer.shell.windows import open_beside
 
 if TYPE_CHECKING:
     from viewer.pane import Pane
-    from viewer.pane.store_window import StoreWindow
     from viewer.runtime.jobs import Job
+    from viewer.shell.main_window import MainWindow
 
 
 class PipelineRoom(QObject):
     """The pipeline of one window. It outlives the panes, which are made again when the language changes."""
 
-    def __init__(self, window: StoreWindow, compare: Callable[[Path], object]) -> None:
+    def __init__(self, window: MainWindow, compare: Callable[[Path], object]) -> None:
         """``compare(store)`` opens another store beside the window's."""
         super().__init__(window)
         self.setObjectName("pipeline.room")

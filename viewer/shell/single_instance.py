@@ -25,7 +25,7 @@ from viewer.look.assets import tr
 from viewer.shell.windows import open_beside, windows
 
 if TYPE_CHECKING:
-    from viewer.pane.store_window import StoreWindow
+    from viewer.shell.main_window import MainWindow
 
 ANSWER_MS = 2000
 """How long a second start waits for the answer of the first."""
@@ -145,7 +145,7 @@ def _reader(socket: QLocalSocket, ring: Callable[[Asked], object]) -> Callable[[
     return read
 
 
-def answer(window: StoreWindow, request: Asked) -> StoreWindow:
+def answer(window: MainWindow, request: Asked) -> MainWindow:
     """Show what a second start requests, in front of everything. Return the window that shows it.
 
     If a window shows the store already, it is used. Another store opens in the first window if that is empty,
@@ -169,12 +169,12 @@ def answer(window: StoreWindow, request: Asked) -> StoreWindow:
     return shown
 
 
-def _shows(window: StoreWindow, store: Path) -> bool:
+def _shows(window: MainWindow, store: Path) -> bool:
     """Return True if ``window`` shows ``store`` or the store below it."""
     return window.session is not None and store in {window.session.path, window.session.path.parent}
 
 
-def raise_window(window: StoreWindow) -> None:
+def raise_window(window: MainWindow) -> None:
     """Bring the window to the front. If the desktop refuses, mark it in the task bar."""
     window.setWindowState((window.windowState() & ~Qt.WindowState.WindowMinimized) | Qt.WindowState.WindowActive)
     window.show()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from viewer.pane import Pane
     from viewer.runtime.store_session import StoreSession
     from viewer.shell.following import Follower
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
 
 MOST_NAMED = 40
 """Largest number of files in a tooltip."""
@@ -27,7 +27,7 @@ MOST_NAMED = 40
 class StoreChanges:
     """Passes the signals of a session to the strips of its window."""
 
-    def __init__(self, window: FramedWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         self._window = window
         self.operations = Operations(self._command_line)
         self._followers: WeakKeyDictionary[Pane, Follower | None] = WeakKeyDictionary()

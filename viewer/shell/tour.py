@@ -17,7 +17,7 @@ from viewer.look.theme import C, follow, px
 from viewer.widgets.basics import Button, Label, Paper, row
 
 if TYPE_CHECKING:
-    from viewer.pane.store_window import StoreWindow
+    from viewer.shell.main_window import MainWindow
 
 
 SAMPLE = "orders-damaged"
@@ -111,7 +111,7 @@ class Frame(QWidget):
 class Tour(Paper):
     """The card over the lower right corner of the window. Escape ends the tour."""
 
-    def __init__(self, window: StoreWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         super().__init__("raised", ("top", "bottom", "left", "right"))
         self.setParent(window)
         self.setObjectName("tour")

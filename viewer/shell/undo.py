@@ -14,7 +14,7 @@ from viewer.look.assets import tr
 from viewer.runtime.edit import Edit
 
 if TYPE_CHECKING:
-    from viewer.pane.store_window import StoreWindow
+    from viewer.shell.main_window import MainWindow
 
 MOST = 200
 
@@ -48,7 +48,7 @@ class _Step(QUndoCommand):
 class Edits:
     """The undo stack of one window."""
 
-    def __init__(self, window: StoreWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._stack = QUndoStack(window)
         self._stack.setObjectName("edits")

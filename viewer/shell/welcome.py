@@ -52,7 +52,7 @@ from viewer.widgets.paint import mark
 
 if TYPE_CHECKING:
     from engine.inspection.samples import Sample
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.main_window import MainWindow
 
 
 WIDTH, LEFT, LOW = 1216, 772, 800
@@ -426,7 +426,7 @@ def unpacked(item: Sample, cache: Path) -> Path:
 SHARES = 8
 
 
-def welcome_page(window: FramedWindow) -> QWidget:
+def welcome_page(window: MainWindow) -> QWidget:
     """Return the page without a store."""
     page = WelcomePage(window.settings.recent, samples())
     page.storeChosen.connect(lambda path: window.ask_open(Path(path)))

@@ -19,27 +19,27 @@ from viewer.shell.layout import SMALLEST, beside, margins_of
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
-    from viewer.pane.store_window import StoreWindow
+    from viewer.shell.main_window import MainWindow
 
 MOST = 8
 
-_open: list[StoreWindow] = []
+_open: list[MainWindow] = []
 
 
-def windows() -> tuple[StoreWindow, ...]:
+def windows() -> tuple[MainWindow, ...]:
     """Return the windows beside the first."""
     return tuple(_open)
 
 
 def open_beside(
-    window: StoreWindow,
+    window: MainWindow,
     store: Path,
     place_text: str | None = None,
     *,
     tied: bool = False,
     lends: bool = False,
     config: MessageStoreConfig | None = None,
-) -> StoreWindow | None:
+) -> MainWindow | None:
     """Open a new window with ``store`` at the place ``place_text``. Return None if :data:`MOST` windows are open.
 
     ``lends``: topics get the colours that they have in the first window, for a second window of the same store.
@@ -61,7 +61,7 @@ def open_beside(
     return new_window
 
 
-def _place(window: StoreWindow, second: StoreWindow, *, tied: bool) -> None:
+def _place(window: MainWindow, second: MainWindow, *, tied: bool) -> None:
     """Put ``second`` beside the first window, inside the screen. Do nothing if the screen is too small."""
     room = window.screen().availableGeometry()
     second.resize(window.size())
@@ -76,7 +76,7 @@ def _place(window: StoreWindow, second: StoreWindow, *, tied: bool) -> None:
     second.setGeometry(second_frame.marginsRemoved(edge))
 
 
-def show_beside(window: StoreWindow, place: Place) -> StoreWindow | None:
+def show_beside(window: MainWindow, place: Place) -> MainWindow | None:
     """Open the same store at ``place`` in a new window."""
     session = window.session
     if session is None:
@@ -104,7 +104,7 @@ async def close_all() -> None:
 class _Forgetter(QObject):
     """Drops a window from the list when it is closed."""
 
-    def __init__(self, window: StoreWindow) -> None:
+    def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
 

@@ -6,7 +6,6 @@ Each window has one :class:`Workspace`. It stores its data in the settings' fold
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from engine.errors import StoreError
-from viewer.compare.pane import Comparison
 from viewer.look.assets import tr
 from viewer.pane import Pane
 from viewer.runtime import bookmarks, places
@@ -23,6 +21,7 @@ from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.settings import default_cache
 from viewer.runtime.store_session import StoreSession, in_store
 from viewer.shell import session_file
+from viewer.shell.comparison import Comparison
 from viewer.shell.end_question import EndQuestion
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.lab_stores import running_in_words
@@ -37,10 +36,11 @@ if TYPE_CHECKING:
     from engine.rules.findings import Finding
     from viewer.cluster.cluster_model import AdminRequest
     from viewer.cluster.watch import ClusterWatch
+    from viewer.reports.report_html import Picture
     from viewer.requests.watch import RequestWatch
-    from viewer.runtime.lab_session import LabFeed, LabSession
-    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.lab_stores import LabRoom
     from viewer.shell.layout import Layout
+    from viewer.shell.main_window import MainWindow
     from viewer.shell.pipeline_jobs import PipelineRoom
 
 OFFER_AFTER_MS = 1500
@@ -52,25 +52,21 @@ LAST = "last" + session_file.SUFFIX
 class Workspace:
     """The user's own data of one window."""
 
-    def __init__(self, window: FramedWindow, layouts: Layout, comparison: Comparison) -> None:
-        self._window, self._layouts = window, layouts
+    def __init__(self, window: MainWindow, layouts: Layout, lab: LabRoom) -> None:
+        self._window, self._layouts, self._lab = window, layouts, lab
         self._taken: Taken | None = None
         self._asked = 0
         self._found: Finding | None = None
         """The finding that was shown last. Several findings can have the same place."""
         self.jumps = Jumps(window)
         self.edits = Edits(window)
-        self.comparison = comparison
+        self.comparison = Comparison(window)
         self.pipeline: PipelineRoom | None = None
         """The pipeline's jobs. None until that view is first opened."""
         self.cluster: ClusterWatch | None = None
         """The watched cluster. None until that view is first opened."""
         self.requests: RequestWatch | None = None
         """The watched requests. None until that view is first opened."""
-        self.feed: Callable[[], LabFeed | None] = lambda: None
-        """Returns the frames of the broker that this window runs, or None."""
-        self.lab_session: Callable[[], LabSession | None] = lambda: None
-        """Returns the lab session of this window, or None."""
         self.ending = EndQuestion(window, self.what_would_end)
         window.opened.connect(self._opened)
 
@@ -114,7 +110,7 @@ class Workspace:
         assert isinstance(pane, ClusterPane)
         window = self._window
         if self.cluster is None:
-            self.cluster = ClusterWatch(window.jobs.worker, window.jobs.read, window, self.lab_session())
+            self.cluster = ClusterWatch(window.jobs.worker, window.jobs.read, window, self._lab.session)
             self.cluster.asked.connect(self._asked_cluster)
             self.cluster.changed.connect(window.enable)
         pane.set_watch(self.cluster)
@@ -135,7 +131,7 @@ class Workspace:
 
     def _record_requests(self) -> None:
         """Record the requests to the lab's broker. If it serves no store, say where to start that."""
-        feed = self.feed()
+        feed = self._lab.feed()
         if feed is None or self.requests is None:
             self._window.say(tr("Nothing is served here: make a lab store and press Serve there, or open a file."))
         else:
@@ -152,13 +148,26 @@ class Workspace:
         """Ask what an incident report should contain, and where to save it."""
         from viewer.reports.report_dialog import ask_report  # its imports must not delay the first rows
 
-        ask_report(self._window)
+        window = self._window
+        if window.session is not None:
+            ask_report(window, window.session, window.say, self.grab_window)
+
+    def grab_window(self) -> Picture:
+        """Return a picture of the window with the current place as its caption."""
+        from viewer.reports.report_dialog import grab_window
+
+        return grab_window(self._window, self._window.place_in_words)
 
     def ask_rebuild(self) -> None:
         """Ask where to build queues and index from the log."""
         from viewer.compare.rebuild import ask_rebuild
 
-        ask_rebuild(self._window)
+        window = self._window
+        if window.session is None:
+            return
+        box = ask_rebuild(window, window.session, window.say)
+        box.placeRequested.connect(window.go)
+        box.did.connect(window.note)
 
     def _failed(self, error: Exception) -> None:
         self._window.say(str(error))
@@ -288,8 +297,7 @@ class Workspace:
         These are jobs, the lab's clients and load, and unsaved recordings.
         """
         jobs = self.pipeline.running_in_words() if self.pipeline is not None else []
-        lab = self.lab_session()
-        return [*jobs, *(running_in_words(lab) if lab is not None else []), *self._recorded_in_words()]
+        return [*jobs, *running_in_words(self._lab.session), *self._recorded_in_words()]
 
     def _recorded_in_words(self) -> list[str]:
         watch = self.requests
@@ -441,7 +449,7 @@ class Workspace:
         window.say(f"{finding.id} {title(finding)}")
 
 
-def apply_filter(window: FramedWindow, text: str) -> None:
+def apply_filter(window: MainWindow, text: str) -> None:
     """Put a filter into the log's field and apply it."""
     window.show_view("log")
     field = window.findChild(QLineEdit, "filter.field")

@@ -57,7 +57,9 @@ class Window(QWidget):
     def __init__(self) -> None:
         super().__init__()
         line = partial(command_line, path=STORE)
-        self.session: Any = SimpleNamespace(jobs=Jobs(), path=STORE, config=None, snapshot=None, command_line=line)
+        self.session: Any = SimpleNamespace(
+            jobs=Jobs(), path=STORE, config=None, snapshot=None, command_line=line, closed=False
+        )
         self.said: list[str] = []
         self.noted: list[tuple[Any, ...]] = []
         self.went: list[Place] = []
@@ -76,7 +78,10 @@ def window(dressed: object) -> Iterator[Window]:
 
 @pytest.fixture
 def box(window: Window) -> RebuildBox:
-    return RebuildBox(window, window.session)  # type: ignore[arg-type]
+    box = RebuildBox(window, window.session, window.say)
+    box.placeRequested.connect(window.go)
+    box.did.connect(window.note)
+    return box
 
 
 @pytest.fixture
@@ -253,20 +258,17 @@ def test_a_link_leads_into_the_store_that_it_is_about_only(box: RebuildBox, wind
     place = places.queue("Orders", 1, 3)
     box.table.placeRequested.emit(place)
     assert window.went == [place]
-    window.session = SimpleNamespace()
+    window.session.closed = True
     box.table.placeRequested.emit(place)
     assert window.went == [place]
     assert box.note.text() == "The store of this table is not open any more."
 
 
 def test_the_numbers_are_asked_for_off_the_loop_and_an_error_stands_in_their_place(window: Window) -> None:
-    box = ask_rebuild(window)  # type: ignore[arg-type]
-    assert box is not None
+    box = ask_rebuild(window, window.session, window.say)
     ((_work, done, failed),) = window.session.jobs.reads
     done(Amounts(log=1024))
     assert box.amounts_label.text().startswith("Reads 1.00 KiB of log.")
     failed(StoreError("the log is gone"))
     assert box.amounts_label.text() == "the log is gone"
     assert not box.field.isEnabled()
-    window.session = None
-    assert ask_rebuild(window) is None  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from engine.errors import StoreError
 from engine.rules.masking import Masking
 from viewer.reports import report_dialog as module
-from viewer.reports.report_dialog import FURTHER_MASKS, ReportBox, ask_report, save_report
+from viewer.reports.report_dialog import FURTHER_MASKS, ReportBox, ask_report, grab_window, save_report
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.unread import UnreadLedger
 
@@ -27,8 +28,6 @@ class Window(QWidget):
         super().__init__()
         self.said: list[str] = []
         self.say = self.said.append
-        self.place_in_words = "Log"
-        self.jobs = self
         self.begun: list[Any] = []
         self.error: Exception | None = None
         self.session: Any = SimpleNamespace(
@@ -40,6 +39,8 @@ class Window(QWidget):
             snapshot=None,
             incident=None,
             unread=UnreadLedger(store, self),
+            closed=False,
+            jobs=self,
         )
 
     async def run(self, _title: str, work: Callable[[Control], Any]) -> Any:
@@ -74,8 +75,9 @@ def report_inputs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def saved(window: Window, target: Path, *more: Any, **ways: Any) -> bool:
-    return asyncio.run(save_report(window, target, *more, **ways))  # type: ignore[arg-type]
+def saved(window: Window, target: Path, mask: Masking | None = None, *, pictures: bool = True) -> bool:
+    grab = partial(grab_window, window, "Log") if pictures else None
+    return asyncio.run(save_report(window.session, target, window.say, mask, grab))
 
 
 def test_each_tick_leaves_out_its_part_and_any_of_them_the_picture(window: Window) -> None:
@@ -151,16 +153,16 @@ def test_a_place_that_cannot_be_written_is_said(window: Window, report_inputs: l
     assert window.said[0].startswith(f"{target}: ")
 
 
-def test_without_a_store_nothing_is_asked_or_written(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
-    window.session = None
-    ask_report(window)  # type: ignore[arg-type]
-    assert window.findChild(ReportBox) is None
+def test_of_a_store_that_was_closed_nothing_is_written(
+    window: Window, report_inputs: list[Any], tmp_path: Path
+) -> None:
+    window.session.closed = True
     assert not saved(window, tmp_path / "report.html")
     assert list(tmp_path.glob("*.html")) == []
 
 
 def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
-    ask_report(window)  # type: ignore[arg-type]
+    ask_report(window, window.session, window.say, partial(grab_window, window, "Log"))
     box = window.findChild(ReportBox)
     assert box is not None
     box.further_masks["groups"].click()

@@ -5,7 +5,6 @@ The commands as Qt's actions: one each, in their menus, greyed without a store.
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 
 from PySide6.QtGui import QAction, QKeySequence
@@ -14,9 +13,7 @@ from PySide6.QtWidgets import QDialog, QMenu
 from engine.cli.main import COMMANDS as CLI_COMMANDS
 from viewer.look import assets
 from viewer.look.assets import set_language, tr
-from viewer.pane.store_window import StoreWindow
 from viewer.shell.commands import BY_ID, COMMANDS, MENUS, key_caps, menus_of, retranslate_actions
-from viewer.shell.framed_window import FramedWindow
 from viewer.shell.main_window import MainWindow
 from viewer.shell.palette_box import rank
 from viewer.shell.views import VIEWS
@@ -98,19 +95,6 @@ def test_a_command_that_is_given_is_done_and_noted(window: MainWindow, monkeypat
     assert len(sheet.findChildren(Key)) > len([command for command in COMMANDS if command.keys])
     sheet.close()
     assert [one.id for one in window.changes.operations.list] == ["window.close", "zoom.reset", "help.keys"]
-
-
-def test_whatever_a_part_may_ask_of_its_window_the_window_answers() -> None:
-    asked = [name for base in (StoreWindow, FramedWindow) for name in vars(base) if not name.startswith("_")]
-    assert len(asked) > 20
-    assert [name for name in asked if _only_said(name)] == []
-
-
-def _only_said(name: str) -> bool:
-    """Whether a base only says what a method would do."""
-    found = inspect.getattr_static(MainWindow, name)
-    function = found.fget if isinstance(found, property) else found
-    return getattr(function, "__isabstractmethod__", False)
 
 
 def test_without_a_store_only_what_needs_none_can_be_done(window: MainWindow) -> None:

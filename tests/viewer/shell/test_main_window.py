@@ -62,6 +62,18 @@ def table(window: MainWindow, name: str) -> RecordView:
     return found
 
 
+def test_another_window_has_the_same_settings_and_no_store(window, settings):
+    other = window.another()
+    try:
+        assert type(other) is type(window)
+        assert other.settings is settings
+        assert other.session is None
+        assert other.topic_colours is None
+    finally:
+        other.close()
+        other.deleteLater()
+
+
 def test_every_promised_widget_is_there_with_a_name_to_speak(run: Run, window: MainWindow, golden: Golden) -> None:
     run(opened(window, golden("broker-orders")))
     assert window.objectName() == "mainWindow"

@@ -16,6 +16,7 @@ from engine.errors import StoreError
 from engine.rules.findings import Finding
 from viewer.runtime import places
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.runtime.lab_session import LabSession
 from viewer.runtime.places import History, Place
 from viewer.shell import session_file
 from viewer.shell import workspace as module
@@ -124,7 +125,8 @@ def layouts() -> Layouts:
 
 @pytest.fixture
 def space(made: Window, layouts: Layouts) -> Workspace:
-    return Workspace(made, layouts, SimpleNamespace(begin=lambda store: None))  # type: ignore[arg-type]
+    lab = SimpleNamespace(session=LabSession(), feed=lambda: None)
+    return Workspace(made, layouts, lab)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -413,6 +415,6 @@ def test_where_nothing_is_served_it_is_said_where_that_begins(space: Workspace, 
     space._record_requests()
     assert made.said == ["Nothing is served here: make a lab store and press Serve there, or open a file."]
     feed: Any = object()
-    space.feed = lambda: feed
+    space._lab.feed = lambda: feed  # type: ignore[method-assign]
     space._record_requests()
     assert followed == [feed]
