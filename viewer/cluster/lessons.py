@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from engine.client.consuming import BROADCASTING
 from engine.client.events import Committed, Rebalanced, Sent
@@ -30,6 +30,9 @@ from viewer.cluster.lesson_figures import (
 from viewer.cluster.rebalance import timeline
 from viewer.cluster.rebalance_words import Harm, harms, until
 from viewer.look.assets import tr, words
+
+if TYPE_CHECKING:
+    from viewer.cluster.own_clients import OwnClients
 
 Verb = Literal[
     "broker", "producer", "consumer", "again", "running", "shared", "handed", "stop", "kill", "wait", "until"
@@ -289,56 +292,6 @@ def lessons_markdown(runs: Iterable[LessonRun]) -> str:
     return "\n".join(["", f"# {tr('Lessons')}", "", *lines]).rstrip() + "\n" if lines else ""
 
 
-class Row(Protocol):
-    """Status of one of the user's own clients."""
-
-    @property
-    def status(self) -> str: ...
-
-    @property
-    def client_id(self) -> str: ...
-
-    @property
-    def words(self) -> str: ...
-
-
-class Clients(Protocol):
-    """Starts and ends clients: :class:`viewer.cluster.own_clients.OwnClients`."""
-
-    def add(
-        self,
-        kind: str,
-        addresses: tuple[str, ...],
-        group: str,
-        topic: str,
-        amount: float,
-        options: Options = DEFAULT_OPTIONS,
-    ) -> object:
-        """Start a client."""
-        ...
-
-    @property
-    def last(self) -> int:
-        """Number of the client that was added last."""
-        ...
-
-    def row(self, number: int) -> Row:
-        """Return the status of a client."""
-        ...
-
-    def stop(self, number: int) -> None:
-        """Stop a client with a goodbye."""
-        ...
-
-    def kill(self, number: int) -> None:
-        """End a client like a killed process."""
-        ...
-
-    def forget(self, addresses: tuple[str, ...], topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
-        """Delete topics and groups."""
-        ...
-
-
 @dataclass
 class LessonRun:
     """Run of a lesson. ``status``: running, done or failed; ``result`` is a summary line, ``figures`` all results."""
@@ -374,7 +327,7 @@ class LessonRun:
         """Topic of this run, new for each run."""
         return f"{self.lesson.key}-{TOPIC}-{self.number}"
 
-    def go_on(self, model: ClusterModel, clients: Clients) -> None:
+    def go_on(self, model: ClusterModel, clients: OwnClients) -> None:
         """Do whatever is possible now; called with each reading and each event of the clients."""
         now = model.readings[-1].at if model.readings else 0
         while self.status == "running":
@@ -397,7 +350,7 @@ class LessonRun:
             else:
                 return
 
-    def _failed(self, clients: Clients) -> str:
+    def _failed(self, clients: OwnClients) -> str:
         """Return why one of its clients could not start, or ended by itself."""
         for number, options in self._options.items():
             row = clients.row(number)
@@ -407,7 +360,7 @@ class LessonRun:
                 return row.words
         return ""
 
-    def _do(self, act: Action, now: int, model: ClusterModel, clients: Clients) -> bool:
+    def _do(self, act: Action, now: int, model: ClusterModel, clients: OwnClients) -> bool:
         """Do the action; return True if it is done, or if the condition is met."""
         match act.verb:
             case "broker" | "producer" | "consumer" | "again":
@@ -429,7 +382,7 @@ class LessonRun:
                 return now - self.action_started_ms >= act.amount * 1000
         return True
 
-    def _begin(self, act: Action, model: ClusterModel, clients: Clients) -> None:
+    def _begin(self, act: Action, model: ClusterModel, clients: OwnClients) -> None:
         """Start a client or a broker."""
         kind = "consumer" if act.verb == "again" else act.verb
         options = replace(act.options, reports_events=True, name=act.options.name.format(group=self.group))
@@ -454,7 +407,7 @@ class LessonRun:
             and len({queue_owners[0] for queue_owners in owners}) == client_count
         )
 
-    def _end(self, model: ClusterModel, clients: Clients) -> None:
+    def _end(self, model: ClusterModel, clients: OwnClients) -> None:
         self.status = "done"
         end = model.deliveries.known_until(self.group)
         if end:
@@ -499,13 +452,13 @@ class LessonRun:
 
         return name_of
 
-    def cancel(self, clients: Clients) -> None:
+    def cancel(self, clients: OwnClients) -> None:
         """Stop the run where it is."""
         if self.status == "running":
             self.status, self.result = "failed", tr("stopped")
             self._stop(clients)
 
-    def _stop(self, clients: Clients) -> None:
+    def _stop(self, clients: OwnClients) -> None:
         """Stop everything the run started: producers first, so that nothing remains unconsumed; brokers last.
 
         Topic and group are deleted too, with the lesson's broker or separately.

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from PySide6.QtCore import QObject, Signal
 
@@ -21,31 +21,12 @@ from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
 from viewer.look.engine_words import engine_words
 from viewer.runtime.lab_session import LabSession
-from viewer.runtime.worker import Cancelled
+from viewer.runtime.worker import Cancelled, Worker
 
 WATCH_TARGET = "viewer.cluster.work:watch"
 
 
 RunOffLoop = Callable[[Callable[[], object], Callable[[object], None], Callable[[Exception], None]], None]
-
-
-class ReadingWorker(Protocol):
-    """Runs the reading: :class:`viewer.runtime.worker.Worker`."""
-
-    def request(
-        self,
-        target: str,
-        args: tuple[object, ...],
-        on_items: Callable[[Reading], None],
-        on_progress: Callable[[float, float | None, str], None],
-        on_finished: Callable[[object, Exception | None], None],
-    ) -> int:
-        """Start; return the number to cancel it by."""
-        ...
-
-    def cancel(self, number: int) -> None:
-        """Stop a request."""
-        ...
 
 
 class ClusterWatch(QObject):
@@ -62,7 +43,7 @@ class ClusterWatch(QObject):
     said = Signal(str)
 
     def __init__(
-        self, worker: ReadingWorker, run: RunOffLoop, parent: QObject | None = None, lab: LabSession | None = None
+        self, worker: Worker, run: RunOffLoop, parent: QObject | None = None, lab: LabSession | None = None
     ) -> None:
         """Run short work off the loop with ``run(work, done, failed)``."""
         super().__init__(parent)

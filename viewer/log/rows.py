@@ -8,18 +8,21 @@ where somebody has counted the units. :class:`MatchSource` shows the units that 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from engine.codec.batch import MIN_MEMBER_BYTES, Member, walk
 from engine.codec.message import COMPRESSED, INNER_BATCH, TRANSACTION_MASK, Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.lost_units import LostUnit, was
-from engine.mapped.read_only import FileSequence
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 from viewer.log.colour_rules import PLAIN, Dress
 from viewer.widgets.row_window import Page
+
+if TYPE_CHECKING:
+    from engine.inspection.log_reader import LogReader
+    from engine.inspection.side_index import SideIndex
 
 PREVIEW = 160
 """Bytes of a body that a table row shows."""
@@ -90,25 +93,6 @@ class EdgeRow:
 
 LogRow = UnitRow | EdgeRow
 Item = Unit | Blank | Damage
-
-
-class Reader(Protocol):
-    """The calls to the engine's commit log; every one may touch the disk."""
-
-    sequence: FileSequence
-
-    @property
-    def min_offset(self) -> int: ...
-    @property
-    def end_offset(self) -> int: ...
-    @property
-    def max_offset(self) -> int: ...
-    @property
-    def known_end(self) -> int | None: ...
-    def align(self, offset: int) -> int: ...
-    def walk(self, start: int | None = None, stop: int | None = None, crc: bool = True) -> Iterator[Item | Stop]: ...
-    def items_before(self, offset: int, count: int, crc: bool = True) -> list[Item]: ...
-    def unit_at(self, offset: int, crc: bool = True) -> Item | Stop: ...
 
 
 def letters(unit: Unit) -> str:
@@ -183,9 +167,9 @@ def _unpacked_head(unit: Unit, max_bytes: int = PREVIEW) -> bytes:
 class LogSource:
     """The whole log, by position in bytes. ``counted`` gives row numbers once the units have been counted."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: LogReader) -> None:
         self.reader = reader
-        self._counted: Counted | None = None
+        self._counted: SideIndex | None = None
         self.dress: Callable[[Unit], Dress] | None = None
         """The colouring rules in force."""
         self.fields: Fields = ()
@@ -209,12 +193,12 @@ class LogSource:
         return self.reader.end_offset if self._end is None else self._end
 
     @property
-    def counted(self) -> Counted | None:
+    def counted(self) -> SideIndex | None:
         """The row numbers; None where nobody has counted, and where the log is shorter now than what was counted."""
         return self._counted if self._counted is not None and self._counted.end <= self.end else None
 
     @counted.setter
-    def counted(self, counted: Counted | None) -> None:
+    def counted(self, counted: SideIndex | None) -> None:
         self._counted = counted
 
     @property
@@ -326,17 +310,6 @@ class LogSource:
         if stop.kind == "damage" and stop.offset >= end:
             return EdgeRow("error", end, size, end + size, stop.reason)
         return EdgeRow("zero", end, size, end + size, stop.reason)
-
-
-class Counted(Protocol):
-    """Row numbers of a log up to its offset ``end``, from a side index."""
-
-    @property
-    def total(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    def number_at(self, offset: int) -> int | None: ...
-    def offset_of(self, number: int) -> int | None: ...
 
 
 class MatchSource:

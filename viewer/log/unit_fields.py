@@ -1,16 +1,13 @@
 """A unit in words: its fields by group, what each says, and where it leads; no Qt.
 
-Names of fields are RocketMQ's and the same as those of the painted bytes, so that both can be chosen together. Links
-are made by ``links``, which has ``log(offset)``, ``queue(topic, queue_id, queue_offset)`` and
-``trace(topic, key, offset, store_timestamp)``.
+Names of fields are RocketMQ's and the same as those of the painted bytes, so that both can be chosen together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 from engine.codec import message, properties
 from engine.codec.batch import Member, MemberDamage
@@ -25,23 +22,13 @@ from engine.codec.words import MAX_LISTED, TEXTS, TIMES, Word, op_offsets
 from engine.system_names import HALF_TOPIC, OP_TOPIC
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
+from viewer.runtime import places
 
 MEMBER = "member."
 """Begins the name of the lines of a batch's message; its number follows."""
 MOST_MEMBERS = 200
 """Messages of a batch that are listed."""
 LINKED_TOPICS = (properties.REAL_TOPIC, properties.RETRY_TOPIC)
-
-
-class Links(Protocol):
-    """Makes places."""
-
-    @property
-    def log(self) -> Callable[..., object]: ...
-    @property
-    def queue(self) -> Callable[..., object]: ...
-    @property
-    def trace(self) -> Callable[..., object]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +78,20 @@ class Decoded:
     """Fields that contradict the rest: the unit is as it would be with them mended."""
 
 
-def describe(decoded: Decoded, links: Links) -> list[Group]:
+def describe(decoded: Decoded) -> list[Group]:
     """All groups of a unit in the order they are read."""
     unit = decoded.unit
     groups = [
         Group(
             words("Identity"),
             f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}",
-            _identity(decoded, links),
+            _identity(decoded),
         ),
-        Group(words("In words"), "", _in_words(decoded, links)),
+        Group(words("In words"), "", _in_words(decoded)),
         Group(
             words("Transaction"),
             _transaction_words(unit) or tr("none"),
-            _transaction(unit, links),
+            _transaction(unit),
             opened=bool(unit.prepared_transaction_offset or _transaction_words(unit)),
         ),
         Group(words("Times"), "", _times(unit)),
@@ -114,9 +101,9 @@ def describe(decoded: Decoded, links: Links) -> list[Group]:
         Group(
             words("Properties"),
             f"{len(unit.properties)} · {number(len(unit.properties_raw))} B",
-            _properties(decoded, links),
+            _properties(decoded),
         ),
-        Group(words("Batch"), _batch_words(decoded), _members(decoded, links)),
+        Group(words("Batch"), _batch_words(decoded), _members(decoded)),
     ]
     return [_with_wrong(group, decoded.wrong) for group in groups if group.lines]
 
@@ -138,14 +125,14 @@ def _wrong_line(line: Line, wrong: FieldFault) -> Line:
     return replace(line, value=value, note=tr("wrong: it would be {value}", value=line.value), place=None, tone="error")
 
 
-def _identity(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+def _identity(decoded: Decoded) -> tuple[Line, ...]:
     unit = decoded.unit
     if unit.stale:
         where = Line(
             "physicalOffset",
             number(unit.physical_offset),
             tr("found at {offset:,}: left over in a reused file", offset=unit.offset),
-            links.log(unit.physical_offset),
+            places.log(unit.physical_offset),
             "warn",
         )
     else:
@@ -158,7 +145,7 @@ def _identity(decoded: Decoded, links: Links) -> tuple[Line, ...]:
         _crc_line(decoded),
         Line("queueId", number(unit.queue_id)),
         Line("flag", number(unit.flag), tr("the application's own") if unit.flag else ""),
-        Line("queueOffset", number(unit.queue_offset), _queue_note(unit), _queue_place(unit, links)),
+        Line("queueOffset", number(unit.queue_offset), _queue_note(unit), _queue_place(unit)),
         Line("sysFlag", f"0x{unit.sys_flag & 0xFFFFFFFF:X}", ", ".join(message.sys_flag_words(unit.sys_flag))),
         Line("reconsumeTimes", number(unit.reconsume_times), tr("retries so far") if unit.reconsume_times else ""),
         Line("offsetMsgId", unit.offset_msg_id, lines=_message_id(unit.offset_msg_id)),
@@ -176,10 +163,10 @@ def _message_id(text: str) -> tuple[Line, ...]:
     )
 
 
-def _queue_place(unit: Unit, links: Links) -> object | None:
+def _queue_place(unit: Unit) -> object | None:
     if unit.transaction_type in {message.PREPARED, message.ROLLBACK}:
         return None
-    return links.queue(unit.topic, unit.queue_id, unit.queue_offset)
+    return places.queue(unit.topic, unit.queue_id, unit.queue_offset)
 
 
 def _queue_note(unit: Unit) -> str:
@@ -234,7 +221,7 @@ def _transaction_words(unit: Unit) -> str:
     }.get(unit.transaction_type, "")
 
 
-def _transaction(unit: Unit, links: Links) -> tuple[Line, ...]:
+def _transaction(unit: Unit) -> tuple[Line, ...]:
     offset = unit.prepared_transaction_offset
     linked = offset > 0 or unit.transaction_type == message.COMMIT
     return (
@@ -242,7 +229,7 @@ def _transaction(unit: Unit, links: Links) -> tuple[Line, ...]:
             "preparedTransactionOffset",
             number(offset),
             tr("→ half message") if linked else tr("none"),
-            links.log(offset) if linked else None,
+            places.log(offset) if linked else None,
         ),
     )
 
@@ -280,26 +267,26 @@ def _topic(unit: Unit) -> tuple[Line, ...]:
     )
 
 
-def _properties(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+def _properties(decoded: Decoded) -> tuple[Line, ...]:
     unit = decoded.unit
     lines = [Line("propertiesLength", number(len(unit.properties_raw)), tr("bytes"))]
     order = (properties.KEYS, properties.UNIQUE_KEY, properties.TAGS)
     names = [name for name in order if name in unit.properties] + [n for n in unit.properties if n not in order]
-    return tuple(lines + [_property(decoded, name, links) for name in names])
+    return tuple(lines + [_property(decoded, name) for name in names])
 
 
-def _trace_of(unit: Unit, key: str, links: Links) -> object:
+def _trace_of(unit: Unit, key: str) -> object:
     """The way of a key of this unit through the index, as far back as this unit."""
-    return links.trace(unit.topic, key, unit.offset, unit.store_timestamp)
+    return places.trace(unit.topic, key, unit.offset, unit.store_timestamp)
 
 
-def _property(decoded: Decoded, name: str, links: Links) -> Line:
+def _property(decoded: Decoded, name: str) -> Line:
     unit = decoded.unit
     value = unit.properties[name]
     key, label, shown = f"properties.{name}", plain(name), plain(value)
     if name == properties.KEYS:
         each = tuple(
-            Line("", plain(unit_key), tr("→ trace"), _trace_of(unit, unit_key, links), label=tr("key"))
+            Line("", plain(unit_key), tr("→ trace"), _trace_of(unit, unit_key), label=tr("key"))
             for unit_key in unit.keys
         )
         if len(each) == 1:
@@ -310,11 +297,11 @@ def _property(decoded: Decoded, name: str, links: Links) -> Line:
             key,
             shown,
             tr("→ trace"),
-            _trace_of(unit, value, links),
+            _trace_of(unit, value),
             label=label,
             lines=_unique_key(value, unit.born_timestamp),
         )
-    note, place = _property_note(decoded, name, value, links)
+    note, place = _property_note(decoded, name, value)
     parts = _message_id(value) if name == properties.ORIGIN_MESSAGE_ID else ()
     return Line(key, shown, note, place, label=label, lines=parts)
 
@@ -341,7 +328,7 @@ def _unique_key(value: str, born: int) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _property_note(decoded: Decoded, name: str, value: str, links: Links) -> tuple[str, object | None]:
+def _property_note(decoded: Decoded, name: str, value: str) -> tuple[str, object | None]:
     if name == properties.TAGS:
         return tr("hash {hash:,}", hash=jhash(value)), None
     if name == properties.DELAY:
@@ -351,7 +338,9 @@ def _property_note(decoded: Decoded, name: str, value: str, links: Links) -> tup
     if name == properties.ORIGIN_MESSAGE_ID:
         address_and_offset = message.parse_offset_message_id(value)
         return (
-            (tr("→ its first unit"), links.log(address_and_offset[1])) if address_and_offset is not None else ("", None)
+            (tr("→ its first unit"), places.log(address_and_offset[1]))
+            if address_and_offset is not None
+            else ("", None)
         )
     if name.startswith("TIMER_") and name.endswith("_MS") and value.isascii() and value.isdigit():
         ms = int(value)
@@ -397,7 +386,7 @@ def _batch_words(decoded: Decoded) -> str:
     return tr("{count:,} messages in this unit", count=count) if count else ""
 
 
-def _members(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+def _members(decoded: Decoded) -> tuple[Line, ...]:
     lines = []
     for member in decoded.members[:MOST_MEMBERS]:
         if isinstance(member, MemberDamage):
@@ -411,35 +400,35 @@ def _members(decoded: Decoded, links: Links) -> tuple[Line, ...]:
                 )
             )
             continue
-        lines.append(_member(decoded.unit, member, links))
+        lines.append(_member(decoded.unit, member))
     if len(decoded.members) > MOST_MEMBERS:
         lines.append(Line("", tr("{count:,} more", count=len(decoded.members) - MOST_MEMBERS), label="…"))
     return tuple(lines)
 
 
-def _member(unit: Unit, member: Member, links: Links) -> Line:
+def _member(unit: Unit, member: Member) -> Line:
     """One message of a batch: its key, its body's length; below it its body and each of its properties."""
     name, keys = f"{MEMBER}{member.index}", member.keys
     inner = [Line(name, plain(member.body[:80].decode("utf-8", "replace")), label=tr("body"))]
     for key, value in member.properties.items():
         linked = key in {properties.KEYS, properties.UNIQUE_KEY}
         traced = value if key == properties.UNIQUE_KEY else keys[0] if keys else ""
-        place = _trace_of(unit, traced, links) if linked and traced else None
+        place = _trace_of(unit, traced) if linked and traced else None
         inner.append(Line(name, plain(value), tr("→ trace") if place else "", place, label=plain(key)))
-    place = _trace_of(unit, keys[0], links) if keys else None
+    place = _trace_of(unit, keys[0]) if keys else None
     label = plain(" ".join(keys)) or tr("no key")
     note = f"{number(len(member.body))} B"
     offset = number(unit.queue_offset + member.index)
     return Line(name, label, note, place, label=offset, lines=tuple(inner), folded=True)
 
 
-def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+def _in_words(decoded: Decoded) -> tuple[Line, ...]:
     """Sentences, then the places that they speak of."""
     unit = decoded.unit
     lines = [Line("", say(word)) for word in decoded.words]
     done = op_offsets(unit.body) if unit.topic == OP_TOPIC else None
     for offset in (done or [])[:16]:
-        place = links.queue(HALF_TOPIC, unit.queue_id, offset)
+        place = places.queue(HALF_TOPIC, unit.queue_id, offset)
         lines.append(Line("", number(offset), tr("→ half message"), place, label=tr("done")))
     return tuple(lines)
 

@@ -271,7 +271,7 @@ class UnitPanes(QObject):
             return
         if loaded.decoded is not None:
             unit = self.detail.unit = loaded.decoded.unit
-            self.detail.show_groups(describe(loaded.decoded, places))
+            self.detail.show_groups(describe(loaded.decoded))
             self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
             return
         style = look(row)
@@ -285,7 +285,7 @@ class UnitPanes(QObject):
         style = look(row)
         sentence = style.words if style is not None else ""
         self.detail.unit = decoded.unit
-        self.detail.show_groups([*_edge_groups(row, sentence, "", loaded.lost), *describe(decoded, places)])
+        self.detail.show_groups([*_edge_groups(row, sentence, "", loaded.lost), *describe(decoded)])
         self.detail_head.set_note(sentence)
 
     def _field_chosen(self, name: str) -> None:

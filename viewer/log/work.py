@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
     from engine.query import Filter
-    from viewer.runtime.control import Emitting
+    from viewer.runtime.worker import WorkerControl
 
 
 FIRST_HITS = 0.03
@@ -55,7 +55,7 @@ class Scanned:
 
 
 def scan(
-    control: Emitting,
+    control: WorkerControl,
     path: Path,
     config: MessageStoreConfig | None,
     text: str,
@@ -141,7 +141,7 @@ def _behind(block: UnitColumns, offset: int) -> int:
 class _Sender:
     """Batches hits: the first ones at once, then a few times a second."""
 
-    def __init__(self, control: Emitting) -> None:
+    def __init__(self, control: WorkerControl) -> None:
         self._control = control
         self._held: list[int] = []
         self._due = time.monotonic() + FIRST_HITS

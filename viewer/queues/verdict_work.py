@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
     from engine.inspection.queue_reader import QueueReader
-    from viewer.runtime.control import Control, Emitting
+    from viewer.runtime.control import Control
+    from viewer.runtime.worker import WorkerControl
 
 MOST_PROBLEMS = 10_000
 """Places of problems that are kept for stepping from one to the next."""
@@ -42,7 +43,7 @@ class Verdicts:
 
 
 def count(
-    control: Emitting,
+    control: WorkerControl,
     path: Path,
     config: MessageStoreConfig | None,
     tasks: Sequence[tuple[Queue, Verdicts]],

@@ -22,11 +22,3 @@ class Control(Protocol):
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report progress."""
         ...
-
-
-class Emitting(Control, Protocol):
-    """The worker's control: results can be sent before the work ends."""
-
-    def emit(self, items: object) -> None:
-        """Send results; batch small ones."""
-        ...

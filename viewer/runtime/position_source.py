@@ -10,8 +10,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.lab.samples import PositionSample
     from engine.store.positions import Positions as Told
-    from viewer.runtime.jobs import Jobs
     from viewer.runtime.lab_session import LabSession
     from viewer.runtime.live_history import LiveHistory
+    from viewer.runtime.store_session import StoreSession
 
 EVERY_MS = 100
 REST_MS = 1000
@@ -44,18 +43,6 @@ MOST_HEADS = 400
 """Files whose first unit is asked for its time; of more files every n-th is."""
 
 
-class Watched(Protocol):
-    """The store whose end is watched, as its session has it open."""
-
-    snapshot: StoreSnapshot
-    jobs: Jobs
-
-    @property
-    def path(self) -> Path: ...
-
-    def note_unread(self) -> object: ...
-
-
 class TailWatch(QObject):
     """``looked(Look)`` at each look, ``moved()`` where the log, a queue or the index grew, or the log was cut."""
 
@@ -64,7 +51,7 @@ class TailWatch(QObject):
     marked = Signal(object)
     """A :class:`~viewer.runtime.live_history.Mark` that the newest look made."""
 
-    def __init__(self, session: Watched, parent: QObject) -> None:
+    def __init__(self, session: StoreSession, parent: QObject) -> None:
         super().__init__(parent)
         self._session = session
         self.tail = StoreTail(session.snapshot)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from engine.inspection.retention import Retention
     from engine.inspection.space.account import Space
     from engine.inspection.space.page_cache import PageCache
-    from viewer.runtime.control import Emitting
+    from viewer.runtime.worker import WorkerControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Forecast:
 
 
 def account(
-    control: Emitting, path: Path, config: MessageStoreConfig | None, quick: bool, cache: Path | None = None
+    control: WorkerControl, path: Path, config: MessageStoreConfig | None, quick: bool, cache: Path | None = None
 ) -> Space:
     """Count the bytes of the store at ``path``; with ``quick``, emit a fast estimate first.
 
@@ -40,7 +40,7 @@ def account(
         return space_of(store, lambda: control.cancelled, control.report, cache)
 
 
-def read_forecast(control: Emitting, path: Path, config: MessageStoreConfig | None) -> Forecast:
+def read_forecast(control: WorkerControl, path: Path, config: MessageStoreConfig | None) -> Forecast:
     """Read retention and page cache of the store at ``path``; the forecast is emitted first: it takes less."""
     from engine.inspection import open_store
     from engine.inspection.retention import retention
@@ -53,7 +53,7 @@ def read_forecast(control: Emitting, path: Path, config: MessageStoreConfig | No
         return Forecast(forecast, page_cache(store))
 
 
-def map_of(control: Emitting, path: Path, config: MessageStoreConfig | None, name: str, cells: int) -> FileMap:
+def map_of(control: WorkerControl, path: Path, config: MessageStoreConfig | None, name: str, cells: int) -> FileMap:
     """Map one file of the log and check every CRC."""
     from engine.inspection import open_store
     from engine.inspection.file_map import file_map

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from engine.codec.flipped_bits import explain
@@ -11,12 +9,7 @@ from engine.inspection import open_store
 from viewer.log.columns import unit_kind
 from viewer.log.rows import LogSource, UnitRow, unit_row
 from viewer.log.unit_fields import Decoded, describe, say
-
-LINKS = SimpleNamespace(
-    log=lambda offset: ("log", offset),
-    queue=lambda topic, queue_id, offset: ("queue", topic, queue_id, offset),
-    trace=lambda *named: ("trace", *named),
-)
+from viewer.runtime import places
 
 
 def units(golden, name):
@@ -43,7 +36,7 @@ def lines(groups, title=None):
 )
 def test_every_painted_field_has_its_line(golden, name):
     for unit, raw in units(golden, name)[:150]:
-        said = lines(describe(decoded(unit, raw), LINKS))
+        said = lines(describe(decoded(unit, raw)))
         for part in list_fields(raw):
             plain = not part.name.startswith("properties.")
             assert not plain or part.name in said, part.name
@@ -53,23 +46,23 @@ def test_every_painted_field_has_its_line(golden, name):
 
 def test_offsets_and_keys_are_links(golden):
     unit, raw = next(u for u in units(golden, "clean-5.3.3") if u[0].keys and u[0].prepared_transaction_offset == 0)
-    said = lines(describe(decoded(unit, raw), LINKS))
-    assert said["queueOffset"].place == ("queue", unit.topic, unit.queue_id, unit.queue_offset)
+    said = lines(describe(decoded(unit, raw)))
+    assert said["queueOffset"].place == places.queue(unit.topic, unit.queue_id, unit.queue_offset)
     near = (unit.offset, unit.store_timestamp)
-    assert said["properties.UNIQ_KEY"].place == ("trace", unit.topic, unit.unique_key, *near)
+    assert said["properties.UNIQ_KEY"].place == places.trace(unit.topic, unit.unique_key, *near)
     keys = said["properties.KEYS"]
-    assert ("trace", unit.topic, unit.keys[0], *near) in {keys.place, *(line.place for line in keys.lines)}
+    assert places.trace(unit.topic, unit.keys[0], *near) in {keys.place, *(line.place for line in keys.lines)}
 
 
 def test_a_committed_message_leads_to_its_half_message(golden):
     unit, raw = next(u for u in units(golden, "broker-transactions") if u[0].transaction_type == 8)
-    line = lines(describe(decoded(unit, raw), LINKS))["preparedTransactionOffset"]
-    assert line.place == ("log", unit.prepared_transaction_offset)
+    line = lines(describe(decoded(unit, raw)))["preparedTransactionOffset"]
+    assert line.place == places.log(unit.prepared_transaction_offset)
 
 
 def test_a_wrong_crc_is_said_with_what_the_body_gives(golden):
     unit, raw = next(u for u in units(golden, "crash-flip-5.3.3") if u[0].crc == "bad")
-    line = lines(describe(decoded(unit, raw), LINKS))["bodyCRC"]
+    line = lines(describe(decoded(unit, raw)))["bodyCRC"]
     assert line.tone == "error"
     assert "bad" in line.note
     assert line.lines
@@ -77,7 +70,7 @@ def test_a_wrong_crc_is_said_with_what_the_body_gives(golden):
 
 def test_the_maker_of_a_unique_key_is_named_with_his_time(golden):
     for unit, raw in units(golden, "broker-orders")[:50]:
-        line = lines(describe(decoded(unit, raw), LINKS)).get("properties.UNIQ_KEY")
+        line = lines(describe(decoded(unit, raw))).get("properties.UNIQ_KEY")
         if line is not None and line.lines:
             client, made = line.lines
             assert client.value == unit.born_host.rpartition(":")[0]
@@ -88,20 +81,18 @@ def test_the_maker_of_a_unique_key_is_named_with_his_time(golden):
 
 def test_what_happened_to_a_unit_stands_in_sentences(golden):
     half, raw = next(u for u in units(golden, "broker-transactions") if u[0].topic == "RMQ_SYS_TRANS_HALF_TOPIC")
-    sentences = [
-        line.value for line in lines(describe(decoded(half, raw), LINKS), "In words").values() if line.is_sentence
-    ]
+    sentences = [line.value for line in lines(describe(decoded(half, raw)), "In words").values() if line.is_sentence]
     assert any(sentence.startswith("half message") for sentence in sentences)
 
 
 def test_rows_keep_only_the_head_of_a_body(golden):
-    kind = unit_kind(LINKS.queue)
+    kind = unit_kind(places.queue)
     for unit, _ in units(golden, "clean-5.3.3")[:200]:
         row = unit_row(unit)
         assert isinstance(row, UnitRow)
         assert len(row.preview) <= 160
         assert kind.as_record(row)["physicalOffset"] == unit.offset
-        assert kind.columns[5].jump(row) == ("queue", unit.topic, unit.queue_id, unit.queue_offset)
+        assert kind.columns[5].jump(row) == places.queue(unit.topic, unit.queue_id, unit.queue_offset)
 
 
 def test_a_log_without_files_is_an_empty_table(tmp_path):
