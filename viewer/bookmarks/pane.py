@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout
 
 from viewer.look.assets import tr, words
@@ -134,14 +133,8 @@ class BookmarksPane(Pane):
         if chosen is not None and self.session is not None:
             bookmarks_of(self.session).remove(chosen.place)
             message = tr("Removed {name}.", name=chosen.name)
-            self.table.set_state(State("note", message, steps=((tr("Undo"), self.undo),)))
+            self.table.set_state(State("note", message, steps=((tr("Undo"), self.undoAsked.emit),)))
             self.statusMessage.emit(message)
-
-    def undo(self) -> None:
-        """Undo the last edit, as the command does."""
-        action = self.window().findChild(QAction, "edit.undo")
-        if action is not None:
-            action.trigger()
 
     def _list(self) -> tuple[Bookmark, ...]:
         return bookmarks_of(self.session).list if self.session is not None else ()

@@ -5,12 +5,12 @@ A second page compares a table with its ``.bak``, the file before its last chang
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
@@ -240,6 +240,10 @@ class ConfigPane(Pane):
     def status(self) -> str:
         """Return the number of tables in words."""
         return tr("{n:,} tables", n=len(self._tables)) if self._tables else ""
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.table, self.values
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying and stepping in the focused table."""

@@ -6,7 +6,7 @@ The check runs in the worker process, by itself where the log is small; it can b
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, Qt
@@ -162,6 +162,10 @@ class FindingsPane(Pane):
         """Colours, fonts or zoom changed."""
         self.table.refresh_look()
         self.recovery.retheme()
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.table, self.recovery.plan
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Checking, the preview, copying and stepping."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QVBoxLayout
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
@@ -196,6 +196,10 @@ class GroupsPane(Pane):
     def status(self) -> str:
         """Return the summary of the table."""
         return self._summary
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return (self.table,)
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying and stepping."""

@@ -6,7 +6,7 @@ card, slot and file are one selection. Whatever has a unit leads there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -190,10 +190,15 @@ class IndexPane(Pane):
             table.refresh_look()
         self.canvas.update()
 
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.files, self.form.key, self.steps
+
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping act on the table in front."""
         return {
             **table_commands(self, self._front, "index.jsonl"),
+            "trace.focus": self.form.focus_key,
             "copy.cli": self._copy_command if self.answer else lambda: self._front().copy_current("cli"),
             "find.next": lambda: find_or(self, self._front, 1, self._next_match),
             "find.previous": lambda: find_or(self, self._front, -1, self._next_match),

@@ -180,6 +180,11 @@ class TraceForm(Paper):
     def _fields(self) -> tuple[Field, ...]:
         return self.topic, self.key, self.begin, self.end, self.most
 
+    def focus_key(self) -> None:
+        """Move the focus into the field for the key and select its text."""
+        self.key.setFocus()
+        self.key.selectAll()
+
     def _field(self, name: str, hint: str, width: int) -> Field:
         field = Field(hint, code=True, width=width)
         field.setObjectName(name)

@@ -48,7 +48,7 @@ class LoadPanel(Paper):
         super().__init__()
         self.setObjectName(f"{name}.panel")
         self._able = self._running = self._paused = False
-        self._sliders: dict[str, QSlider] = {}
+        self.sliders: dict[str, QSlider] = {}
         self._slim = False
         self._value_labels: dict[str, Elided] = {}
         self._chip = Chip("live", "")
@@ -96,7 +96,7 @@ class LoadPanel(Paper):
             slider.setPageStep(1)
             slider.valueChanged.connect(lambda _value: self._moved())
             value_label = Elided("", 12, code=True)
-            self._sliders[knob.key], self._value_labels[knob.key] = slider, value_label
+            self.sliders[knob.key], self._value_labels[knob.key] = slider, value_label
             grid.addWidget(Label(tr(knob.name), 12, "text2"), line, 0)
             grid.addWidget(slider, line, 1)
             grid.addWidget(value_label, line, 2)
@@ -119,7 +119,7 @@ class LoadPanel(Paper):
         self.zipf.setFont(ui(12))
         room = px(84 if self._slim else 126)
         self._grid.setColumnMinimumWidth(2, room)
-        for key, slider in self._sliders.items():
+        for key, slider in self.sliders.items():
             slider.setFixedHeight(px(24))
             self._value_labels[key].setFixedWidth(room)
 
@@ -128,12 +128,12 @@ class LoadPanel(Paper):
     def value(self, key: str) -> int:
         """Return the value of the slider ``key``."""
         knob = next(knob for knob in KNOBS if knob.key == key)
-        return knob.steps[self._sliders[key].value()]
+        return knob.steps[self.sliders[key].value()]
 
     def set_value(self, key: str, value: int) -> None:
         """Move the slider ``key`` to the step nearest to ``value``."""
         knob = next(knob for knob in KNOBS if knob.key == key)
-        self._sliders[key].setValue(knob.step_of(value))
+        self.sliders[key].setValue(knob.step_of(value))
 
     def settings(self) -> LoadSettings:
         """Return the settings of all sliders."""
@@ -167,9 +167,9 @@ class LoadPanel(Paper):
 
     def _say(self) -> None:
         for knob in KNOBS:
-            text = knob.say(knob.steps[self._sliders[knob.key].value()])
+            text = knob.say(knob.steps[self.sliders[knob.key].value()])
             self._value_labels[knob.key].setText(text)
-            self._sliders[knob.key].setAccessibleDescription(text)
+            self.sliders[knob.key].setAccessibleDescription(text)
 
     # ---- what the pane calls -----------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ the result of a power loss. The store is open for writing in its own process: ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -270,6 +270,10 @@ class LabPane(Pane):
         self.plug.retheme()
         self.serve.retheme()
         self.resizeEvent(QResizeEvent(self.size(), self.size()))
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.put.topic, self.load.sliders["producers"], self.hex, self.plug.table
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for the visible comparison table: copy, find, export."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -256,6 +256,10 @@ class UnitsPane(Pane):
         """Colours, fonts or zoom changed."""
         self.table.refresh_look()
         self.unit.retheme()
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.filter.field, self.table, self.unit.detail, self.unit.hex
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying, stepping and filtering act on the table."""

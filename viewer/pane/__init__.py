@@ -26,7 +26,7 @@ The contract of a pane:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
@@ -58,6 +58,8 @@ class Pane(QWidget):
     """Ask for the help at the page of this rule."""
     edited = Signal(object)
     """An :class:`~viewer.runtime.edit.Edit` that was made and can be undone."""
+    undoAsked = Signal()
+    """Ask to undo the last edit."""
 
     view_id = ""
     """The name of the view (:data:`viewer.shell.views.VIEWS`). Set when the pane is made."""
@@ -111,6 +113,10 @@ class Pane(QWidget):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the handlers of this view for commands that act on the current view, by action id."""
         return {}
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus, in order. Hidden ones are left out."""
+        return ()
 
     def busy(self) -> bool:
         """Return True while the user waits for work here. Other work should wait meanwhile."""

@@ -228,6 +228,10 @@ class PositionsPane(Pane):
         self.now.refresh_look()
         self.beside.marks.refresh_look()
 
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return (self.ruler,)
+
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying acts on the list in front; the preview is worked out anew."""
         return {

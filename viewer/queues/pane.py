@@ -158,6 +158,10 @@ class QueuesPane(Pane):
         self.table.refresh_look()
         self.side.refresh_look()
 
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return (self.table,)
+
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping act on the table."""
         return {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from viewer.look import assets
 from viewer.look.assets import tr
@@ -60,18 +60,14 @@ def drop_config(window: MainWindow) -> None:
 def in_findings(window: MainWindow, name: str) -> None:
     """Run a command of the findings view from anywhere."""
     window.show_view("findings")
-    answer = window.pane_commands().get(name)
-    if answer is not None:
-        answer()
+    _run_in_front(window, name)
 
 
 def look_again(window: MainWindow) -> None:
     """Read the store again even if nothing seems to have changed, and what else the current view shows."""
     if window.session is not None:
         window.session.look(anyway=True)
-    answer = window.pane_commands().get("view.refresh")
-    if answer is not None:
-        answer()
+    _run_in_front(window, "view.refresh")
 
 
 def go_to(window: MainWindow) -> None:
@@ -83,7 +79,7 @@ def go_to(window: MainWindow) -> None:
 def trace_key(window: MainWindow) -> None:
     """Move the focus into the field for the key to trace."""
     window.show_view("index")
-    _focus(window, "trace.key")
+    _run_in_front(window, "trace.focus")
 
 
 def show_logs(window: MainWindow) -> None:
@@ -134,20 +130,17 @@ def copy_place(window: MainWindow) -> None:
 
 def focus_filter(window: MainWindow) -> None:
     """Move the focus into the filter of the current view, or into the log's filter if the view has none."""
-    answer = window.pane_commands().get("filter.focus")
-    if answer is not None:
-        answer()
-        return
-    window.show_view("log")
-    _focus(window, "filter.field")
+    if not _run_in_front(window, "filter.focus"):
+        window.show_view("log")
+        _run_in_front(window, "filter.focus")
 
 
-def _focus(window: MainWindow, name: str) -> None:
-    field = window.findChild(QWidget, name)
-    if field is not None:
-        field.setFocus()
-        if isinstance(field, QLineEdit):
-            field.selectAll()
+def _run_in_front(window: MainWindow, name: str) -> bool:
+    """Run a command of the current view. Return False if the view does not have it."""
+    handler = window.pane_commands().get(name)
+    if handler is not None:
+        handler()
+    return handler is not None
 
 
 def show_tree(window: MainWindow) -> None:
@@ -167,7 +160,9 @@ def follow_end(window: MainWindow) -> None:
 
 def next_pane(window: MainWindow, step: int) -> None:
     """Move the focus to the next part: tree, tables, tree of fields, bytes, box."""
-    parts = [w for name in _PARTS if (w := window.findChild(QWidget, name)) is not None and w.isVisible()]
+    pane = window.panes.get(window.view)
+    stops = (window.top.goto, window.side.tree, *(pane.focus_stops() if pane is not None else ()))
+    parts = [part for part in stops if part.isVisible()]
     if not parts:
         return
     before_first = -1 if step > 0 else 0  # with no part focused: the first part, or backwards the last
@@ -177,30 +172,6 @@ def next_pane(window: MainWindow, step: int) -> None:
         before_first,
     )
     parts[(index + step) % len(parts)].setFocus()
-
-
-_PARTS = (
-    "goto.field",
-    "store.tree",
-    "filter.field",
-    "units.table",
-    "unit.detail",
-    "unit.hex",
-    "queue.table",
-    "index.files",
-    "trace.key",
-    "trace.steps",
-    "positions.ruler",
-    "findings.table",
-    "recovery.plan",
-    "groups.table",
-    "config.tables",
-    "config.values",
-    "lab.put.topic",
-    "lab.load.producers",
-    "lab.hex",
-    "lab.comparison",
-)
 
 
 def set_scheme(window: MainWindow, scheme: str) -> None:

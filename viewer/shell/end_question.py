@@ -23,7 +23,7 @@ def ask_end(
         return False
     from viewer.lab.confirmations import Confirmation  # the lab's words are not loaded before the first rows
 
-    if window.findChild(Confirmation, QUESTION) is not None:
+    if QWidget.findChild(window, Confirmation, QUESTION) is not None:
         return True
     box = Confirmation(
         window, QUESTION, title or tr("Stop what runs and close?"), "", button_text or tr("Stop and close")

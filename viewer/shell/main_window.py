@@ -165,7 +165,10 @@ class MainWindow(QMainWindow):
         return pane
 
     def findChild(self, kind: type[T], name: str = "", options: Qt.FindChildOption = ANYWHERE) -> T | None:
-        """Find a child as Qt does. Views that nobody has opened yet are made to look inside them."""
+        """Find a child as Qt does. Views that nobody has opened yet are made to look inside them.
+
+        This is for scripts and tests, which know object names. The window's own code uses attributes.
+        """
         child = super().findChild(kind, name, options)
         while child is None and self.session is not None and (view := self.stages.missing()) is not None:
             self.pane(view)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QFileDialog, QLineEdit
+from PySide6.QtWidgets import QFileDialog
 
 from engine.errors import StoreError
 from viewer.look.assets import tr
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from engine.rules.findings import Finding
     from viewer.cluster.cluster_model import AdminRequest
     from viewer.cluster.watch import ClusterWatch
+    from viewer.log.pane import UnitsPane
     from viewer.reports.report_html import Picture
     from viewer.requests.watch import RequestWatch
     from viewer.shell.lab_stores import LabRoom
@@ -94,6 +95,7 @@ class Workspace:
         pane.did.connect(self._window.note)
         pane.statusGrew.connect(lambda words: self._said_anew(pane, words))
         pane.edited.connect(self.edits.push)
+        pane.undoAsked.connect(self._window.actions_by_id["edit.undo"].trigger)
 
     def _jobs_of_pipeline(self) -> PipelineRoom:
         from viewer.shell.pipeline_jobs import PipelineRoom
@@ -243,14 +245,14 @@ class Workspace:
         if window.session is None:
             return None
         marks = bookmarks_of(window.session)
-        field = window.panes["log"].findChild(QLineEdit, "filter.field") if "log" in window.panes else None
+        log_pane = _log_pane(window)
         return Session(
             store=str(window.session.path),
             place=self.here() or "log",
             places=tuple(places.text_of(place) for place in window.history.places),
             bookmarks=marks.list,
             notes=marks.notes,
-            filter=field.text().strip() if field is not None else "",
+            filter=log_pane.filter.field.text().strip() if log_pane is not None else "",
             size=(window.width(), window.height()),
             layout=self._layouts.states(),
             saved=round(time.time() * 1000),
@@ -452,10 +454,15 @@ class Workspace:
 def apply_filter(window: MainWindow, text: str) -> None:
     """Put a filter into the log's field and apply it."""
     window.show_view("log")
-    field = window.findChild(QLineEdit, "filter.field")
-    if field is not None:
-        field.setText(text)
+    log_pane = _log_pane(window)
+    if log_pane is not None:
+        log_pane.filter.field.setText(text)
         window.pane_commands()["filter.apply"]()
+
+
+def _log_pane(window: MainWindow) -> UnitsPane | None:
+    """Return the log's view if it was made already."""
+    return cast("UnitsPane | None", window.panes.get("log"))
 
 
 def _place(text: str) -> Place | None:

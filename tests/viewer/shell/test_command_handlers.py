@@ -45,6 +45,9 @@ class Window(QWidget):
         self.begun: list[Any] = []
         self.answers: dict[str, Callable[[], object]] = {}
         self.session: Any = None
+        self.view = "log"
+        self.panes: dict[str, Any] = {}
+        self.top, self.side = SimpleNamespace(goto=QLineEdit()), SimpleNamespace(tree=QLineEdit())
         self.settings = SimpleNamespace(
             recent=[],
             theme="light",
@@ -114,23 +117,24 @@ def test_looking_again_asks_the_store_and_the_view_in_front(made: Any) -> None:
 
 
 def test_the_filter_of_the_view_in_front_comes_before_the_log_s(made: Any) -> None:
-    field = QLineEdit("topic = 1", made)
-    field.setObjectName("filter.field")
-    made.show()
+    def show_log(view: str) -> None:
+        made.asked.append(view)
+        made.answers["filter.focus"] = lambda: made.asked.append("the log's")
+
+    made.show_view = show_log
     focus_filter(made)
-    assert (made.asked, field.selectedText()) == (["log"], "topic = 1")
+    assert made.asked == ["log", "the log's"]
     made.answers["filter.focus"] = lambda: made.asked.append("its own")
     focus_filter(made)
-    assert made.asked == ["log", "its own"]
+    assert made.asked == ["log", "the log's", "its own"]
 
 
 def test_the_key_to_trace_is_asked_for_in_the_index(made: Any) -> None:
     trace_key(made)
     assert made.asked == ["index"], "without the field nothing breaks"
-    field = QLineEdit("K1", made)
-    field.setObjectName("trace.key")
+    made.answers["trace.focus"] = lambda: made.asked.append("focused")
     trace_key(made)
-    assert field.selectedText() == "K1"
+    assert made.asked == ["index", "index", "focused"]
 
 
 def test_a_store_is_closed_before_the_welcome_page_comes(made: Any) -> None:
@@ -183,17 +187,16 @@ def test_following_ends_where_one_is(made: Any) -> None:
 
 @pytest.fixture
 def parts(made: Any) -> list[QWidget]:
-    """Three parts that a person looks at, in the order of the window's, and one besides."""
+    """Go-to box, tree and a part of the view, in their order, and a field besides."""
     box = QVBoxLayout(made)
-    found = []
-    for name in ("goto.field", "filter.field", "trace.key", "elsewhere"):
-        field = QLineEdit()
-        field.setObjectName(name)
+    fields = [QLineEdit() for _ in range(4)]
+    for field in fields:
         box.addWidget(field)
-        found.append(field)
+    made.top.goto, made.side.tree = fields[:2]
+    made.panes = {"log": SimpleNamespace(focus_stops=lambda: [fields[2]])}
     made.show()
     made.activateWindow()
-    return found
+    return fields
 
 
 def test_from_part_to_part_and_round(parts: list[QWidget], made: Any, qtbot: Any) -> None:

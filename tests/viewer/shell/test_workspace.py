@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow
 
 from engine.errors import StoreError
 from engine.rules.findings import Finding
@@ -79,10 +79,13 @@ class Window(QMainWindow):
         self.settings = SimpleNamespace(folder=folder, restore=False)
         self.history = History()
         self.session: Any = None
-        self.panes: dict[str, QWidget] = {}
+        self.panes: dict[str, Any] = {}
         self.remembers = True
         self.ticked: list[bool] = []
-        self.actions_by_id = {"session.restore": SimpleNamespace(setChecked=self.ticked.append)}
+        self.actions_by_id = {
+            "session.restore": SimpleNamespace(setChecked=self.ticked.append),
+            "edit.undo": SimpleNamespace(trigger=lambda: None),
+        }
         self.said: list[str] = []
         self.closes = 0
         self.say = self.said.append
@@ -215,10 +218,7 @@ def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: 
     made.go(places.queue("Orders", 0, 5))
     marks = bookmarks_of(session)  # type: ignore[arg-type]
     marks.put(Bookmark("log:640", "here"))
-    log = QWidget(made)
-    field = QLineEdit(' topic = "Orders" ', log)
-    field.setObjectName("filter.field")
-    made.panes["log"] = log
+    made.panes["log"] = SimpleNamespace(filter=SimpleNamespace(field=QLineEdit(' topic = "Orders" ', made)))
     said = space.session()
     assert said is not None
     assert (said.store, said.place) == (str(session.path), "queue:Orders/0/5")
