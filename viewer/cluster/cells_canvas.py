@@ -19,12 +19,14 @@ from viewer.cluster.drawing import (
     LEFT,
     RIGHT,
     Box,
+    LinkOf,
     SelectableCanvas,
     client_colour,
     draw_badge,
     draw_bands,
     elided,
     figures_font,
+    no_link,
     same,
     words_font,
 )
@@ -114,8 +116,8 @@ class CellsCanvas(SelectableCanvas):
 
     laid = Signal()
 
-    def __init__(self) -> None:
-        super().__init__("cluster.cells", tr("The cluster as cells"))
+    def __init__(self, link_of: LinkOf = no_link) -> None:
+        super().__init__("cluster.cells", tr("The cluster as cells"), link_of=link_of)
         self._order: tuple[str, ...] = ()
         self.plan: CellsPlan = cells_plan(self.model.picture, 0, self.model.chosen)
 
@@ -420,8 +422,8 @@ class QueueMap(SelectableCanvas):
 
     scrolled = Signal(object)
 
-    def __init__(self) -> None:
-        super().__init__("cluster.map", tr("All queues"), MAP_HEIGHT)
+    def __init__(self, link_of: LinkOf = no_link) -> None:
+        super().__init__("cluster.map", tr("All queues"), MAP_HEIGHT, link_of=link_of)
         self._codes = np.zeros((0, 0), np.int8)
         self._names: tuple[str, ...] = ()
         self._visible_range = (0, 0)
@@ -530,8 +532,8 @@ class TopicQueues(SelectableCanvas):
 
     STEP, HEIGHT, ACROSS, HELD = 30, 138, 270, 38
 
-    def __init__(self) -> None:
-        super().__init__("cluster.topic", tr("Queues of the chosen topic"), self.HEIGHT)
+    def __init__(self, link_of: LinkOf = no_link) -> None:
+        super().__init__("cluster.topic", tr("Queues of the chosen topic"), self.HEIGHT, link_of=link_of)
         self._rows: tuple[QueueRow, ...] = ()
 
     def show_topic(self, model: ClusterModel, row: TopicRow | None) -> None:

@@ -91,6 +91,14 @@ def _elided(text: str, font: str, mode: Qt.TextElideMode, width: int) -> str:
     return QFontMetrics(font_of_text).elidedText(text, mode, width)
 
 
+LinkOf = Callable[[Selection], object | None]
+"""Returns the place of an item in the open store; None if there is none."""
+
+
+def no_link(_chosen: Selection) -> None:
+    """Return no place."""
+
+
 class SelectableCanvas(Canvas):
     """A picture of selectable items.
 
@@ -102,11 +110,10 @@ class SelectableCanvas(Canvas):
     chose = Signal(object)
     followed = Signal(object)
 
-    def __init__(self, name: str, title: str, height: int | None = None) -> None:
+    def __init__(self, name: str, title: str, height: int | None = None, link_of: LinkOf = no_link) -> None:
         super().__init__(name, title, height, Qt.FocusPolicy.StrongFocus, followed=True)
         self.model = ClusterModel()
-        self.link_of: Callable[[Selection], object | None] = lambda _chosen: None
-        """Returns the place of an item in the open store; None if there is none."""
+        self.link_of = link_of
         self.menu = MarkMenu(self, self.mark_at)
 
     def columns(self) -> Sequence[Sequence[Box]]:

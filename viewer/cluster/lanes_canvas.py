@@ -21,11 +21,13 @@ from viewer.cluster.drawing import (
     LEFT,
     RIGHT,
     Box,
+    LinkOf,
     SelectableCanvas,
     client_colour,
     draw_badge,
     elided,
     figures_font,
+    no_link,
     same,
     words_font,
 )
@@ -57,8 +59,8 @@ class LanesCanvas(SelectableCanvas):
     stepChosen = Signal(object)
     zoomed = Signal(float, object)
 
-    def __init__(self) -> None:
-        super().__init__("cluster.lanes", tr("Who owned which queue when"))
+    def __init__(self, link_of: LinkOf = no_link) -> None:
+        super().__init__("cluster.lanes", tr("Who owned which queue when"), link_of=link_of)
         self.line = Timeline()
         self.window_ms = (0, 1)
         self.step: int | None = None

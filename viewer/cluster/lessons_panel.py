@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.cluster.cluster_model import ClusterModel
+from viewer.cluster.drawing import LinkOf, no_link
 from viewer.cluster.lessons import LESSONS, Lesson, LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.rebalance_panel import RebalancePanel
@@ -229,9 +230,9 @@ class LessonsPanel(Paper):
 class LessonsBeside(QWidget):
     """Lessons at the left of the rebalance; in narrow windows, a strip that opens them."""
 
-    def __init__(self) -> None:
+    def __init__(self, link_of: LinkOf = no_link) -> None:
         super().__init__()
-        self.lessons, self.rebalance = LessonsPanel(), RebalancePanel()
+        self.lessons, self.rebalance = LessonsPanel(), RebalancePanel(link_of)
         self.strip = FoldedStrip("cluster.lessons.folded", at_left=True)
         self.strip.toggled.connect(lambda _on: self.fit())
         layout = QHBoxLayout(self)

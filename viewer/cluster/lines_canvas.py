@@ -17,12 +17,14 @@ from viewer.cluster.drawing import (
     LEFT,
     RIGHT,
     Box,
+    LinkOf,
     SelectableCanvas,
     client_colour,
     draw_badge,
     draw_bands,
     elided,
     figures_font,
+    no_link,
     same,
     words_font,
 )
@@ -55,8 +57,8 @@ IN_COLUMN, NEXT_COLUMN, LAG_COLUMN, HELD_COLUMN = (250, 44), (146, 100), (76, 66
 class LinesCanvas(SelectableCanvas):
     """Draws the picture of :attr:`model`; call :meth:`show_picture` after each reading."""
 
-    def __init__(self) -> None:
-        super().__init__("cluster.lines", tr("The cluster as lines"))
+    def __init__(self, link_of: LinkOf = no_link) -> None:
+        super().__init__("cluster.lines", tr("The cluster as lines"), link_of=link_of)
         self.plan: LinesPlan = lines_plan(self.model.picture, 0)
 
     def show_picture(self) -> None:

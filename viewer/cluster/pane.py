@@ -106,13 +106,12 @@ class ClusterPane(Pane):
         bar = self._bar()
         self.fault = StateLine()
         self.fault.setObjectName("cluster.fault")
-        self.lines, self.cells, self.heads = LinesCanvas(), CellsCanvas(), CellsHead()
-        self.map, self.topic_queues = QueueMap(), TopicQueues()
+        self.lines, self.cells, self.heads = LinesCanvas(self.link_of), CellsCanvas(self.link_of), CellsHead()
+        self.map, self.topic_queues = QueueMap(self.link_of), TopicQueues(self.link_of)
         self.topic_queues_head = PaneHead("", "")
         for canvas in (self.lines, self.cells, self.map, self.topic_queues):
             canvas.chose.connect(self.choose)
             canvas.followed.connect(self.follow)
-            canvas.link_of = self.link_of
         self._lines_area, self._cells_area = _scrolled(self.lines), _scrolled(self.cells)
         self._cells_area.verticalScrollBar().valueChanged.connect(lambda _at: self._show_map())
         self._cells_area.horizontalScrollBar().valueChanged.connect(lambda _at: self._show_map())
@@ -139,13 +138,12 @@ class ClusterPane(Pane):
         )
         tables.layout().setStretch(4, 1)  # type: ignore[union-attr]
         self.pages = QStackedWidget()
-        self.beside = LessonsBeside()
+        self.beside = LessonsBeside(self.link_of)
         self.rebalance, self.lessons = self.beside.rebalance, self.beside.lessons
         self.rebalance.wentTo.connect(self.go_to)
         self.rebalance.groupChosen.connect(lambda name: self.choose(Selection("group", name)))
         self.rebalance.lanes.chose.connect(self.choose)
         self.rebalance.lanes.followed.connect(self.follow)
-        self.rebalance.lanes.link_of = self.link_of
         self.lessons.shown.connect(self._look_at_group)
         self.lessons.did.connect(lambda name: self.did.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, ""))
         for page in (self._empty_page(), self._lines_area, large_picture, tables, self.beside):

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.cluster.cluster_model import ClusterModel
+from viewer.cluster.drawing import LinkOf, no_link
 from viewer.cluster.lanes_canvas import LanesCanvas
 from viewer.cluster.rebalance import Step, Timeline, timeline
 from viewer.cluster.rebalance_words import ListRow, MoveRow, StepRow, harms, list_rows, move_rows, step_rows, until
@@ -71,7 +72,7 @@ class RebalancePanel(QWidget):
     wentTo = Signal(object)
     groupChosen = Signal(str)
 
-    def __init__(self) -> None:
+    def __init__(self, link_of: LinkOf = no_link) -> None:
         super().__init__()
         self.setObjectName("cluster.rebalance")
         self.model = ClusterModel()
@@ -101,7 +102,7 @@ class RebalancePanel(QWidget):
             QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed
         )  # the note is cut before the group's name
         self.head.box.setStretchFactor(self.head.note, 1)
-        self.lanes = LanesCanvas()
+        self.lanes = LanesCanvas(link_of)
         self.lanes.stepAsked.connect(self.walk)
         self.lanes.stepChosen.connect(self.choose_step)
         self.lanes.zoomed.connect(self._zoom)

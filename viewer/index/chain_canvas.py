@@ -39,11 +39,11 @@ class ChainCanvas(QWidget):
 
     chosen = Signal(object)
     followed = Signal(object)
-    menu_of: Callable[[int], QMenu | None] | None = None
-    """The menu of a step."""
 
-    def __init__(self) -> None:
+    def __init__(self, menu_of: Callable[[int], QMenu | None] = lambda _step: None) -> None:
+        """``menu_of`` returns the menu of a step."""
         super().__init__()
+        self._menu_of = menu_of
         self.setObjectName("trace.chain")
         self.setAccessibleName(tr("Chain of the traced key"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -104,10 +104,10 @@ class ChainCanvas(QWidget):
             card_box = next(((c, b) for _, c, b in cards if c.step <= self._chosen < c.step + c.folded), None)
         else:
             card_box = next(((c, b) for _, c, b in cards if b.holds(point.x(), point.y())), None)
-        if card_box is None or self.menu_of is None:
+        if card_box is None:
             return None
         self._pick(card_box[0])
-        menu = self.menu_of(card_box[0].step)
+        menu = self._menu_of(card_box[0].step)
         return (menu, QPointF(card_box[1].x, card_box[1].y + card_box[1].height)) if menu is not None else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

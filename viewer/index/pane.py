@@ -58,7 +58,12 @@ class IndexPane(Pane):
     # ---- building ----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.form, self.strip, self.slots, self.canvas = TraceForm(), HashStrip(), SlotPanel(), ChainCanvas()
+        self.form, self.strip, self.slots, self.canvas = (
+            TraceForm(),
+            HashStrip(),
+            SlotPanel(),
+            ChainCanvas(self._menu_of_step),
+        )
         self.files = self._table("index.files", file_kind(places.log), tr("Index files"))
         self.chain = self._table("index.chain", chain_kind(places.log), tr("Chain of the chosen slot"))
         self.steps = self._table("trace.steps", step_kind(places.log), tr("Steps of the trace"))
@@ -115,7 +120,6 @@ class IndexPane(Pane):
         self.steps.rowChosen.connect(self._step_chosen)
         self.canvas.chosen.connect(self._card_chosen)
         self.canvas.followed.connect(self._follow_step)
-        self.canvas.menu_of = self._menu_of_step
         self.slots.slotChosen.connect(self._slot_picked)
 
     def show_page(self, top: int | None = None, low: int | None = None) -> None:

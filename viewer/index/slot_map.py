@@ -39,11 +39,11 @@ class SlotMap(QWidget):
     """All slots of one file as cells, slot 0 at the top left. ``slot_chosen(slot)`` on a click or Enter."""
 
     slot_chosen = Signal(object)
-    link_of: Callable[[str, int], object] | None = None
-    """The place of a slot of a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, link_of: Callable[[str, int], object] | None = None) -> None:
+        """``link_of`` returns the place of a slot of a file."""
         super().__init__()
+        self._link_of = link_of
         self.setObjectName("index.slots")
         self.setAccessibleName(tr("Slot load"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -116,7 +116,7 @@ class SlotMap(QWidget):
         words = tr("slot {slot:,}", slot=slot)
         if slot == self._slot and self._length is not None:
             words += " · " + tr("{n:,} long", n=self._length)
-        link = self.link_of(self._file, slot) if self.link_of is not None and self._file else None
+        link = self._link_of(self._file, slot) if self._link_of is not None and self._file else None
         below = QPointF(12 + (cell % columns + 0.5) * cell_width, 8 + (cell // columns + 1) * cell_height)
         return slot_mark(self._file, slot, link, words), below
 
@@ -285,9 +285,8 @@ class SlotPanel(Paper):
         self._used = Label("", 12, "text3")
         self._head = PaneHead(tr("Slots"), "", self._used)
         self._bars_head = PaneHead(tr("Chain length"), tr("slots by the number of their entries"))
-        self.map, self.bars = SlotMap(), ChainHistogram()
+        self.map, self.bars = SlotMap(lambda file, slot: places.index(file, "slot", slot)), ChainHistogram()
         self.map.slot_chosen.connect(self.slotChosen)
-        self.map.link_of = lambda file, slot: places.index(file, "slot", slot)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)

@@ -50,10 +50,24 @@ class FilterLine(QWidget):
     applied = Signal(str)
     edited = Signal(bool)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        values: Values | None = None,
+        meaning: Callable[[str], str] = lambda text: text,
+        used: Callable[[], Sequence[str]] = tuple,
+        parent: QWidget | None = None,
+    ) -> None:
+        """Make the line.
+
+        Args:
+            values: returns the values that a field has in the store, to complete them.
+            meaning: returns the filter that the text of a saved button stands for.
+            used: returns filters used before, newest first. Up and Down leaf through them.
+            parent: the widget around it.
+        """
         super().__init__(parent)
         self.setObjectName("filter.line")
-        self.values: Values | None = None
+        self._values, self._meaning, self._used = values, meaning, used
         self.field = Field(tr('Filter: topic = "Orders" and keys contains "42"'), code=True, icon_name="filter")
         self.field.setObjectName("filter.field")
         self.field.setAccessibleName(tr("Filter"))
@@ -66,13 +80,8 @@ class FilterLine(QWidget):
         self.field.textChanged.connect(self._changed)
         self.field.installEventFilter(self)
         self._key = Key("Ctrl L")
-        self.pills = FilterPills()
-        self.pills.current = self.text
+        self.pills = FilterPills(self.text)
         self.pills.chosen.connect(self._saved_chosen)
-        self.meaning: Callable[[str], str] = lambda text: text
-        """What the text of a button stands for."""
-        self.used: Callable[[], Sequence[str]] = lambda: ()
-        """Filters used before, newest first: Up and Down leaf through them."""
         self._leaf = -1
         self._fault = _Fault(self.field)
         self._offers = _Offers(self)
@@ -92,7 +101,7 @@ class FilterLine(QWidget):
         follow(self, self._fit)
 
     def _saved_chosen(self, text: str) -> None:
-        self.apply(self.meaning(text))
+        self.apply(self._meaning(text))
 
     def prepare(self, text: str) -> None:
         """Put ``text`` into the field, checked but not applied, and go there."""
@@ -182,7 +191,7 @@ class FilterLine(QWidget):
         from engine.query import complete
 
         cursor = self.field.cursorPosition()
-        offers = complete(self.text(), cursor, self.values, MOST_OFFERED) if self.text() else []
+        offers = complete(self.text(), cursor, self._values, MOST_OFFERED) if self.text() else []
         typed = self.text()[:cursor]
         offers = [offer for offer in offers if self.text()[offer.start : offer.end] != offer.text]
         if not offers or not typed.strip():
@@ -237,7 +246,7 @@ class FilterLine(QWidget):
 
     def _leaf_through(self, step: int) -> None:
         """An older or a newer one of the filters used before; in front of the newest stands the one in force."""
-        used = [text for text in self.used() if text != self._in_force]
+        used = [text for text in self._used() if text != self._in_force]
         self._leaf = max(-1, min(len(used) - 1, self._leaf + step))
         self.set_text(used[self._leaf] if self._leaf >= 0 else self._in_force)
         self.check()
@@ -378,11 +387,12 @@ class FilterPills(QWidget):
     chosen = Signal(str)
     changed = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, current: Callable[[], str] = str, parent: QWidget | None = None) -> None:
+        """``current`` returns the filter to save under a new name."""
         super().__init__(parent)
         self.setObjectName("filter.saved")
+        self._current = current
         self.saved: list[tuple[str, str]] = [(tr(name), text) for name, text in FIRST]
-        self.current: Callable[[], str] = lambda: ""
         self._buttons: list[Button] = []
         self._room = 0
         self._line = QHBoxLayout(self)
@@ -432,7 +442,7 @@ class FilterPills(QWidget):
             if number >= len(self.saved) - 1:
                 menu.addSeparator()
         keep = menu.addAction(tr("Save the filter as a button…"), self.ask_name)
-        keep.setEnabled(bool(self.current().strip()))
+        keep.setEnabled(bool(self._current().strip()))
         for number, (name, _text) in enumerate(self.saved):
             below = menu.addMenu(tr("Change {name}", name=name.replace("&", "&&")))
             self._add_row_commands(below, number)
@@ -453,28 +463,28 @@ class FilterPills(QWidget):
     def _add_row_commands(self, menu: QMenu, number: int) -> None:
         menu.addAction(tr("Rename…"), lambda: self.ask_name(number))
         replace = menu.addAction(tr("Replace by the filter in the field"), lambda: self.replace(number))
-        replace.setEnabled(bool(self.current().strip()))
+        replace.setEnabled(bool(self._current().strip()))
         menu.addAction(tr("Delete"), lambda: self.delete(number))
 
     # ---- editing -----------------------------------------------------------------------------------------------------
 
     def ask_name(self, number: int | None = None) -> QInputDialog | None:
         """Ask for the name of a new button, or for another name of button ``number``."""
-        if number is None and not self.current().strip():
+        if number is None and not self._current().strip():
             return None
         dialog = QInputDialog(self)
         dialog.setObjectName("filter.name")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(tr("Save the filter") if number is None else tr("Rename the filter"))
         dialog.setLabelText(tr("Name of the button"))
-        dialog.setTextValue(self.current()[:24] if number is None else self.saved[number][0])
+        dialog.setTextValue(self._current()[:24] if number is None else self.saved[number][0])
         dialog.textValueSelected.connect(lambda name: self.save(name) if number is None else self.rename(number, name))
         dialog.open()
         return dialog
 
     def save(self, name: str) -> None:
         """A new button for the filter in the field; one with the same name is replaced."""
-        text, name = self.current().strip(), name.strip()
+        text, name = self._current().strip(), name.strip()
         if text and name:
             self._edit([*(item for item in self.saved if item[0] != name), (name, text)])
 
@@ -487,7 +497,7 @@ class FilterPills(QWidget):
 
     def replace(self, number: int) -> None:
         """The filter in the field under the name of button ``number``."""
-        text = self.current().strip()
+        text = self._current().strip()
         if text and 0 <= number < len(self.saved):
             self._edit([(name, text) if n == number else (name, old) for n, (name, old) in enumerate(self.saved)])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -47,7 +47,7 @@ class LogFind(QObject):
     def __init__(self, model: LogModel, table: RecordView, unit: UnitPanes) -> None:
         super().__init__(table)
         self._model, self._state, self._table, self._unit = model, model.find, table, unit
-        self.line = FindLine()
+        self.line = FindLine(used=self._used)
         self.line.hide()
         self.session: StoreSession | None = None
         self.settings: Settings | None = None
@@ -56,7 +56,6 @@ class LogFind(QObject):
         self.line.wanted.connect(self.step)
         self.line.stopped.connect(self.stop)
         self.line.closed.connect(self.close)
-        self.line.used = lambda: self.settings.sought if self.settings is not None else ()
         unit.loaded.connect(lambda loaded: self._frame(loaded.row))
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -66,6 +65,9 @@ class LogFind(QObject):
         self.line.leave_span()
         self.line.say("")
         self.line.hide()
+
+    def _used(self) -> Sequence[str]:
+        return self.settings.sought if self.settings is not None else ()
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Open the line, next, previous."""

@@ -162,6 +162,10 @@ class LogModel:
     before: int = -1
     """Offset of the row that was chosen when the filter began."""
 
+    def open(self, log: LogSource, broken: Callable[[], Iterable[Broken]]) -> None:
+        """Take the log of a store. ``broken`` returns the parts of it that are missing or cannot be read."""
+        self.log, self.filter.broken = log, broken
+
     def close(self) -> None:
         """Forget the store; rules and added columns belong to the user and stay."""
         self.log, self.extent, self.values, self.upto = None, None, {}, -1

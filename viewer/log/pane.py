@@ -23,7 +23,6 @@ from viewer.log.columns import unit_kind
 from viewer.log.count import LogCount
 from viewer.log.export import LogExport
 from viewer.log.filter import LogFilter
-from viewer.log.filter_line import FilterLine
 from viewer.log.find import LogFind
 from viewer.log.frequency import LogFrequency
 from viewer.log.log_model import LogModel, next_of
@@ -69,7 +68,9 @@ class UnitsPane(Pane):
         model, table = self.model, self.table
         self.filtering = LogFilter(model, self)
         self.count = LogCount(model, self)
-        self.tools = LogTools(model, self.filter, table, self.unit)
+        self.tools = LogTools(model, table, self.unit)
+        self.filter = self.tools.line
+        self.upper.insertWidget(0, self.filter)
         self.finding = LogFind(model, table, self.unit)
         self.upper.insertWidget(1, self.finding.line)
         self.marks = LogMarks(model, table, self)
@@ -81,17 +82,16 @@ class UnitsPane(Pane):
 
     def _build(self) -> None:
         self.line = LineStrip()
-        self.filter = FilterLine()
         self.table = RecordView("units.table", unit_kind(places.queue), runner=self._read)
         self.table.setAccessibleName(tr("Units of the log"))
         self.table.filters = True
         self.table.copier = self._copied
-        self.unit = UnitPanes(self)
+        self.unit = UnitPanes(self, self._shown_columns)
         upper = QWidget()
         self.upper = box = QVBoxLayout(upper)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        for part, stretch in ((self.filter, 0), (self.table, 1), (self.table.strip, 0)):
+        for part, stretch in ((self.table, 1), (self.table.strip, 0)):
             box.addWidget(part, stretch)
         self.below = self.unit.build()
         self.split = splitter(True, (upper, 526), (self.below, 308))
@@ -102,6 +102,9 @@ class UnitsPane(Pane):
         outer.addWidget(self.line)
         outer.addWidget(self.split, 1)
         self.lead = self.table
+
+    def _shown_columns(self) -> frozenset[str]:
+        return frozenset(column.key for column in self.table.kind.columns)
 
     def _connect(self) -> None:
         self.table.rowChosen.connect(self._row_chosen)
@@ -136,7 +139,6 @@ class UnitsPane(Pane):
         self.same.stepWanted.connect(self.finding.jump)
         self.frequency.termWanted.connect(self.tools.take_term)
         self.unit.columnRequested.connect(self.table.fitting.add)
-        self.unit.detail.columns = lambda: frozenset(column.key for column in self.table.kind.columns)
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
@@ -173,8 +175,7 @@ class UnitsPane(Pane):
         session.findingsChanged.connect(self._tell_incident)
         self._tell_incident()
         session.followingChanged.connect(self._following)
-        self.model.log = LogSource(session.snapshot.log)
-        self.model.filter.broken = lambda: session.broken
+        self.model.open(LogSource(session.snapshot.log), lambda: session.broken)
         self.marks.dress_log()
         self.table.set_source(self.model.log, choose=self._wanted is None)
         self.table.setFocus()

@@ -5,7 +5,7 @@ the next unit of the same key, queue or transaction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,22 +34,20 @@ FIVE_MINUTES = 300_000
 
 
 class LogTools(QObject):
-    """The tools over one filter line; ``ruleWanted(filter)`` where rows are to be coloured, the rest as a pane's."""
+    """The filter line and the tools over it. ``ruleWanted(filter)``: rows are to be coloured; the rest as a pane's."""
 
     told = Signal(str)
     did = Signal(str, str, object, str)
     edited = Signal(object)
     ruleWanted = Signal(str)
 
-    def __init__(self, model: LogModel, line: FilterLine, table: RecordView, unit: UnitPanes) -> None:
-        super().__init__(line)
-        self._model, self._line, self._table, self._unit = model, line, table, unit
+    def __init__(self, model: LogModel, table: RecordView, unit: UnitPanes) -> None:
+        super().__init__(table)
+        self._model, self._table, self._unit = model, table, unit
+        self.line = line = FilterLine(self.known_values, self._meaning, self._used)
         self.settings: Settings | None = None
         self.session: StoreSession | None = None
         self._saved: tuple[tuple[str, str], ...] = ()
-        line.values = self.known_values
-        line.meaning = self._meaning
-        line.used = lambda: self.settings.filters if self.settings is not None else ()
         line.pills.changed.connect(self._keep_saved)
         line.applied.connect(self._filter_used)
         table.termRequested.connect(self.take_term)
@@ -59,8 +57,8 @@ class LogTools(QObject):
         """Show what was saved."""
         self.settings = settings
         if settings.saved_filters is not None:
-            self._line.pills.show_saved(settings.saved_filters)
-        self._saved = tuple(self._line.pills.saved)
+            self.line.pills.show_saved(settings.saved_filters)
+        self._saved = tuple(self.line.pills.saved)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
@@ -76,7 +74,7 @@ class LogTools(QObject):
         commands: dict[str, Callable[[], object]] = {
             name: partial(self._by_cell, how) for name, how in CELL_COMMANDS.items()
         }
-        return commands | {"filter.save": self._line.pills.ask_name}
+        return commands | {"filter.save": self.line.pills.ask_name}
 
     # ---- filters from cells ------------------------------------------------------------------------------------------
 
@@ -99,7 +97,7 @@ class LogTools(QObject):
 
     def take_term(self, how: str, term: str) -> None:
         """Use a condition: apply it, add it, write it into the field, or copy it."""
-        line = self._line
+        line = self.line
         if how == "copy":
             QGuiApplication.clipboard().setText(term)
             self.told.emit(tr("Copied {text}", text=term))
@@ -130,8 +128,8 @@ class LogTools(QObject):
 
     def _put_saved(self, saved: tuple[tuple[str, str], ...]) -> None:
         self._saved = saved
-        if tuple(self._line.pills.saved) != saved:
-            self._line.pills.show_saved(saved)
+        if tuple(self.line.pills.saved) != saved:
+            self.line.pills.show_saved(saved)
         if self.settings is not None:
             self.settings.saved_filters = list(saved)
 
@@ -151,6 +149,9 @@ class LogTools(QObject):
         if self.session is not None and field == "file":
             return [file.name for file in self.session.snapshot.log.files]
         return self._model.values.get(field, ())
+
+    def _used(self) -> Sequence[str]:
+        return self.settings.filters if self.settings is not None else ()
 
     def _meaning(self, text: str) -> str:
         return self.last_minutes() if text == LAST_MINUTES else text

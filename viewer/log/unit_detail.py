@@ -62,8 +62,15 @@ class UnitDetail(QTreeView):
     termRequested = Signal(str, str)
     columnRequested = Signal(str)
 
-    def __init__(self, name: str = "unit.detail", parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        name: str = "unit.detail",
+        shown_columns: Callable[[], frozenset[str]] = frozenset,
+        parent: QWidget | None = None,
+    ) -> None:
+        """``shown_columns`` returns the fields that the table above shows already."""
         super().__init__(parent)
+        self._shown_columns = shown_columns
         FocusRing(self)
         self.setObjectName(name)
         self.setAccessibleName(tr("Decoded message"))
@@ -73,8 +80,6 @@ class UnitDetail(QTreeView):
         self.unit: Unit | None = None
         """The unit whose fields are shown: conditions are made of its values, not of what is written."""
         self.doer: Doer | None = None
-        self.columns: Callable[[], frozenset[str]] = frozenset
-        """Fields that the table above shows already."""
         self._items = QStandardItemModel(self)
         self._items.setColumnCount(2)
         self.setModel(self._items)
@@ -312,7 +317,7 @@ class UnitDetail(QTreeView):
             line.place,
             term=line_term(line.name, line.value, unit),
             able=able,
-            column="" if name in self.columns() else name,
+            column="" if name in self._shown_columns() else name,
         )
         if unit is None:
             return facts

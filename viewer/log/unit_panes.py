@@ -77,12 +77,12 @@ class UnitPanes(QObject):
     columnRequested = Signal(str)
     loaded = Signal(object)
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, shown_columns: Callable[[], frozenset[str]] = frozenset) -> None:
+        """``shown_columns`` returns the fields that the table above shows already."""
         super().__init__(parent)
         self.session: StoreSession | None = None
-        self.detail = UnitDetail("unit.detail")
-        self.hex = HexView("unit.hex")
-        self.hex.fill_menu = self.detail.fill_menu
+        self.detail = UnitDetail("unit.detail", shown_columns)
+        self.hex = HexView("unit.hex", fill_menu=self.detail.fill_menu)
         self.body = BodyView()
         self.current: Loaded | None = None
         self._row: LogRow | None = None

@@ -127,8 +127,7 @@ class QueueSide(QWidget):
         self._skew_topic = ""
         self._skew_session: StoreSession | None = None
         self._skew_head = PaneHead(tr("Queues of the topic"))
-        self.skew = SkewBars("queue.skew")
-        self.skew.link_of = places.queue
+        self.skew = SkewBars("queue.skew", places.queue)
         self._skew_part = column(self._skew_head, column(self.skew, margins=(12, 8, 12, 8)), Hairline(), gap=0)
         self._minimum = Label("", 12, "text2", wrap=True)
         self._minimum.setAlignment(Qt.AlignmentFlag.AlignTop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -66,13 +66,13 @@ class Bookmarks(QObject):
 
     changed = Signal()
     edited = Signal(object)
+    saveAsked = Signal(object)
+    """Everything, as :class:`Kept`, after every change."""
 
     def __init__(self, session: StoreSession) -> None:
         super().__init__(session)
         self._list: list[Bookmark] = []
         self._notes = ""
-        self.keep: Callable[[Kept], object] = lambda _kept: None
-        """Called with everything after every change."""
 
     @property
     def list(self) -> tuple[Bookmark, ...]:
@@ -88,7 +88,7 @@ class Bookmarks(QObject):
         """Replace the notes about the store. Saves them; no ``changed``: the editor shows them already."""
         if text != self._notes:
             old_notes, self._notes = self._notes, text
-            self.keep(Kept(self.list, text))
+            self.saveAsked.emit(Kept(self.list, text))
             self.edited.emit(Edit(tr("notes on this store"), old_notes, text, self._put_notes, run="notes"))
 
     def _put_notes(self, text: str) -> None:
@@ -141,7 +141,7 @@ class Bookmarks(QObject):
         self._tell()
 
     def _tell(self) -> None:
-        self.keep(Kept(self.list, self._notes))
+        self.saveAsked.emit(Kept(self.list, self._notes))
         self.changed.emit()
 
 

@@ -282,13 +282,12 @@ LONGEST = 200
 
 
 class History:
-    """Visited places and the current one."""
+    """Visited places and the current one. ``on_place`` is called with every place that was gone to."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_place: Callable[[Place], object] = lambda _place: None) -> None:
         self._places: list[Place] = []
         self._at = -1
-        self.watch: Callable[[Place], object] = lambda _place: None
-        """Told of every place that was gone to."""
+        self._on_place = on_place
 
     @property
     def current(self) -> Place | None:
@@ -308,13 +307,13 @@ class History:
         self._places.append(place)
         del self._places[:-LONGEST]
         self._at = len(self._places) - 1
-        self.watch(place)
+        self._on_place(place)
 
     def move(self, place: Place) -> None:
         """The selection moved: this step is now there."""
         if self._at >= 0:
             self._places[self._at] = place
-            self.watch(place)
+            self._on_place(place)
         else:
             self.visit(place)
 

@@ -264,7 +264,6 @@ def show_about(window: MainWindow) -> None:
 def wire(parts: Parts) -> None:
     """Connect the buttons of the window's frame to the commands."""
     window, act = parts.window, parts.window.actions_by_id
-    window.strip.recent = lambda: window.settings.recent
     window.strip.storeAsked.connect(lambda path: window.ask_open(Path(path)))
     window.top.back.clicked.connect(act["go.back"].trigger)
     window.top.forward.clicked.connect(act["go.forward"].trigger)

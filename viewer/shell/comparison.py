@@ -35,7 +35,6 @@ class Comparison:
         self.other: MainWindow | None = None
         self.is_following = False
         """True while the other window leads."""
-        window.history.watch = self._on_place_changed
 
     def table(self) -> DifferencesBox | None:
         """Show all differences as a table; ask for the other store if none is open beside this one."""
@@ -152,7 +151,7 @@ class Comparison:
             store_window.say(sentence(difference))
         return difference
 
-    def _on_place_changed(self, place: Place) -> None:
+    def lead(self, place: Place) -> None:
         """Move the other window to the place that this window went to."""
         other_window = self.other
         if (

@@ -40,7 +40,7 @@ from viewer.shell.rail import Rail
 from viewer.shell.status_bar import StatusStrip
 from viewer.shell.store_changes import StoreChanges
 from viewer.shell.store_tree import StoreTreePane
-from viewer.shell.top_bar import TopBar, crumbs_of
+from viewer.shell.top_bar import TopBar, crumbs_of, siblings
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import WelcomePage, unpacked, welcome_page
@@ -67,7 +67,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.jobs = Jobs()
         self.session: StoreSession | None = None
-        self.history = History()
+        self.history = History(self._lead_other_window)
         self.view = "log"
         """The current view."""
         self.panes: dict[str, Pane] = {}
@@ -114,10 +114,10 @@ class MainWindow(QMainWindow):
         """Make every widget with words. Runs again after a change of language."""
         self.pages = QStackedWidget()
         self.pages.setObjectName("pages")
-        self.strip = MenuStrip(menus_of(self.actions_by_id))
+        self.strip = MenuStrip(menus_of(self.actions_by_id), lambda: self.settings.recent)
         follow(self.strip, lambda: draw_icons(self.actions_by_id))
         self.setMenuWidget(self.strip)
-        self.top = TopBar()
+        self.top = TopBar(lambda number, place: siblings(number, place, self.session))
         self.unread, self.tied = StateLine(), StateLine()
         self.tied.setObjectName("tied.line")
         self.rail = Rail(
@@ -341,6 +341,9 @@ class MainWindow(QMainWindow):
         self.history.visit(place)
         self._jump(place)
         self.workspace.jumps.jumped(place)
+
+    def _lead_other_window(self, place: Place) -> None:
+        self.workspace.comparison.lead(place)
 
     def step(self, place: Place | None) -> None:
         """Show a place of the history. Before the first place of a window without a store comes the welcome page."""

@@ -56,12 +56,12 @@ class MenuStrip(Paper):
 
     storeAsked = Signal(str)
 
-    def __init__(self, menus: Sequence[Menu]) -> None:
+    def __init__(self, menus: Sequence[Menu], recent_stores: Callable[[], Sequence[RecentStore]] = tuple) -> None:
         super().__init__("window")
         self.setObjectName("menuStrip")
         self._slim = False
         self._path = ""
-        self.recent: Callable[[], Sequence[RecentStore]] = tuple
+        self._recent_stores = recent_stores
         self.bar = QMenuBar()
         self.bar.setNativeMenuBar(False)
         self.menus: list[QMenu] = []
@@ -109,7 +109,7 @@ class MenuStrip(Paper):
     def _fill_recent(self) -> None:
         """List the last opened stores by their paths."""
         self._recent.clear()
-        stores = self.recent()[:MOST_RECENT]
+        stores = self._recent_stores()[:MOST_RECENT]
         for store in stores:
             action = self._recent.addAction(store.path.replace("&", "&&"))
             action.triggered.connect(lambda _on=False, path=store.path: self.storeAsked.emit(path))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.look.assets import tr
 from viewer.shell.operation_log import Operations
-from viewer.shell.top_bar import beside, crumbs_of
+from viewer.shell.top_bar import crumbs_of
 from viewer.shell.welcome import remember_store
 from viewer.widgets.record_state import UNREAD, State, StateLine
 
@@ -68,7 +68,6 @@ class StoreChanges:
         current = window.history.current
         if current is not None:
             window.top.crumbs.set_parts(crumbs_of(current, window.session))
-        window.top.crumbs.beside = lambda number, place: beside(number, place, window.session)
         remember_store(window.settings, window.session)
 
     def grown(self) -> None:

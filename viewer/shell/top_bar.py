@@ -72,7 +72,7 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
     return parts
 
 
-def beside(number: int, place: object, session: StoreSession | None) -> list[tuple[str, object]]:
+def siblings(number: int, place: object, session: StoreSession | None) -> list[tuple[str, object]]:
     """Return (words, place) of the siblings of crumb ``number``: files, topics, queues, index files, tables, rules."""
     survey = session.survey if session is not None else None
     if session is None or not isinstance(place, Place):
@@ -102,6 +102,8 @@ def beside(number: int, place: object, session: StoreSession | None) -> list[tup
 MOST = 400
 """Largest number of shown lines. Typing narrows the list."""
 Beside = Sequence[tuple[str, object]]
+Siblings = Callable[[int, object], Beside]
+"""Returns (words, place) of the siblings of a crumb, by its number and place."""
 
 
 class CrumbDrop(QWidget):
@@ -194,11 +196,10 @@ class Crumbs(QWidget):
 
     followed = Signal(object)
 
-    def __init__(self) -> None:
+    def __init__(self, siblings: Siblings) -> None:
         super().__init__()
         self.setObjectName("crumbs")
-        self.beside: Callable[[int, object], Sequence[tuple[str, object]]] = lambda _number, _place: ()
-        """Returns (words, place) of the siblings of crumb ``number`` with its place."""
+        self._siblings = siblings
         self._chevrons: list[tuple[QRect, int]] = []
         self._parts: list[tuple[str, object]] = []
         self._boxes: list[tuple[QRect, object]] = []
@@ -284,9 +285,9 @@ class Crumbs(QWidget):
     def drop(self, number: int | None = None) -> CrumbDrop | None:
         """Drop down the siblings of crumb ``number``, or of the last crumb that has any."""
         for index in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
-            siblings = self.beside(index, self._parts[index][1]) if 0 <= index < len(self._parts) else ()
-            if siblings:
-                drop_list = CrumbDrop(siblings, self)
+            places_beside = self._siblings(index, self._parts[index][1]) if 0 <= index < len(self._parts) else ()
+            if places_beside:
+                drop_list = CrumbDrop(places_beside, self)
                 drop_list.chosen.connect(self.followed)
                 box = next((box for box, n in self._chevrons if n == index), QRect(0, 0, 1, self.height()))
                 drop_list.drop(self.mapToGlobal(box.bottomLeft()))
@@ -343,12 +344,12 @@ class GoToField(Field):
 class TopBar(Paper):
     """The whole bar, 44 px high."""
 
-    def __init__(self) -> None:
+    def __init__(self, siblings: Siblings) -> None:
         super().__init__("window", ("bottom",))
         self.setObjectName("top")
         self.back = self._tool("back", "go.back", tr("Back"), "Alt+←")
         self.forward = self._tool("forward", "go.forward", tr("Forward"), "Alt+→")
-        self.crumbs = Crumbs()
+        self.crumbs = Crumbs(siblings)
         self.goto = GoToField()
         self.key = Key("Ctrl G")
         self.follow = Tool("follow", tr("Follow the end of the log"), tr("Follow"), checkable=True)

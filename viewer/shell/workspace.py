@@ -205,7 +205,7 @@ class Workspace:
         def on_read(stored: Kept) -> None:
             meanwhile = Kept(marks.list, marks.notes)
             marks.fill(stored)
-            marks.keep = keep
+            marks.saveAsked.connect(keep)
             if meanwhile != Kept():
                 keep(Kept(marks.list, marks.notes))
             if saved_session is not None:

@@ -132,8 +132,7 @@ class SpacePane(Pane):
         self.facts = Facts(104, notes_below=False)
         self.facts.setObjectName("space.facts")
         self.facts.placeRequested.connect(self.placeRequested)
-        self.skew = SkewBars("space.skew")
-        self.skew.link_of = places.queue
+        self.skew = SkewBars("space.skew", places.queue)
         self.retention_head = PaneHead(tr("Retention"))
         self.retention = Label("", 12, "text2", wrap=True, select=True)
         self.retention.setObjectName("space.retention")

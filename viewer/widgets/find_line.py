@@ -36,10 +36,17 @@ class FindLine(QWidget):
     stopped = Signal()
     closed = Signal()
 
-    def __init__(self, name: str = "find", kinds: Sequence[Kind] = KINDS, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        name: str = "find",
+        kinds: Sequence[Kind] = KINDS,
+        parent: QWidget | None = None,
+        used: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        """``used`` returns the texts that were looked for before, newest first."""
         super().__init__(parent)
         self.setObjectName(f"{name}.line")
-        self.used: Callable[[], Sequence[str]] = lambda: ()
+        self._used = used
         self._leaf = -1
         self.field = Field(tr(HINTS[kinds[0]]), code=True, icon_name="search")
         self.field.setObjectName(f"{name}.field")
@@ -206,7 +213,7 @@ class FindLine(QWidget):
                 self.closed.emit()
                 return True
             if key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
-                used = list(self.used())
+                used = list(self._used())
                 self._leaf = max(-1, min(len(used) - 1, self._leaf + (1 if key == Qt.Key.Key_Up else -1)))
                 self.field.setText(used[self._leaf] if self._leaf >= 0 else "")
                 return True

@@ -46,8 +46,16 @@ class HexView(QAbstractScrollArea):
     byteChosen = Signal(object)
     copied = Signal(str)
 
-    def __init__(self, name: str = "unit.hex", parent: QWidget | None = None, runner: Runner = run_here) -> None:
+    def __init__(
+        self,
+        name: str = "unit.hex",
+        parent: QWidget | None = None,
+        runner: Runner = run_here,
+        fill_menu: Callable[[QMenu, str], object] | None = None,
+    ) -> None:
+        """``fill_menu`` adds the commands of the field with that name to the menu."""
         super().__init__(parent)
+        self._fill_menu = fill_menu
         self.setObjectName(name)
         self.setAccessibleName(tr("Bytes"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -57,8 +65,6 @@ class HexView(QAbstractScrollArea):
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.runner = runner
         self._reader: Reader | None = None
-        self.fill_menu: Callable[[QMenu, str], object] | None = None
-        """Adds the commands of the field with that name to the menu."""
         self._pages = Pages(0, 0)
         self._asked: set[int] = set()
         self._turn = 0
@@ -466,9 +472,9 @@ class HexView(QAbstractScrollArea):
         toggle.setCheckable(True)
         toggle.setChecked(self._shown.hex_offsets)
         field = self._shown.fields.at(self._cursor - self.origin)
-        if self.fill_menu is not None and field is not None:
+        if self._fill_menu is not None and field is not None:
             menu.addSeparator()
-            self.fill_menu(menu, self._shown.chosen or field.name)
+            self._fill_menu(menu, self._shown.chosen or field.name)
         menu.popup(position)
 
     # ---- accessibility -----------------------------------------------------------------------------------------------

@@ -20,13 +20,12 @@ TALL = 56
 class SkewBars(MarkCanvas):
     """Bars of messages (or of another count) by queue."""
 
-    link_of: Callable[[str, int], object] | None = None
-    """The place of a queue of a topic."""
-
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, link_of: Callable[[str, int], object] | None = None) -> None:
+        """``link_of`` returns the place of a queue of a topic."""
         super().__init__(name, tr("How evenly the queues are fed"), TALL)
         self._bars: tuple[tuple[str, int], ...] = ()
         self._topic = self._role = ""
+        self._link_of = link_of
 
     def show_bars(self, bars: Sequence[tuple[str, int]], topic: str = "", role: str = "") -> None:
         """Show (number, count) of each queue of ``topic`` in this order, in the topic's colour or in that of
@@ -82,7 +81,7 @@ class SkewBars(MarkCanvas):
         ]
 
     def _mark(self, name: str, words: str) -> Mark:
-        link = self.link_of(self._topic, int(name)) if self.link_of is not None else None
+        link = self._link_of(self._topic, int(name)) if self._link_of is not None else None
         return queue_mark(self._topic, int(name), link, words)
 
     def words_under(self, point: QPointF) -> str:

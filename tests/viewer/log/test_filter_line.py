@@ -9,8 +9,10 @@ from viewer.log.filter_line import FilterLine, FilterPills
 
 @pytest.fixture
 def line(qtbot):
-    made = FilterLine()
-    made.values = lambda field: ("OrderPaid", "OrderCreated") if field == "topic" else ()
+    made = FilterLine(
+        values=lambda field: ("OrderPaid", "OrderCreated") if field == "topic" else (),
+        used=lambda: ["size > 1", "size > 2"],
+    )
     made.pills.show_saved([("CRC bad", 'crc = "bad"')])
     qtbot.addWidget(made)
     made.resize(1300, 60)
@@ -70,7 +72,6 @@ def test_a_saved_filter_is_one_press_away_and_leaves_a_narrow_line(line, qtbot):
 
 
 def test_filters_used_before_come_back_with_the_arrows(line, qtbot):
-    line.used = lambda: ["size > 1", "size > 2"]
     for key, text in ((Qt.Key.Key_Up, "size > 1"), (Qt.Key.Key_Up, "size > 2"), (Qt.Key.Key_Down, "size > 1")):
         qtbot.keyClick(line.field, key)
         assert line.text() == text

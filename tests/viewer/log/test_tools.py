@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QWidget
 from engine.inspection import open_store
 from engine.query import parse
 from viewer.log.columns import unit_kind
-from viewer.log.filter_line import FilterLine
 from viewer.log.log_model import LogModel
 from viewer.log.tools import LONGEST, MOST, WHATS, LogTools, same_term, sample
 from viewer.log.unit_panes import UnitPanes
@@ -26,16 +25,17 @@ from viewer.widgets.record_view import RecordView
 
 @pytest.fixture
 def tools(qtbot: Any, dressed: object) -> LogTools:
-    line, table, host = FilterLine(), RecordView("units.table", unit_kind(places.queue)), QWidget()
+    table, host = RecordView("units.table", unit_kind(places.queue)), QWidget()
     unit = UnitPanes(host)
-    for widget in (line, table, host, unit.build()):
+    made = LogTools(LogModel(), table, unit)
+    for widget in (made.line, table, host, unit.build()):
         qtbot.addWidget(widget)
-    return LogTools(LogModel(), line, table, unit)
+    return made
 
 
 def test_a_condition_replaces_the_filter_or_narrows_it(tools: LogTools) -> None:
     applied: list[str] = []
-    tools._line.applied.connect(applied.append)
+    tools.line.applied.connect(applied.append)
     tools.take_term("only", "queueId = 3")
     tools.take_term("and", 'topic = "Orders"')
     assert applied == ["queueId = 3", 'queueId = 3 and topic = "Orders"']
@@ -43,7 +43,7 @@ def test_a_condition_replaces_the_filter_or_narrows_it(tools: LogTools) -> None:
 
 def test_a_condition_is_prepared_without_being_applied(tools: LogTools) -> None:
     tools.take_term("prepare", "queueId = 3")
-    assert (tools._line.text(), tools._line.in_force) == ("queueId = 3", "")
+    assert (tools.line.text(), tools.line.in_force) == ("queueId = 3", "")
 
 
 def test_a_condition_is_copied_and_said(tools: LogTools) -> None:

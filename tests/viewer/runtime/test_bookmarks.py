@@ -24,7 +24,7 @@ def marks(monkeypatch: pytest.MonkeyPatch, dressed: object) -> Bookmarks:
 
 def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
     kept: list[int] = []
-    marks.keep = lambda found: kept.append(len(found.marks))
+    marks.saveAsked.connect(lambda saved: kept.append(len(saved.marks)))
     marks.put(HERE)
     marks.put(THERE)
     marks.put(Bookmark("log:1310900", "renamed", made=99))

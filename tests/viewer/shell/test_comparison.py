@@ -32,7 +32,7 @@ class Window(QObject):
 
     def __init__(self, session: Any = None) -> None:
         super().__init__()
-        self.history = History()
+        self.history = History(self.lead)
         self.session = session or SimpleNamespace(shown_path="/some/store", path=Path("/some/store"), snapshot=None)
         self.closed = False
         self.said: list[str] = []
@@ -45,6 +45,9 @@ class Window(QObject):
         self.tied = self.jobs = self
         this: Any = self
         self.workspace = SimpleNamespace(comparison=Comparison(this))
+
+    def lead(self, place: Place) -> None:
+        self.workspace.comparison.lead(place)
 
     def show_state(self, state: State | None) -> None:
         self.over = state

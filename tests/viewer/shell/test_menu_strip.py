@@ -27,7 +27,7 @@ def test_a_menu_opens_by_its_letter_and_groups_are_apart(strip):
 def test_stores_that_were_opened_are_offered(strip):
     strip._fill_recent()
     assert [action.isEnabled() for action in strip._recent.actions()] == [False]
-    strip.recent = lambda: [RecentStore("/s/a&b", "a&b", 0)]
+    strip._recent_stores = lambda: [RecentStore("/s/a&b", "a&b", 0)]
     asked = []
     strip.storeAsked.connect(asked.append)
     strip._fill_recent()

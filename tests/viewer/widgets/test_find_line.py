@@ -8,8 +8,7 @@ from viewer.widgets.find_line import FindLine
 
 @pytest.fixture
 def line(qtbot):
-    made = FindLine()
-    made.used = lambda: ["older", "oldest"]
+    made = FindLine(used=lambda: ["older", "oldest"])
     made.heard = []
     made.wanted.connect(made.heard.append)
     made.closed.connect(lambda: made.heard.append("closed"))

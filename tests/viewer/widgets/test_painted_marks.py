@@ -122,8 +122,7 @@ def strip() -> HashStrip:
 
 
 def slots() -> SlotMap:
-    made = SlotMap()
-    made.link_of = lambda file, slot: f"{file}/{slot}"
+    made = SlotMap(lambda file, slot: f"{file}/{slot}")
     made.show_load(LOAD, "", "2026")
     made.choose(17, 3)
     return made
