@@ -12,7 +12,7 @@ import threading
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from viewer.runtime import own_process
+from viewer.runtime import memory
 
 EVERY_MS = 400
 AWAY_MS = 5_000
@@ -40,7 +40,7 @@ class LoopGarbage(QObject):
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.turn)
         self._timer.start(EVERY_MS)
-        own_process.keep_little()
+        memory.keep_little()
         self._giver = QTimer(self, interval=GIVEN_BACK_MS)
         self._giver.timeout.connect(lambda: threading.Thread(target=_give_back, daemon=True).start())
         self._giver.start()
@@ -80,8 +80,8 @@ class LoopGarbage(QObject):
 
 
 def _give_back() -> None:
-    own_process.give_back()
-    own_process.give_back_code()
+    memory.give_back()
+    memory.give_back_code()
 
 
 def set_aside() -> None:

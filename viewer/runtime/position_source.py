@@ -21,8 +21,8 @@ from engine.inspection.tail import StoreTail
 from viewer.look.assets import words
 from viewer.runtime.live_feed import Feed
 from viewer.runtime.loop_calls import run_in
-from viewer.runtime.own_process import stand_back
 from viewer.runtime.position_look import Flush, Look, Service
+from viewer.runtime.priority import stand_back
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot

@@ -25,8 +25,8 @@ from typing import Any
 from engine.lab import pipe_frames
 from engine.lab.pipe_frames import CannotTravel, Frame
 from engine.mapped.reading import gather_unread
-from viewer.runtime import own_process
-from viewer.runtime.own_process import stand_back
+from viewer.runtime import memory
+from viewer.runtime.priority import stand_back
 
 REPORT_EVERY = 0.1
 PREPARING = "preparing, once on this machine"
@@ -256,8 +256,8 @@ class _Rest:
             self._search_is_prepared = True
             with contextlib.suppress(Exception):  # without a compiler plain Python searches
                 importlib.import_module("engine.codec.block_texts").prepare()
-        own_process.give_back()
-        own_process.give_back_code()
+        memory.give_back()
+        memory.give_back_code()
 
 
 def serve(pipe: Connection) -> None:

@@ -130,8 +130,8 @@ def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pyte
     """Each request did it for itself, three seconds later: beside a broker that was several times a second."""
     given = threading.Semaphore(0)
     monkeypatch.setattr(worker, "RESTS_AFTER", 1.0)
-    monkeypatch.setattr(worker.own_process, "give_back", given.release)
-    monkeypatch.setattr(worker.own_process, "give_back_code", lambda: 0)
+    monkeypatch.setattr(worker.memory, "give_back", given.release)
+    monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
     rest = worker._Rest()
     for _ in range(20):
         rest.put_off()
@@ -144,8 +144,8 @@ def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytes
     """The first text filter on a machine took 2.5 s instead of 0.35: its code was compiled while somebody waited."""
     prepared = []
     monkeypatch.setattr("engine.codec.block_texts.prepare", lambda: prepared.append("search"))
-    monkeypatch.setattr(worker.own_process, "give_back", lambda: None)
-    monkeypatch.setattr(worker.own_process, "give_back_code", lambda: 0)
+    monkeypatch.setattr(worker.memory, "give_back", lambda: None)
+    monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
     rest = worker._Rest()
     rest._give_back()
     rest._give_back()

@@ -2,11 +2,6 @@
 
 The C library keeps what was freed, in a heap for each thread that ever asked for memory: after an hour beside a fast
 writer it would hold as much again as is in use. Where it is another library than glibc, nothing is done.
-
-Standing back: the window for a broker, and the worker for the window. Where both want the processor, the other has
-it.
-
-A priority that was given up is not ours to take back, and where nothing else wants the processor it costs nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -70,24 +64,3 @@ def give_back_code() -> int:
                 if library.madvise(ctypes.c_void_p(start), ctypes.c_size_t(stop - start), _PAGEOUT) == 0:
                     advised_bytes += stop - start
     return advised_bytes
-
-
-BEHIND = 10
-"""How far (nice)."""
-TASKS = Path("/proc/self/task")
-
-
-def stand_back() -> None:
-    """All threads of this process, and with them those that they will start; where the system has no such thing,
-    nothing.
-    """
-    if not hasattr(os, "setpriority"):
-        return
-    try:
-        tasks = [int(task.name) for task in TASKS.iterdir()]
-    except OSError:
-        tasks = [0]
-    for task in tasks:
-        with contextlib.suppress(OSError):
-            if os.getpriority(os.PRIO_PROCESS, task) < BEHIND:
-                os.setpriority(os.PRIO_PROCESS, task, BEHIND)

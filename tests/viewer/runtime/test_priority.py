@@ -1,0 +1,26 @@
+"""Beside a broker that writes, every thread of the window is behind it in the queue for the processor."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+WORDS = """
+import os, threading, time
+from viewer.runtime.priority import BEHIND, stand_back
+wait = threading.Event()
+threads = [threading.Thread(target=wait.wait, daemon=True) for _ in range(2)]
+[one.start() for one in threads]
+before = os.getpriority(os.PRIO_PROCESS, 0)
+stand_back()
+late = threading.Thread(target=wait.wait, daemon=True)
+late.start()
+seen = {os.getpriority(os.PRIO_PROCESS, int(task)) for task in os.listdir("/proc/self/task")}
+assert seen == {max(before, BEHIND)}, (before, seen)
+stand_back()
+assert os.getpriority(os.PRIO_PROCESS, 0) == max(before, BEHIND)
+"""
+
+
+def test_all_threads_stand_back_and_those_that_come() -> None:
+    subprocess.run([sys.executable, "-c", WORDS], check=True, timeout=60)
