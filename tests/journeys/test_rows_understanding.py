@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPushButton
 from walker import Run, Walker
 
 from viewer.shell.commands import COMMANDS
-from viewer.shell.top_bar import CrumbDrop
+from viewer.shell.crumbs import CrumbDrop
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"

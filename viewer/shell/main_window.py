@@ -30,6 +30,7 @@ from viewer.runtime.settings import Settings, default_cache
 from viewer.runtime.store_session import StoreSession
 from viewer.shell.command_handlers import Parts, tick, wire
 from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
+from viewer.shell.crumbs import crumbs_of, siblings
 from viewer.shell.dressing import Dressing
 from viewer.shell.error_page import error_page
 from viewer.shell.lab_stores import LabRoom
@@ -40,7 +41,7 @@ from viewer.shell.rail import Rail
 from viewer.shell.status_bar import StatusStrip
 from viewer.shell.store_changes import StoreChanges
 from viewer.shell.store_tree import StoreTreePane
-from viewer.shell.top_bar import TopBar, crumbs_of, siblings
+from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import WelcomePage, unpacked, welcome_page

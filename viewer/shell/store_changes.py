@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 from PySide6.QtWidgets import QWidget
 
 from viewer.look.assets import tr
+from viewer.shell.crumbs import crumbs_of
 from viewer.shell.operation_log import Operations
-from viewer.shell.top_bar import crumbs_of
 from viewer.shell.welcome import remember_store
 from viewer.widgets.record_state import UNREAD, State, StateLine
 

@@ -22,12 +22,12 @@ from viewer.runtime.settings import default_cache
 from viewer.runtime.store_session import StoreSession, in_store
 from viewer.shell import session_file
 from viewer.shell.comparison import Comparison
+from viewer.shell.crumbs import crumbs_of
 from viewer.shell.end_question import EndQuestion
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.lab_stores import running_in_words
 from viewer.shell.open_other import Taken, kind_of, take
 from viewer.shell.session_file import Session
-from viewer.shell.top_bar import crumbs_of
 from viewer.shell.undo import Edits
 from viewer.shell.windows import show_beside
 from viewer.widgets.focus import set_reading_order

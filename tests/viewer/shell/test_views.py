@@ -11,7 +11,7 @@ from viewer.look.assets import set_language, tr
 from viewer.pane import Pane
 from viewer.runtime.places import KINDS, SHOWN_IN, Place, parse, text_of
 from viewer.shell.commands import BY_ID
-from viewer.shell.top_bar import crumbs_of
+from viewer.shell.crumbs import crumbs_of
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, VIEWS, View, make_pane
 
 each = pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.kind)
