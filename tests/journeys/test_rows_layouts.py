@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QListWidget
 from walker import Run, Walker
 
 from viewer.shell.command_handlers import show_choices
-from viewer.shell.layout import ChooseBox, SaveBox
+from viewer.shell.named_layouts import ChooseBox, SaveBox
 
 pytestmark = pytest.mark.journey
 

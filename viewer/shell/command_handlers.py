@@ -235,14 +235,14 @@ def reset_layout(parts: Parts) -> None:
 
 def save_layout(parts: Parts) -> None:
     """Ask for a name and save the layout under it."""
-    from viewer.shell.layout import ask_save
+    from viewer.shell.named_layouts import ask_save
 
     ask_save(parts.window, parts.layouts)
 
 
 def choose_layout(parts: Parts) -> None:
     """Show the saved layouts."""
-    from viewer.shell.layout import ask_choose
+    from viewer.shell.named_layouts import ask_choose
 
     ask_choose(parts.window, parts.layouts)
 

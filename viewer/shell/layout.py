@@ -1,8 +1,6 @@
-"""Sizes and positions of the windows and their parts.
+"""Sizes and positions of a window and its parts, kept in the settings.
 
-Each part has a default size and returns to its last one. Narrow windows leave some parts out. Windows are placed
-beside each other and inside the screen. Named layouts store the splitters, whether the tree is shown, and the
-current view. All of it is kept in the settings.
+Each part has a default size and returns to its last one. Narrow windows leave some parts out.
 """
 
 from __future__ import annotations
@@ -10,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QMargins, QRect, Qt, QTimer
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QListWidget, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QByteArray, QTimer
+from PySide6.QtWidgets import QSplitter
 
-from viewer.look.assets import tr
-from viewer.look.theme import px, ui
+from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.runtime.settings import NamedLayout
-from viewer.shell.views import BY_KIND
-from viewer.widgets.basics import Button, Field, Label, row
+from viewer.shell.window_frames import SMALLEST, TIED_SMALLEST, inside, margins_of
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
@@ -172,206 +166,3 @@ class Layout:
         if state is not None:
             return state
         return self._window.settings.splitter(name) if self._window.remembers else QByteArray()
-
-
-SMALLEST = (900, 600)
-TIED_SMALLEST = (600, 480)
-"""Minimum size of tied windows, which fit side by side on any screen."""
-STEP = 32
-"""Shift (px) to the right and down of a window that has no room beside the first."""
-
-
-def inside(frame: QRect, room: QRect) -> QRect:
-    """Return ``frame``, shrunk to fit into ``room`` and moved inside it."""
-    fitted = QRect(frame)
-    fitted.setSize(frame.size().boundedTo(room.size()))
-    fitted.moveLeft(min(max(fitted.left(), room.left()), room.right() + 1 - fitted.width()))
-    fitted.moveTop(min(max(fitted.top(), room.top()), room.bottom() + 1 - fitted.height()))
-    return fitted
-
-
-def margins_of(window: QWidget) -> QMargins:
-    """Return how far a window's frame extends around it."""
-    frame, inner = window.frameGeometry(), window.geometry()
-    return QMargins(
-        inner.left() - frame.left(),
-        inner.top() - frame.top(),
-        frame.right() - inner.right(),
-        frame.bottom() - inner.bottom(),
-    )
-
-
-def beside(frame: QRect, room: QRect, *, tied: bool) -> tuple[QRect, QRect]:
-    """Return the frames of a window and of a second one beside it.
-
-    Tied windows share the screen: side by side, or one above the other if the screen is higher than wide.
-    Otherwise the first window stays, and the second takes the free side. If that is too narrow, it is shifted a
-    step, inside the screen.
-    """
-    frame = inside(frame, room)
-    if tied and room.width() >= 2 * TIED_SMALLEST[0]:
-        half = room.width() // 2
-        left_half = QRect(room.left(), room.top(), half, room.height())
-        return left_half, left_half.translated(half, 0)
-    if tied and room.height() >= 2 * TIED_SMALLEST[1]:
-        half = room.height() // 2
-        upper_half = QRect(room.left(), room.top(), room.width(), half)
-        return upper_half, upper_half.translated(0, half)
-    space_right = room.right() - frame.right()
-    space_left = frame.left() - room.left()
-    if max(space_right, space_left) >= SMALLEST[0]:
-        width = min(max(space_right, space_left), frame.width())
-        left_edge = frame.right() + 1 if space_right >= space_left else frame.left() - width
-        return frame, QRect(left_edge, frame.top(), width, frame.height())
-    second = QRect(frame.topLeft(), frame.size()).translated(STEP, STEP)
-    shrunk = second.intersected(room)
-    if shrunk.width() >= SMALLEST[0] and shrunk.height() >= SMALLEST[1]:
-        return frame, shrunk
-    return frame, inside(second, room)
-
-
-def save(window: MainWindow, layouts: Layout, name: str) -> bool:
-    """Save the window's layout as ``name``, replacing one with this name.
-
-    Returns False if there is no name or no store.
-    """
-    name = name.strip()
-    if not name or window.session is None:
-        return False
-    named_layout = NamedLayout(name, window.view, window.settings.tree_shown, layouts.states())
-    window.settings.named_layouts = [
-        *(saved for saved in window.settings.named_layouts if saved.name != name),
-        named_layout,
-    ]
-    window.say(tr("Layout saved: {name}", name=name))
-    return True
-
-
-def take(window: MainWindow, layouts: Layout, name: str) -> bool:
-    """Restore the layout ``name``. Return False if there is none."""
-    saved = next((candidate for candidate in window.settings.named_layouts if candidate.name == name), None)
-    if saved is None or window.session is None:
-        return False
-    window.settings.tree_shown = saved.tree
-    window.actions_by_id["view.tree"].setChecked(saved.tree)
-    if saved.view in BY_KIND:
-        window.show_view(saved.view)
-    window.fit_side()
-    layouts.take(saved.states)
-    window.say(tr("Layout: {name}", name=name))
-    return True
-
-
-def delete(window: MainWindow, name: str) -> None:
-    """Delete the layout ``name``."""
-    window.settings.named_layouts = [saved for saved in window.settings.named_layouts if saved.name != name]
-    window.say(tr("Layout deleted: {name}", name=name))
-
-
-class SaveBox(QDialog):
-    """Asks for the name of a layout."""
-
-    def __init__(self, window: MainWindow, layouts: Layout) -> None:
-        super().__init__(window)
-        self.setObjectName("layout.saveBox")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Save the layout"))
-        self.setAccessibleName(tr("Save the layout"))
-        self.setMinimumWidth(px(420))
-        self.name = Field(tr("Name"))
-        self.name.setObjectName("layout.name")
-        self.note = Label("", 12, "text3", wrap=True)
-        keep, close = Button(tr("Save"), "primary"), Button(tr("Cancel"))
-        keep.setObjectName("layout.keep")
-        close.setObjectName("layout.cancel")
-        self._known = {saved.name for saved in window.settings.named_layouts}
-
-        def accept() -> None:
-            if save(window, layouts, self.name.text()):
-                self.accept()
-
-        keep.clicked.connect(accept)
-        self.name.returnPressed.connect(accept)
-        self.name.textChanged.connect(self._told)
-        close.clicked.connect(self.reject)
-        _column(self, self.name, self.note, row(None, close, keep))
-
-    def _told(self, text: str) -> None:
-        is_known = text.strip() in self._known
-        self.note.setText(tr("There is a layout of this name: it is replaced.") if is_known else "")
-
-
-class ChooseBox(QDialog):
-    """Lists the saved layouts by name. Enter restores one, Del deletes it."""
-
-    def __init__(self, window: MainWindow, layouts: Layout) -> None:
-        super().__init__(window)
-        self._window, self._layouts = window, layouts
-        self.setObjectName("layout.box")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Layouts"))
-        self.setAccessibleName(tr("Layouts"))
-        self.resize(px(460), px(340))
-        self.list = QListWidget()
-        self.list.setObjectName("layout.list")
-        self.list.setAccessibleName(tr("Layouts"))
-        self.list.setFont(ui(13))
-        self.list.itemActivated.connect(lambda _item: self._take())
-        self.list.currentRowChanged.connect(lambda _n: self._able())
-        self.note = Label(tr("No layout was saved yet."), 12, "text3", wrap=True)
-        self.use, self.forget, close = Button(tr("Use"), "primary"), Button(tr("Delete")), Button(tr("Close"))
-        for button, name in ((self.use, "use"), (self.forget, "delete"), (close, "close")):
-            button.setObjectName(f"layout.{name}")
-        self.use.clicked.connect(self._take)
-        self.forget.clicked.connect(self._delete)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._delete)
-        close.clicked.connect(self.reject)
-        _column(self, self.list, self.note, row(self.forget, None, close, self.use))
-        self._fill()
-
-    def _fill(self) -> None:
-        names = [saved.name for saved in self._window.settings.named_layouts]
-        self.list.clear()
-        self.list.addItems(names)
-        self.list.setCurrentRow(0 if names else -1)
-        self.note.setVisible(not names)
-        self._able()
-
-    def _able(self) -> None:
-        self.use.setEnabled(self._name() != "")
-        self.forget.setEnabled(self._name() != "")
-
-    def _name(self) -> str:
-        return self.list.currentItem().text() if self.list.currentRow() >= 0 else ""
-
-    def _take(self) -> None:
-        if take(self._window, self._layouts, self._name()):
-            self.accept()
-
-    def _delete(self) -> None:
-        if self._name():
-            delete(self._window, self._name())
-            self._fill()
-
-
-def _column(box: QDialog, *parts: QWidget) -> None:
-    layout = QVBoxLayout(box)
-    layout.setContentsMargins(px(16), px(14), px(16), px(12))
-    layout.setSpacing(px(8))
-    for part in parts:
-        layout.addWidget(part)
-
-
-def ask_save(window: MainWindow, layouts: Layout) -> None:
-    """Ask for a name and save the layout under it."""
-    if window.session is not None:
-        box = SaveBox(window, layouts)
-        box.open()
-        box.name.setFocus()
-
-
-def ask_choose(window: MainWindow, layouts: Layout) -> None:
-    """Show the saved layouts, to restore or delete one."""
-    box = ChooseBox(window, layouts)
-    box.open()
-    box.list.setFocus()

@@ -1,0 +1,24 @@
+"""Layouts with names: kept, taken up, replaced and forgotten."""
+
+from __future__ import annotations
+
+from viewer.shell import named_layouts
+
+
+def test_a_layout_is_kept_taken_up_and_forgotten(run, window, golden):
+    layouts = window.layouts
+    assert not named_layouts.save(window, layouts, "early")  # no store is open
+    assert run(window.open(golden("broker-orders")))
+    run(window.settled())
+    window.show_view("queue")
+    assert named_layouts.save(window, layouts, " mine ")
+    assert [(one.name, one.view) for one in window.settings.named_layouts] == [("mine", "queue")]
+    window.show_view("log")
+    assert named_layouts.take(window, layouts, "mine")
+    assert window.view == "queue"
+    assert not named_layouts.take(window, layouts, "none")
+    assert named_layouts.save(window, layouts, "mine")
+    assert len(window.settings.named_layouts) == 1
+    named_layouts.delete(window, "mine")
+    assert list(window.settings.named_layouts) == []
+    assert not named_layouts.save(window, layouts, "  ")
