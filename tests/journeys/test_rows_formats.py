@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QLabel
 from walker import Run, Walker
 
 from engine.bench.data import sparse_store
-from viewer.log.unit_panes import BodyView
+from viewer.log.body_view import BodyView
 from viewer.look.formats import number
 from viewer.widgets.basics import WordTabs
 

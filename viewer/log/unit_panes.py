@@ -11,15 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QHBoxLayout,
-    QPlainTextEdit,
-    QSizePolicy,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -30,25 +25,23 @@ from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
 from engine.inspection.lost_units import LostUnit, lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
-from viewer.log.body_text import CHARSETS, Body, as_json_or_text, as_messages, as_text, looks_like_json, open_body
+from viewer.log.body_text import Body, looks_like_json, open_body
+from viewer.log.body_view import BodyView
 from viewer.log.columns import look
+from viewer.log.data_inspector import AT_CURSOR, DataInspector
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
 from viewer.log.unit_fields import MEMBER, Decoded, Group, Line, describe
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
-from viewer.look.theme import follow, mono, px, ui
+from viewer.look.theme import px
 from viewer.runtime import places
 from viewer.runtime.settings import Settings
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs, beside, splitter, stacked
-from viewer.widgets.byte_values import Reading, readings
-from viewer.widgets.choices import ChoiceField
-from viewer.widgets.columns import Column, RecordKind, text_column
+from viewer.widgets.basics import PaneHead, WordTabs, beside, splitter, stacked
 from viewer.widgets.hex_pages import HexField, hex_fields
 from viewer.widgets.hex_view import HexView
-from viewer.widgets.record_view import RecordView
 
 MOST_LOST = 16
 """Messages of one damaged stretch that are listed."""
@@ -483,184 +476,3 @@ def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUn
     if problem:
         lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
     return [Group(tr("What stands here"), sentence, tuple(lines))]
-
-
-RowCommand = Callable[[], object]
-
-
-KIND = RecordKind(
-    "reading",
-    (
-        text_column("name", words("Type"), 76, tone=lambda _: "text2"),
-        Column(
-            "value",
-            words("Value"),
-            160,
-            lambda r: r.value,
-            lambda r: r.value,
-            mono=True,
-            elide="middle",
-            tip=lambda r: f"{r.value}\n{r.note}".strip(),
-        ),
-    ),
-    record=lambda r: {"type": r.name, "value": r.value},
-)
-AT_CURSOR = 16
-QWIDGETSIZE_MAX = (1 << 24) - 1
-"""Bytes from the cursor on that are read."""
-
-
-class DataInspector(QWidget):
-    """``show_bytes`` as the cursor moves. Rows are copied like those of every table."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("unit.inspector")
-        self._aside = True
-        self.head = PaneHead(tr("Data inspector"))
-        self.table = RecordView("inspector.table", KIND)
-        self.table.setAccessibleName(tr("The bytes at the cursor as every type"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.head)
-        layout.addWidget(self.table, 1)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        self._fit()
-        follow(self, self._fit)
-
-    def show_bytes(self, offset: int, data: bytes, selected: bytes) -> None:
-        """``data`` begins at ``offset``; ``selected`` are the chosen bytes."""
-        self.head.set_note(f"@ {offset:,}")
-        rows: list[Reading] = readings(data, selected)
-        top = self.table.verticalScrollBar().value()
-        row = self.table.currentIndex().row()
-        self.table.set_rows(list(rows))
-        if row >= 0:
-            self.table.go_to(row)
-        self.table.verticalScrollBar().setValue(top)
-
-    def clear(self) -> None:
-        """Show no bytes."""
-        self.head.set_note("")
-        self.table.set_rows([])
-
-    def whole_width(self) -> int:
-        """Px at which the longest number stands whole."""
-        widest = QFontMetrics(mono(12)).horizontalAdvance("-9,223,372,036,854,775,808")
-        return px(76) + widest + px(34)
-
-    def set_aside(self, aside: bool) -> None:
-        """Beside the bytes it is as wide as it must be, below the tree as wide as that."""
-        self._aside = aside
-        self._fit()
-
-    def _fit(self) -> None:
-        if self._aside:
-            self.setFixedWidth(self.whole_width())
-        else:
-            self.setMinimumWidth(0)
-            self.setMaximumWidth(QWIDGETSIZE_MAX)
-
-
-FORMS = ("json", "text", "hex")
-
-
-class BodyView(QWidget):
-    """Shows a :class:`Body` in one of :data:`FORMS`; ``noteChanged(str)`` with its size and what was cut."""
-
-    noteChanged = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("unit.body")
-        self.setAccessibleName(tr("Body"))
-        self._body: Body | None = None
-        self._said = ""
-        self._form = "text"
-        self._text = QPlainTextEdit()
-        self._text.setObjectName("unit.body.text")
-        self._text.setAccessibleName(tr("Body as text"))
-        self._text.setReadOnly(True)
-        self._text.setProperty("bare", True)
-        self._text.setFrameShape(QPlainTextEdit.Shape.NoFrame)
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._text.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self._hex = HexView("unit.body.hex")
-        self._pages = QStackedWidget()
-        self._pages.addWidget(self._text)
-        self._pages.addWidget(self._hex)
-        self.charset = ChoiceField()
-        self.charset.setObjectName("unit.body.charset")
-        self.charset.setAccessibleName(tr("Charset"))
-        self.charset.addItems(list(CHARSETS))
-        self.charset.currentTextChanged.connect(lambda _text: self._show())
-        self._note = Label("", 12, "text3")
-        foot = Paper("pane", ("top",))
-        line = QHBoxLayout(foot)
-        line.setContentsMargins(px(12), 2, px(8), 2)
-        line.addWidget(self._note, 1)
-        line.addWidget(self.charset)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(0)
-        box.addWidget(self._pages, 1)
-        box.addWidget(foot)
-        self._retheme()
-        follow(self, self._retheme)
-
-    def show_body(self, body: Body | None, form: str | None = None, reason: str = "") -> None:
-        """Show ``body`` (None: nothing yet, or ``reason``: why there is none) in ``form``."""
-        self._body = body
-        self._said = reason
-        if form is not None:
-            self._form = form
-        self._show()
-
-    def set_form(self, form: str) -> None:
-        """Show it as ``json``, ``text`` or ``hex``."""
-        self._form = form
-        self._show()
-
-    def text(self) -> str:
-        """The text that is shown, if it is text."""
-        return self._text.toPlainText()
-
-    def _show(self) -> None:
-        body = self._body
-        self.charset.setEnabled(self._form != "hex")
-        if body is None:
-            self._text.setPlainText(self._said)
-            self._hex.clear()
-            self._note.setText("")
-            if self._said:
-                self._pages.setCurrentWidget(self._text)
-            return
-        notes = [body.summary, *body.notes]
-        if self._form == "hex":
-            data = body.data
-            self._hex.show_bytes(lambda offset, size: data[offset : offset + size], 0, (), len(data), 0, len(data))
-            self._pages.setCurrentWidget(self._hex)
-        else:
-            text, note = self._words(body)
-            self._text.setPlainText(text)
-            self._pages.setCurrentWidget(self._text)
-            notes.append(note)
-        self._note.setText(" · ".join(note for note in notes if note))
-        self._note.setToolTip(self._note.text())
-        self.noteChanged.emit(self._note.text())
-
-    def _words(self, body: Body) -> tuple[str, str]:
-        charset = self.charset.currentText()
-        if body.members:
-            return as_messages(body.members, charset, as_laid_json=self._form == "json")
-        if self._form == "json":
-            return as_json_or_text(body.data, charset)
-        return as_text(body.data, charset)
-
-    def _retheme(self) -> None:
-        self._text.setFont(mono(12))
-        self.charset.setFont(ui(12))
-        self._text.document().setDocumentMargin(px(10))

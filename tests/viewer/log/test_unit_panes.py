@@ -1,35 +1,65 @@
-"""The bytes under the cursor as every type, beside them or below the tree."""
+"""Detail and bytes of the chosen row: both show the same unit, the newest that was asked for."""
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
 
-from viewer.log.unit_panes import DataInspector
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from engine.codec.message import Unit
+from engine.inspection import open_store
+from viewer.log.rows import LogSource, UnitRow
+from viewer.log.unit_panes import UnitPanes, load
 
 
 @pytest.fixture
-def inspector(shown):
-    return shown(DataInspector())
+def store(golden):
+    with open_store(golden("broker-orders")) as opened:
+        yield opened
 
 
-def test_bytes_are_read_as_every_type_and_the_chosen_row_stays(inspector):
-    inspector.show_bytes(1234, bytes([0, 0, 0, 0, 0, 0, 0, 42]), b"")
-    assert inspector.head.note.text() == "@ 1,234"
-    assert inspector.table.total_rows() > 4
-    inspector.table.go_to(2)
-    before = inspector.table.currentIndex().row()
-    inspector.show_bytes(1235, bytes(8), b"")
-    assert inspector.table.currentIndex().row() == before
+@pytest.fixture
+def panes(qtbot, dressed, store):
+    host = QWidget()
+    panes = UnitPanes(host)
+    for widget in (host, panes.build()):
+        qtbot.addWidget(widget)
+    waiting = []
+    jobs = SimpleNamespace(read=lambda work, done, _failed: waiting.append((work, done)))
+    panes.waiting = waiting
+    panes.session = SimpleNamespace(snapshot=store, jobs=jobs, later=lambda work: work())
+    return panes
 
 
-def test_without_bytes_it_is_empty(inspector):
-    inspector.show_bytes(1, bytes(8), b"")
-    inspector.clear()
-    assert (inspector.head.note.text(), inspector.table.total_rows()) == ("", 0)
+def unit_rows(store, count):
+    return [row for row in LogSource(store.log).read(0, 0, count).rows if isinstance(row, UnitRow)]
 
 
-def test_beside_the_bytes_it_is_as_wide_as_the_longest_number(inspector):
-    inspector.set_aside(True)
-    assert inspector.minimumWidth() == inspector.maximumWidth() == inspector.whole_width()
-    inspector.set_aside(False)
-    assert inspector.minimumWidth() == 0
+def test_an_answer_for_a_row_that_is_not_chosen_any_more_is_dropped(panes, store):
+    first, second = unit_rows(store, 2)
+    panes.show_row(first)
+    assert panes.detail_head.note.text() == f"loading {first.offset:,}…"
+    panes.show_row(second)
+    for work, done in panes.waiting:
+        done(work())
+    assert panes.current.row is second
+
+
+def test_without_a_row_nothing_is_shown(panes, store):
+    (row,) = unit_rows(store, 1)
+    panes.show_row(row)
+    work, done = panes.waiting.pop()
+    done(work())
+    assert panes.current.row is row
+    panes.show_row(None)
+    assert panes.current is None
+    assert panes.detail_head.note.text() == ""
+
+
+def test_a_row_is_loaded_with_its_unit_and_the_fields_of_its_bytes(store):
+    (row,) = unit_rows(store, 1)
+    loaded = load(store, row)
+    assert isinstance(loaded.decoded.unit, Unit)
+    assert loaded.decoded.unit.offset == row.offset
+    assert {"topic", "body"} <= {field.name for field in loaded.fields}
