@@ -119,7 +119,7 @@ class LogCount(QObject):
         try:
             await session.jobs.in_worker(
                 tr("Counting units"),
-                "viewer.log.work:count",
+                "viewer.log.count_work:count",
                 session.path,
                 session.snapshot.config,
                 cache,

@@ -34,10 +34,10 @@ from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.log.work import Exported, Plan
+    from viewer.log.export_work import Exported, Plan
 
 
-WORK = "viewer.log.work:export"
+WORK = "viewer.log.export_work:export"
 
 
 class LogExport(QObject):
@@ -89,7 +89,7 @@ class LogExport(QObject):
         """The choice with its rows."""
         offsets, where = self._model.to_export(choice.scope, self._table.current_row(), self._span())
         from engine.rules.masking import Masking
-        from viewer.log.work import Plan
+        from viewer.log.export_work import Plan
 
         masking = Masking.of(",".join(choice.masked))
         if choice.kept:

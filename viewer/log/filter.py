@@ -9,9 +9,9 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
+from viewer.log.filter_work import Hits, Scanned, first_look
 from viewer.log.log_model import LogModel
 from viewer.log.rows import LogSource
-from viewer.log.work import Hits, Scanned, first_look
 from viewer.look.assets import tr
 from viewer.look.formats import size
 from viewer.runtime.jobs import Cancelled
@@ -20,7 +20,7 @@ from viewer.widgets.record_state import State
 
 AT_ONCE = 5000
 """Matches after which a filter waits for a word to go on."""
-WORK = "viewer.log.work:scan"
+WORK = "viewer.log.filter_work:scan"
 FIRST_BYTES = 2 << 20
 """Bytes that are looked at before the worker process is asked: the first hits must not wait for it."""
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
+from viewer.log.count_work import Frequencies
 from viewer.log.log_model import LogModel
 from viewer.log.unit_panes import UnitPanes
-from viewer.log.work import Frequencies
 from viewer.look.assets import tr
 from viewer.look.formats import size
 from viewer.pane.frequency import FrequencySheet, value_rows
@@ -21,7 +21,7 @@ from viewer.widgets.cell_filter import term
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
-WORK = "viewer.log.work:count_values"
+WORK = "viewer.log.count_work:count_values"
 NAMES = {"CRC": "crc", "Body": "body", "Marks": "transaction"}
 
 

@@ -36,7 +36,7 @@ OTHER_LISTS = {
     "engine/pipeline/unit_rows.py": "who makes the columns that are no numbers",
     "engine/query/parse.py": "what people write in place of a field's name",
     "viewer/log/columns.py": "the table of units: which columns, in which order, how wide",
-    "viewer/log/work.py": "CSV and Markdown: which columns, in the order in which a person reads them",
+    "viewer/log/export_work.py": "CSV and Markdown: which columns, in the order in which a person reads them",
     "viewer/log/unit_fields.py": "the detail of a unit: what is said beside each value",
     "viewer/look/field_words.py": "names of tables and properties for fields that stand under another",
     "viewer/widgets/cell_filter.py": "fields that mean the same in every table",

@@ -11,10 +11,10 @@ import pytest
 
 from viewer.log.columns import unit_kind
 from viewer.log.export import Choice, LogExport
+from viewer.log.export_work import Exported
 from viewer.log.log_model import LogModel
 from viewer.log.row_dress import RowMarks
 from viewer.log.rows import LogSource, UnitRow
-from viewer.log.work import Exported
 from viewer.runtime import places
 from viewer.runtime.command_line import command_line
 from viewer.widgets.record_view import RecordView

@@ -17,7 +17,7 @@ from engine.errors import CannotRead
 from engine.inspection.samples import sample
 from engine.lab.pipe_frames import Frame, pack
 from engine.mapped.reading import Unread, read_through
-from viewer.log.work import Plan
+from viewer.log.export_work import Plan
 from viewer.queues.verdict_work import Verdicts
 from viewer.runtime import worker
 from viewer.runtime.jobs import Jobs
@@ -29,12 +29,12 @@ END = 1 << 40
 NOWHERE = Sought("text", "nowhere to be found")
 Args = Callable[[Path], tuple[Any, ...]]
 JOBS: dict[str, tuple[str, Args]] = {
-    "log.work:count": ("commitlog", lambda tmp: (tmp / "cache",)),
-    "log.work:export": ("commitlog", lambda tmp: (Plan(tmp / "rows.jsonl"), 0, 0, END)),
-    "log.work:scan": ("commitlog", lambda _tmp: ("size > 1", 0, 0, END, 100_000)),
+    "log.count_work:count": ("commitlog", lambda tmp: (tmp / "cache",)),
+    "log.export_work:export": ("commitlog", lambda tmp: (Plan(tmp / "rows.jsonl"), 0, 0, END)),
+    "log.filter_work:scan": ("commitlog", lambda _tmp: ("size > 1", 0, 0, END, 100_000)),
     "log.find_work:find": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, 0, END, True)),
     "log.find_work:hits": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, END)),
-    "log.work:count_values": ("commitlog", lambda _tmp: ("topic", "", 0, 0, END)),
+    "log.count_work:count_values": ("commitlog", lambda _tmp: ("topic", "", 0, 0, END)),
     "space.work:account": ("consumequeue", lambda _tmp: (False,)),
     "space.work:read_forecast": ("commitlog", lambda _tmp: ()),
     "space.work:map_of": ("commitlog", lambda _tmp: (f"{0:020d}", 100)),

@@ -1,0 +1,65 @@
+"""A filter's scan: every unit that matches, in order, as far as it was told to look."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from viewer.log.filter_work import Hits, first_look, scan
+
+
+class Sent:
+    """What a scan has emitted."""
+
+    cancelled = False
+
+    def __init__(self) -> None:
+        self.found: list[int] = []
+        self.looked = 0
+
+    def check(self) -> None:
+        """Never raises."""
+
+    def report(self, *_told: object) -> None:
+        """Nobody looks."""
+
+    def emit(self, hits: Hits) -> None:
+        self.found.extend(hits.offsets)
+        self.looked = hits.looked
+
+
+@pytest.fixture
+def made() -> MadeStore:
+    found = MadeStore()
+    for number in range(90):
+        found.put(topic=("Orders", "Paid", "Sent")[number % 3], keys=f"K{number}")
+    return found
+
+
+def test_all_that_matches_comes_in_order(made, tmp_path):
+    sent = Sent()
+    ended = scan(sent, made.write(tmp_path / "store"), None, 'topic = "Paid"', 0, 0, made.end, 1000)
+    assert sent.found == [unit.offset for unit in made.units if unit.topic == "Paid"]
+    assert ended.complete
+
+
+def test_what_was_cut_goes_on_where_it_stopped(made, tmp_path):
+    store, sent, start, rounds = made.write(tmp_path / "store"), Sent(), 0, 0
+    while True:
+        ended = scan(sent, store, None, 'topic = "Paid"', 0, start, made.end, 5)
+        start, rounds = ended.looked, rounds + 1
+        if ended.complete:
+            break
+    assert sent.found == [unit.offset for unit in made.units if unit.topic == "Paid"]
+    assert rounds > 1
+
+
+def test_the_first_look_ends_at_its_share_of_the_log(made, tmp_path):
+    wanted = [unit.offset for unit in made.units if unit.topic == "Sent"]
+    with open_store(made.write(tmp_path / "store")) as store:
+        hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, made.end // 2)
+        assert (list(hits.offsets), complete) == (wanted[: len(hits.offsets)], False)
+        assert 0 < len(hits.offsets) < len(wanted)
+        hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, 1 << 40)
+        assert (list(hits.offsets), complete) == (wanted, True)

@@ -1,0 +1,150 @@
+"""Work of the worker process: rows and values of the log are counted. No Qt.
+
+Row counts come from the side index in the cache. Value counts: numbers and topics by columns, everything else unit by
+unit. At most :data:`MOST` values are told apart, the units of later values are counted together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.codec.unit_scan import Stop
+from viewer.runtime.control import Control
+
+if TYPE_CHECKING:
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
+    from engine.config import MessageStoreConfig
+    from engine.query import Filter
+
+
+def count(control: Control, path: Path, config: MessageStoreConfig | None, cache: Path) -> bool:
+    """Build the side index of the store at ``path`` in ``cache``; False where it was stopped before the end."""
+    from engine.inspection import open_store
+    from engine.inspection.side_index import SideIndex
+
+    with open_store(path, config) as store:
+        return SideIndex(store.log, cache).build(lambda: control.cancelled, control.report)
+
+
+MOST = 20_000
+"""Distinct values that are told apart."""
+LONGEST = 200
+"""Characters of a value that count: bodies differ in their first ones."""
+MINUTE = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """(value, units), most frequent first; ``others`` units beyond :data:`MOST` values; how far the log was read."""
+
+    values: tuple[tuple[Any, int], ...]
+    units: int
+    others: int
+    looked: int
+    complete: bool
+
+
+def count_values(
+    control: Control,
+    path: Path,
+    config: MessageStoreConfig | None,
+    field: str,
+    where: str,
+    now_ms: int,
+    start: int,
+    end: int,
+) -> Frequencies:
+    """Count the values of ``field`` (a field of the filter language) among the units that match ``where``.
+
+    A list counts each of its items; an absent value is None. ``start`` and ``end`` are for the bar only.
+    """
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
+    from engine.inspection import open_store
+    from engine.inspection.block_scan import scan_log
+    from engine.query import parse
+
+    unit_filter, topics = parse(where, now_ms=now_ms), TopicTable()
+    looked = start
+    with open_store(path, config) as store:
+        counter = _Counter(field, unit_filter, topics, store.log.file_name)
+        for block in scan_log(store.log, start, crc=counter.crc, topics=topics):
+            if isinstance(block, Stop):
+                return counter.answer(max(looked, block.offset), True)
+            if not isinstance(block, UnitColumns):
+                looked = block.offset + block.size
+                continue
+            counter.add(block)
+            looked = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
+            control.report(looked - start, max(1, end - start))
+            if control.cancelled:
+                return counter.answer(looked, False)
+    return counter.answer(looked, True)
+
+
+class _Counter:
+    """Values counted so far."""
+
+    def __init__(
+        self, field: str, unit_filter: Filter, topics: TopicTable, file_of: Callable[[int], str | None]
+    ) -> None:
+        from engine.query import FIELDS
+        from engine.query.fields import property_getters
+
+        self._topics, self._field, self._file_of = topics, field, file_of
+        spec = FIELDS.get(field)
+        self._get = spec.unit if spec is not None else property_getters(field.removeprefix("properties."))[0]
+        self._column = spec.column if spec is not None else None
+        self.crc = field == "crc" or "crc" in unit_filter.fields
+        self._taken = unit_filter.on_blocks(topics, file_of, crc=self.crc)
+        self._counts: Counter[Any] = Counter()
+        self._units = self._others = 0
+
+    def add(self, block: UnitColumns) -> None:
+        """Count the units of a block."""
+        import numpy as np
+
+        rows = self._taken.rows(block)
+        if self._column is not None:
+            values, times = np.unique(block[self._column][rows], return_counts=True)
+            for value, n in zip(values.tolist(), times.tolist(), strict=True):
+                self._count(value, n)
+        elif self._field == "topic":
+            numbers, times = np.unique(block["topic_id"][rows], return_counts=True)
+            names = self._topics.names
+            for number, n in zip(numbers.tolist(), times.tolist(), strict=True):
+                self._count(names[number] if number >= 0 else None, n)
+        else:
+            for row in rows.tolist():
+                self._add_unit(block, row)
+
+    def _add_unit(self, block: UnitColumns, row: int) -> None:
+        from engine.query.vector import unit_of
+
+        unit = unit_of(block, row, self.crc)
+        value = self._file_of(unit.offset) if self._field == "file" else self._get(unit)
+        if isinstance(value, list):
+            self._units += 1
+            for item in value:
+                self._count(item, 1, units=0)
+        else:
+            self._count(value, 1)
+
+    def _count(self, value: Any, times: int, units: int | None = None) -> None:
+        if isinstance(value, str) and len(value) > LONGEST:
+            value = value[:LONGEST]
+        if value in self._counts or len(self._counts) < MOST:
+            self._counts[value] += times
+        else:
+            self._others += times
+        self._units += times if units is None else units
+
+    def answer(self, looked: int, complete: bool) -> Frequencies:
+        """Return the counts, most frequent first."""
+        ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0] is None, str(item[0])))
+        return Frequencies(tuple(ordered), self._units, self._others, looked, complete)
