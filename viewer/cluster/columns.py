@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from engine.cluster.state import Refusal
 from viewer.cluster.cluster_model import ClusterModel, Selection
-from viewer.cluster.words import UNKNOWN, owner_words, queue_lines
+from viewer.cluster.rows import queue_lines
+from viewer.cluster.words import UNKNOWN, owner_words
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.widgets.columns import Chip, Column, RecordKind, RowLook, chip_column, gutter, number_column, text_column

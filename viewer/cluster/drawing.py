@@ -10,9 +10,10 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPen
 
 from viewer.cluster.cluster_model import NOTHING, ClusterModel, Selection
+from viewer.cluster.details import title_of
 from viewer.cluster.plan import Bands
 from viewer.cluster.rows import Badge
-from viewer.cluster.words import client_words, queue_name, queue_words, title_of
+from viewer.cluster.words import client_words, queue_name, queue_words
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, ink, mono, scale, theme, ui
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.drawn_marks import Mark

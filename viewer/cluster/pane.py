@@ -29,16 +29,17 @@ from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQ
 from viewer.cluster.clients_bar import ClientsBar
 from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, Selection
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
+from viewer.cluster.details import breadcrumb_words
 from viewer.cluster.drawing import same
-from viewer.cluster.lessons import lessons_markdown
 from viewer.cluster.lessons_panel import LessonsBeside
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import item_links, link_of, why_not
+from viewer.cluster.markdown import lessons_markdown, markdown
 from viewer.cluster.plan import ROW
 from viewer.cluster.rebalance_words import rebalance_markdown
 from viewer.cluster.replay import Replay, file_dialog
 from viewer.cluster.side import FoldedSide, SidePanel
-from viewer.cluster.words import breadcrumb_words, fault_words, markdown, status_sentence
+from viewer.cluster.words import fault_words, status_sentence
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock

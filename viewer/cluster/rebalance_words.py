@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from engine.cluster.state import Queue
 from viewer.cluster.cluster_model import ClusterModel, TimeMark
 from viewer.cluster.deliveries import Deliveries
+from viewer.cluster.markdown import markdown_table
 from viewer.cluster.rebalance import DurationBounds, Step, Timeline
-from viewer.cluster.words import UNKNOWN, markdown_table, queue_name
+from viewer.cluster.words import UNKNOWN, queue_name
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock, full_moment
 

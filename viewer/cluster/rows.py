@@ -424,3 +424,12 @@ def worst_trouble(troubles: Iterable[str]) -> str:
     """Return the worst of several troubles."""
     present = set(troubles)
     return next((trouble for trouble in TROUBLES if trouble in present), "")
+
+
+def queue_lines(picture: Picture) -> list[QueueRow]:
+    """Return each queue once for each group that consumes it, and once if none does."""
+    by_queue: dict[Queue, list[QueueRow]] = {}
+    for group in picture.groups:
+        for row in group.queues:
+            by_queue.setdefault(row.queue, []).append(row)
+    return [line for topic in picture.topics for row in topic.queues for line in by_queue.get(row.queue, [row])]

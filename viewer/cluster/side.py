@@ -10,8 +10,8 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout
 
 from viewer.cluster.cluster_model import MINUTE_MS, ClusterModel, Selection
+from viewer.cluster.details import Detail, details_of, title_of
 from viewer.cluster.drawing import RIGHT, client_colour
-from viewer.cluster.words import Detail, details_of, title_of
 from viewer.look.assets import icon_pixmap, tr
 from viewer.look.theme import C, follow, mono, px, ui
 from viewer.widgets.basics import Hairline, Label, Link, PaneHead, Paper, column, scrolling
