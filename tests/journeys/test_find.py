@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QRadioButton
 from walker import SHIFT, Run, Walker
 
-from viewer.widgets.basics import WordTabs
+from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"

@@ -19,8 +19,9 @@ from engine.mapped.store_lock import StoreLock
 from viewer.lab.create import CreateDialog
 from viewer.lab.pane import LabPane
 from viewer.lab.values import ValuesDialog
-from viewer.widgets.basics import Button, WordTabs
+from viewer.widgets.basics import Button
 from viewer.widgets.hex_view import HexView
+from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey
 

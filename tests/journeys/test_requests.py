@@ -23,7 +23,7 @@ from engine.lab.presets import PRESETS
 from engine.remoting.recording import Recorder
 from viewer.lab.pane import LabPane
 from viewer.requests.pane import RequestsPane
-from viewer.widgets.basics import WordTabs
+from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey
 

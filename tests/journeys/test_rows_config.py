@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from walker import Run, Walker
 
-from viewer.widgets.basics import WordTabs
+from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey
 TABLES, VALUES, CHANGES = "config.tables", "config.values", "config.changes"

@@ -11,7 +11,7 @@ from walker import Run, Walker
 from engine.bench.data import sparse_store
 from viewer.log.body_view import BodyView
 from viewer.look.formats import number
-from viewer.widgets.basics import WordTabs
+from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey
 LOG, QUEUE = "units.table", "queue.table"

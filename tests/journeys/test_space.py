@@ -17,10 +17,10 @@ from viewer.index.slot_map import ChainHistogram, SlotMap
 from viewer.pane.exporting import write_rows
 from viewer.space.pane import SpacePane
 from viewer.space.space_line import SpaceLine
-from viewer.widgets.basics import WordTabs
 from viewer.widgets.facts import Facts
 from viewer.widgets.skew_bars import SkewBars
 from viewer.widgets.treemap import Treemap
+from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey
 TABLE = "space.table"

@@ -15,7 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.widgets.basics import Chip, Elided, WordTabs
+from viewer.widgets.basics import Chip, Elided
+from viewer.widgets.word_tabs import WordTabs
 
 LOOKED_AT = (QAbstractButton, QLabel, QLineEdit, QComboBox, WordTabs, Chip)
 SLACK = 1

@@ -16,7 +16,8 @@ from viewer.pane.table_commands import table_commands
 from viewer.runtime import places
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 from viewer.runtime.places import Place
-from viewer.widgets.basics import Button, Hairline, Label, PaneHead, column, stacked
+from viewer.widgets.basics import Button, Hairline, Label, PaneHead
+from viewer.widgets.boxes import column, stacked
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, moment_column, text_column
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.record_state import State

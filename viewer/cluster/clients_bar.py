@@ -18,7 +18,8 @@ from viewer.cluster.lab_actions import LabActions
 from viewer.cluster.own_clients import OwnClients, OwnRow
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
-from viewer.widgets.basics import Boxed, Button, Field, Label, Paper, Tool, row
+from viewer.widgets.basics import Button, Field, Label, Paper, Tool
+from viewer.widgets.boxes import Boxed, row
 
 SLOW_S = 0.025
 """Delay of each message of a slowed client, in seconds."""

@@ -18,7 +18,8 @@ from viewer.cluster.cluster_model import ClusterModel
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.runtime.edit import Edit
-from viewer.widgets.basics import Boxed, Button, Field, Label, Tool, row
+from viewer.widgets.basics import Button, Field, Label, Tool
+from viewer.widgets.boxes import Boxed, row
 from viewer.widgets.choices import ChoiceField
 
 if TYPE_CHECKING:

@@ -16,21 +16,8 @@ from viewer.cluster.rebalance_words import Harm
 from viewer.cluster.side import FoldedStrip
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
-from viewer.widgets.basics import (
-    Boxed,
-    Button,
-    Elided,
-    Hairline,
-    Label,
-    Mark,
-    PaneHead,
-    Paper,
-    Tool,
-    column,
-    empty,
-    row,
-    scrolling,
-)
+from viewer.widgets.basics import Button, Elided, Hairline, Label, Mark, PaneHead, Paper, Tool
+from viewer.widgets.boxes import Boxed, column, empty, row, scrolling
 
 PANEL_WIDTH = 290
 MIN_BESIDE_WIDTH = 1150

@@ -48,21 +48,8 @@ from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.pane.view_tabs import OF_CLUSTER, ClusterTabs
 from viewer.runtime.places import Place
-from viewer.widgets.basics import (
-    Button,
-    Field,
-    Glyph,
-    Key,
-    Label,
-    Link,
-    PaneHead,
-    Paper,
-    Tool,
-    column,
-    icon,
-    row,
-    stacked,
-)
+from viewer.widgets.basics import Button, Field, Glyph, Key, Label, Link, PaneHead, Paper, Tool, icon
+from viewer.widgets.boxes import column, row, stacked
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView

@@ -13,7 +13,8 @@ from viewer.cluster.rebalance_words import ListRow, MoveRow, StepRow, harms, lis
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock
 from viewer.look.theme import follow, px
-from viewer.widgets.basics import Hairline, Label, Mark, PaneHead, Paper, Tool, column, empty, row, splitter, stacked
+from viewer.widgets.basics import Hairline, Label, Mark, PaneHead, Paper, Tool
+from viewer.widgets.boxes import column, empty, row, splitter, stacked
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import RecordKind, number_column, text_column, time_column
 from viewer.widgets.record_state import State

@@ -14,7 +14,8 @@ from viewer.cluster.details import Detail, details_of, title_of
 from viewer.cluster.drawing import RIGHT, client_colour
 from viewer.look.assets import icon_pixmap, tr
 from viewer.look.theme import C, follow, mono, px, ui
-from viewer.widgets.basics import Hairline, Label, Link, PaneHead, Paper, column, scrolling
+from viewer.widgets.basics import Hairline, Label, Link, PaneHead, Paper
+from viewer.widgets.boxes import column, scrolling
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.facts import Fact, Facts
 

@@ -21,7 +21,8 @@ from viewer.look.theme import px, ui
 from viewer.pane.exporting import ask_export_of
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
-from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, number_column, text_column
 from viewer.widgets.record_state import State

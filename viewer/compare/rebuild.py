@@ -26,7 +26,8 @@ from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.columns import Chip, RecordKind, chip_column, number_column, text_column, topic_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView

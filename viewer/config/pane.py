@@ -17,11 +17,13 @@ from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime.places import Place
-from viewer.widgets.basics import PaneHead, WordTabs, splitter, stacked
+from viewer.widgets.basics import PaneHead
+from viewer.widgets.boxes import splitter, stacked
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.tree_values import MOST_VALUES, Change, Value, changes, value_text, values
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.codec.table_files import Table, TableFile

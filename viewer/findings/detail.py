@@ -24,7 +24,8 @@ from viewer.pane.log_survey import in_log
 from viewer.pane.plan_words import release_name
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper, column, empty, fill, row
+from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.boxes import column, empty, fill, row
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_state import State, StateLine

@@ -31,7 +31,8 @@ from viewer.runtime.places import log as log_place
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.store_work import Checked
-from viewer.widgets.basics import Button, Hairline, PaneHead, Paper, Tool, fill, row, splitter
+from viewer.widgets.basics import Button, Hairline, PaneHead, Paper, Tool
+from viewer.widgets.boxes import fill, row, splitter
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.paint import chip_width, draw_chip
 from viewer.widgets.record_state import State

@@ -39,28 +39,16 @@ from viewer.runtime.jobs import Cancelled
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession, in_store
-from viewer.widgets.basics import (
-    Button,
-    Chip,
-    Hairline,
-    Label,
-    PaneHead,
-    Paper,
-    WordTabs,
-    column,
-    empty,
-    fill,
-    row,
-    splitter,
-    stacked,
-)
+from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper
 from viewer.widgets.basics import Chip as ChipPart
+from viewer.widgets.boxes import column, empty, fill, row, splitter, stacked
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Chip as ChipValue
 from viewer.widgets.columns import Column, RecordKind, chip_column, text_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, share_at, shares
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.lab.plug import Figure

@@ -26,11 +26,13 @@ from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.widgets.basics import Hairline, Label, PaneHead, WordTabs, column, stacked
+from viewer.widgets.basics import Hairline, Label, PaneHead
+from viewer.widgets.boxes import column, stacked
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import Pin
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession

@@ -33,7 +33,8 @@ from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Link, Mark, PaneHead, empty, fill, row, splitter, stacked
+from viewer.widgets.basics import Button, Link, Mark, PaneHead
+from viewer.widgets.boxes import empty, fill, row, splitter, stacked
 from viewer.widgets.record_menu import build_menu
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView

@@ -14,7 +14,8 @@ from viewer.look.assets import tr
 from viewer.look.theme import follow, px
 from viewer.pane.view_tabs import CHAIN, LookForTabs
 from viewer.runtime.places import parse_number, parse_time
-from viewer.widgets.basics import Button, Elided, Field, Label, Paper, fill, row
+from viewer.widgets.basics import Button, Elided, Field, Label, Paper
+from viewer.widgets.boxes import fill, row
 from viewer.widgets.choices import ChoiceField
 
 MOST_MATCHES = 32

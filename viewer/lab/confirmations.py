@@ -18,7 +18,8 @@ from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane.plan_words import plan_kind, plan_rows, release_name
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
-from viewer.widgets.basics import Button, Elided, Label, Mark, row
+from viewer.widgets.basics import Button, Elided, Label, Mark
+from viewer.widgets.boxes import row
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView

@@ -15,7 +15,8 @@ from engine.releases import NEWEST, NEWEST_FIRST, Release, of
 from viewer.lab.values import ValuesEditor, values_words
 from viewer.look.assets import tr
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Elided, Field, Label, column, row
+from viewer.widgets.basics import Button, Elided, Field, Label
+from viewer.widgets.boxes import column, row
 from viewer.widgets.stepwise import Runner, run_here
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import number, short_ms, size
 from viewer.look.theme import follow, px, ui
 from viewer.pane.live_plots import Range, rate_frame
-from viewer.widgets.basics import Button, Chip, Elided, Label, PaneHead, Paper, Tool, column
+from viewer.widgets.basics import Button, Chip, Elided, Label, PaneHead, Paper, Tool
+from viewer.widgets.boxes import column
 from viewer.widgets.choices import TickBox
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.live_plot import LivePlot

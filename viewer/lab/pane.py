@@ -31,24 +31,12 @@ from viewer.pane.plot_library import plot_library
 from viewer.pane.table_commands import table_commands
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.runtime.put_form import FormFault, PutForm
-from viewer.widgets.basics import (
-    Button,
-    Card,
-    Chip,
-    Glyph,
-    Hairline,
-    Label,
-    PaneHead,
-    Paper,
-    WordTabs,
-    row,
-    scrolling,
-    splitter,
-    stacked,
-)
+from viewer.widgets.basics import Button, Card, Chip, Glyph, Hairline, Label, PaneHead, Paper
+from viewer.widgets.boxes import row, scrolling, splitter, stacked
 from viewer.widgets.hex_pages import hex_fields
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample, ServeSettings

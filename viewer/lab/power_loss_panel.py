@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from viewer.lab.power_loss_words import PowerLossLine, PowerLossView, compare_kind, power_loss_view, waiting_view
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px
-from viewer.widgets.basics import Button, Chip, Elided, Hairline, Label, PaneHead, Paper, column, row
+from viewer.widgets.basics import Button, Chip, Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.boxes import column, row
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import RecoveryLine

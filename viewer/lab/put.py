@@ -23,8 +23,10 @@ from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.look.theme import follow, mono, px, ui
 from viewer.runtime.put_form import EXTRA, KINDS, FormFault, PutForm
-from viewer.widgets.basics import Button, Elided, Field, Key, Label, Mark, PaneHead, Paper, Tool, WordTabs, row
+from viewer.widgets.basics import Button, Elided, Field, Key, Label, Mark, PaneHead, Paper, Tool
+from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField, TickBox
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.runtime.lab_session import PutDone

@@ -13,10 +13,12 @@ from viewer.lab.power_loss_words import MEANINGS
 from viewer.look.assets import tr
 from viewer.look.formats import number
 from viewer.look.theme import follow, px, ui
-from viewer.widgets.basics import Elided, Hairline, Label, PaneHead, Paper, WordTabs, column, row, scrolling
+from viewer.widgets.basics import Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.boxes import column, row, scrolling
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.skew_bars import SkewBars, skew_words
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.lab.samples import PositionSample, TopicFed

@@ -16,20 +16,8 @@ from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, address_facts, client
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import follow, px, ui
-from viewer.widgets.basics import (
-    Button,
-    Chip,
-    Field,
-    Label,
-    Link,
-    PaneHead,
-    Paper,
-    column,
-    row,
-    scrolling,
-    splitter,
-    stacked,
-)
+from viewer.widgets.basics import Button, Chip, Field, Label, Link, PaneHead, Paper
+from viewer.widgets.boxes import column, row, scrolling, splitter, stacked
 from viewer.widgets.choices import TickBox
 from viewer.widgets.facts import Facts
 from viewer.widgets.live_plot import LivePlot

@@ -16,7 +16,8 @@ from viewer.lab.lines import now_line
 from viewer.look.assets import tr, words
 from viewer.look.formats import size, span
 from viewer.look.theme import follow, px, theme
-from viewer.widgets.basics import Button, Elided, Label, Mark, Paper, Tool, column, row
+from viewer.widgets.basics import Button, Elided, Label, Mark, Paper, Tool
+from viewer.widgets.boxes import column, row
 from viewer.widgets.recovery_line import RecoveryLine
 
 if TYPE_CHECKING:

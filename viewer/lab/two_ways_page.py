@@ -28,7 +28,8 @@ from viewer.look.formats import size
 from viewer.look.theme import follow, px, ui
 from viewer.runtime.lab_session import LabSession
 from viewer.runtime.live_history import LONG_PAUSE
-from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper, column, row, splitter, stacked
+from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper
+from viewer.widgets.boxes import column, row, splitter, stacked
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.live_plot import Curve, LivePlot
 from viewer.widgets.record_state import State

@@ -15,7 +15,8 @@ from engine.lab.presets import NOT_IN_A_LAB
 from viewer.look.assets import tr, words
 from viewer.look.formats import number
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Elided, Field, Hairline, Label, Mark, row
+from viewer.widgets.basics import Button, Elided, Field, Hairline, Label, Mark
+from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Column, RecordKind, gutter, text_column
 from viewer.widgets.columns import RowLook as Look

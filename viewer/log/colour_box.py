@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout
 from viewer.log.colour_rules import TINTS, Rule
 from viewer.look.assets import tr
 from viewer.look.theme import C, mono, px, ui
-from viewer.widgets.basics import Button, Field, Label, column, row
+from viewer.widgets.basics import Button, Field, Label
+from viewer.widgets.boxes import column, row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.paint import mark
 

@@ -29,7 +29,8 @@ from viewer.look.theme import px
 from viewer.pane.exporting import ask_target
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession, in_store
-from viewer.widgets.basics import Button, Field, Label, row
+from viewer.widgets.basics import Button, Field, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.record_view import RecordView
 

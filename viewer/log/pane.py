@@ -36,7 +36,7 @@ from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import splitter
+from viewer.widgets.boxes import splitter
 from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import LogLine

@@ -39,9 +39,11 @@ from viewer.look.theme import px
 from viewer.runtime import places
 from viewer.runtime.settings import Settings
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import PaneHead, WordTabs, beside, splitter, stacked
+from viewer.widgets.basics import PaneHead
+from viewer.widgets.boxes import beside, splitter, stacked
 from viewer.widgets.hex_pages import HexField, hex_fields
 from viewer.widgets.hex_view import HexView
+from viewer.widgets.word_tabs import WordTabs
 
 MOST_LOST = 16
 """Messages of one damaged stretch that are listed."""

@@ -15,7 +15,8 @@ from viewer.look.assets import tr, words
 from viewer.look.theme import mono, px, ui
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 from viewer.runtime.places import Place, parse
-from viewer.widgets.basics import Button, Field, Label, Mark, row
+from viewer.widgets.basics import Button, Field, Label, Mark
+from viewer.widgets.boxes import row
 
 if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession

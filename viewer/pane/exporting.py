@@ -19,7 +19,8 @@ from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.store_session import StoreSession, in_store
-from viewer.widgets.basics import Button, Field, Label, row
+from viewer.widgets.basics import Button, Field, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Record, RecordKind
 from viewer.widgets.record_view import RecordView

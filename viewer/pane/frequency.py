@@ -21,7 +21,8 @@ from viewer.look.formats import moment, number, plain
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
-from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Column, RecordKind, number_column, text_column
 from viewer.widgets.record_state import State

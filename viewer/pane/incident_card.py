@@ -20,23 +20,10 @@ from viewer.pane.incident_words import Answer, Incident, LostRow, incident_of, l
 from viewer.pane.plan_words import messages_in_words
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import recovery
-from viewer.widgets.basics import (
-    Boxed,
-    Button,
-    Elided,
-    Label,
-    Link,
-    Mark,
-    PaneHead,
-    Paper,
-    Tool,
-    WordTabs,
-    column,
-    fill,
-    row,
-    scrolling,
-)
+from viewer.widgets.basics import Button, Elided, Label, Link, Mark, PaneHead, Paper, Tool
+from viewer.widgets.boxes import Boxed, column, fill, row, scrolling
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.runtime.settings import Settings

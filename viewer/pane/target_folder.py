@@ -16,7 +16,8 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 from viewer.look.assets import tr
 from viewer.look.theme import px
 from viewer.runtime.store_session import in_store
-from viewer.widgets.basics import Button, Field, Label, row
+from viewer.widgets.basics import Button, Field, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.stepwise import Runner
 
 MOST_NUMBERED = 1000

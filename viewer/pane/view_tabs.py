@@ -12,7 +12,7 @@ from PySide6.QtCore import Signal
 
 from viewer.look.assets import tr, words
 from viewer.runtime.places import Place
-from viewer.widgets.basics import WordTabs
+from viewer.widgets.word_tabs import WordTabs
 
 
 class ViewTabs(WordTabs):

@@ -12,7 +12,8 @@ from viewer.look.theme import follow, ui
 from viewer.pipeline.preview import Looked, look, missing
 from viewer.pipeline.request import FORMATS, JOBS, LOCAL, Wish, join_places, split_places
 from viewer.pipeline.words import INSTALL, look_fault, reads_words, writes_words
-from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, Paper, column, row
+from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, Paper
+from viewer.widgets.boxes import column, row
 from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.stepwise import Runner, run_here
 

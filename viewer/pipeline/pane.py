@@ -31,25 +31,11 @@ from viewer.pipeline.stats_figures import GROUPINGS, byte_areas, rates, topics_b
 from viewer.pipeline.words import card_words, figures, job_words, note, standing, title
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.widgets.basics import (
-    Button,
-    Chip,
-    Glyph,
-    Hairline,
-    Label,
-    Link,
-    PaneHead,
-    Paper,
-    Tool,
-    WordTabs,
-    column,
-    row,
-    scrolling,
-    splitter,
-    stacked,
-)
+from viewer.widgets.basics import Button, Chip, Glyph, Hairline, Label, Link, PaneHead, Paper, Tool
+from viewer.widgets.boxes import column, row, scrolling, splitter, stacked
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.treemap import Treemap
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.pipeline.jobs import PipelineRuns

@@ -18,8 +18,9 @@ from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
 from viewer.pane.plot_library import plot_library
 from viewer.pipeline.stats_figures import HOUR, MEASURES, Measure, Rates
-from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs
+from viewer.widgets.basics import Label, PaneHead, Paper
 from viewer.widgets.topic_lead import ROOM, draw_lead
+from viewer.widgets.word_tabs import WordTabs
 
 
 def series_colors(topics: Sequence[str], colours: TopicColours) -> dict[str, QColor]:

@@ -17,11 +17,13 @@ from viewer.pipeline.job_rows import when
 from viewer.pipeline.state import MOST_ROWS, JobState
 from viewer.pipeline.tables import TABLES, store_of
 from viewer.pipeline.words import INSTALL, lasted, outcome
-from viewer.widgets.basics import Button, Chip, Label, Mark, PaneHead, Paper, WordTabs, column, row
+from viewer.widgets.basics import Button, Chip, Label, Mark, PaneHead, Paper
+from viewer.widgets.boxes import column, row
 from viewer.widgets.columns import Record
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import BarPainter, RowPainter
+from viewer.widgets.word_tabs import WordTabs
 
 KINDS = {
     "dispatched": "dispatched",

@@ -29,7 +29,7 @@ from viewer.positions.recording import Recorder, read_recording
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.runtime.position_look import Look
 from viewer.runtime.store_session import StoreSession, in_store
-from viewer.widgets.basics import splitter
+from viewer.widgets.boxes import splitter
 from viewer.widgets.live_frame import LiveFrame
 from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.stepwise import Step, Turns

@@ -23,7 +23,8 @@ from viewer.look.theme import px
 from viewer.runtime.live_history import LiveHistory, Mark
 from viewer.runtime.position_look import KEYS, Look, gaps_of
 from viewer.runtime.store_session import in_store
-from viewer.widgets.basics import Hairline, Label, PaneHead, Paper, column
+from viewer.widgets.basics import Hairline, Label, PaneHead, Paper
+from viewer.widgets.boxes import column
 from viewer.widgets.columns import Chip, Column, RecordKind
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.record_state import State

@@ -42,7 +42,8 @@ from viewer.runtime.places import Place
 from viewer.runtime.position_look import Look, gaps_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, Paper, column, empty, fill, row, splitter
+from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, Paper
+from viewer.widgets.boxes import column, empty, fill, row, splitter
 from viewer.widgets.columns import Column, Record, RecordKind, number_column, text_column
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.live_frame import Line

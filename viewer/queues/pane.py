@@ -33,7 +33,8 @@ from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Label, PaneHead, Paper, Tool, fill, row, splitter
+from viewer.widgets.basics import Button, Label, PaneHead, Paper, Tool
+from viewer.widgets.boxes import fill, row, splitter
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 

@@ -22,7 +22,8 @@ from viewer.queues.rows import EntryRow
 from viewer.queues.verdict_work import Verdicts
 from viewer.runtime import places
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Chip, Elided, Hairline, Label, Link, PaneHead, Paper, column, empty, row
+from viewer.widgets.basics import Chip, Elided, Hairline, Label, Link, PaneHead, Paper
+from viewer.widgets.boxes import column, empty, row
 from viewer.widgets.columns import Column, RecordKind, number_column, text_column
 from viewer.widgets.drawn_marks import entry_mark
 from viewer.widgets.facts import Fact, Facts

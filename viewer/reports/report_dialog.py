@@ -21,7 +21,8 @@ from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.about_box import facts
-from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.choices import TickBox
 
 FURTHER_MASKS = {

@@ -42,27 +42,15 @@ from viewer.requests.rate_strip import RateStrip
 from viewer.requests.request_log import Frame, RequestLog, ShownRow
 from viewer.requests.words import SourceStatus, card_words, edge_words, status_words
 from viewer.runtime.places import REQUESTS_LIVE, Place
-from viewer.widgets.basics import (
-    Button,
-    Chip,
-    Elided,
-    Field,
-    Key,
-    PaneHead,
-    Paper,
-    Tool,
-    WordTabs,
-    column,
-    row,
-    splitter,
-    stacked,
-)
+from viewer.widgets.basics import Button, Chip, Elided, Field, Key, PaneHead, Paper, Tool
+from viewer.widgets.boxes import column, row, splitter, stacked
 from viewer.widgets.hex_pages import HexField
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Page
 from viewer.widgets.table_tail import TableTail
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.requests.watch import RequestWatch

@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QDialog, QPlainTextEdit, QVBoxLayout, QWidget
 from viewer.look.assets import tr
 from viewer.look.theme import mono, px
 from viewer.widgets.about_box import facts
-from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import row
 
 NAME = "last-words.txt"
 OLD = "last-words.old.txt"

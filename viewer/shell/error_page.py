@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Card, Label, Mark, Paper, column, row
+from viewer.widgets.basics import Button, Card, Label, Mark, Paper
+from viewer.widgets.boxes import column, row
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig

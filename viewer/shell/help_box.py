@@ -40,7 +40,8 @@ from viewer.look.help_pages import (
 )
 from viewer.look.rule_pages import rule_index, rule_page
 from viewer.look.theme import px, ui
-from viewer.widgets.basics import Button, Field, Key, Label, Paper, column, row
+from viewer.widgets.basics import Button, Field, Key, Label, Paper
+from viewer.widgets.boxes import column, row
 
 _RULE = re.compile(r"(?<![\w\[:/])([A-Z]{2}\d\d)(?![\w\].])")
 FIRST_PAGE = "index.md"

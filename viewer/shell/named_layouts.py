@@ -13,7 +13,8 @@ from viewer.look.theme import px, ui
 from viewer.runtime.settings import NamedLayout
 from viewer.shell.layout import Layout
 from viewer.shell.views import BY_KIND
-from viewer.widgets.basics import Button, Field, Label, row
+from viewer.widgets.basics import Button, Field, Label
+from viewer.widgets.boxes import row
 
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr, words
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.columns import RecordKind, text_column, time_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView

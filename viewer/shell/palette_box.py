@@ -15,7 +15,8 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.look.assets import icon_pixmap, tr
 from viewer.look.theme import C, follow, px, theme, ui
-from viewer.widgets.basics import Field, Hairline, Key, Label, Paper, row
+from viewer.widgets.basics import Field, Hairline, Key, Label, Paper
+from viewer.widgets.boxes import row
 
 WIDTH, ROW, HEAD, MOST = 720, 34, 26, 12
 

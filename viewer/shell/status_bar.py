@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStatusBar, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px, ui
-from viewer.widgets.basics import Chip, Elided, Label, Progress, Tool, row
+from viewer.widgets.basics import Chip, Elided, Label, Progress, Tool
+from viewer.widgets.boxes import row
 from viewer.widgets.paint import mark
 
 SHOWN_JOBS = 2

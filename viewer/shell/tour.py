@@ -14,7 +14,8 @@ from PySide6.QtWidgets import (
 
 from viewer.look.assets import tr, words
 from viewer.look.theme import C, follow, px
-from viewer.widgets.basics import Button, Label, Paper, row
+from viewer.widgets.basics import Button, Label, Paper
+from viewer.widgets.boxes import row
 
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow

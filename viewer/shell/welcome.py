@@ -33,21 +33,8 @@ from viewer.runtime.store_session import StoreSession
 from viewer.runtime.survey import standing
 from viewer.shell.error_page import below_the_menus
 from viewer.shell.store_tree import counted
-from viewer.widgets.basics import (
-    Button,
-    Card,
-    Chip,
-    Elided,
-    Glyph,
-    Hairline,
-    Key,
-    Label,
-    Link,
-    Paper,
-    Tool,
-    column,
-    row,
-)
+from viewer.widgets.basics import Button, Card, Chip, Elided, Glyph, Hairline, Key, Label, Link, Paper, Tool
+from viewer.widgets.boxes import column, row
 from viewer.widgets.paint import mark
 
 if TYPE_CHECKING:

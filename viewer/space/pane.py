@@ -40,7 +40,8 @@ from viewer.space.file_strip import FilePanel
 from viewer.space.rows import NARROW, SLIM, SPACE, SpaceRow, day_bars, space_rows
 from viewer.space.space_line import Block, SpaceLine
 from viewer.widgets.areas import Area, find
-from viewer.widgets.basics import Button, Hairline, Label, PaneHead, Paper, WordTabs, column, splitter, stacked
+from viewer.widgets.basics import Button, Hairline, Label, PaneHead, Paper
+from viewer.widgets.boxes import column, splitter, stacked
 from viewer.widgets.facts import Facts
 from viewer.widgets.log_line import LineFile, LogLine
 from viewer.widgets.record_state import State, StateLine
@@ -48,6 +49,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import BarPainter
 from viewer.widgets.skew_bars import SkewBars
 from viewer.widgets.treemap import Treemap
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.inspection.space.account import Space

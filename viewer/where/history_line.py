@@ -16,7 +16,8 @@ from viewer.look.theme import px
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.where.work import place_of_route
-from viewer.widgets.basics import Label, Link, empty, row
+from viewer.widgets.basics import Label, Link
+from viewer.widgets.boxes import empty, row
 
 if TYPE_CHECKING:
     from engine.inspection.where.evidence import WhereResult

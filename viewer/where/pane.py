@@ -36,22 +36,8 @@ from viewer.where.words import (
     without_absence_verdicts,
 )
 from viewer.where.work import Question, WhereAnswer, log_offsets
-from viewer.widgets.basics import (
-    Button,
-    Field,
-    Hairline,
-    Label,
-    Link,
-    Mark,
-    PaneHead,
-    Paper,
-    column,
-    empty,
-    fill,
-    row,
-    splitter,
-    stacked,
-)
+from viewer.widgets.basics import Button, Field, Hairline, Label, Link, Mark, PaneHead, Paper
+from viewer.widgets.boxes import column, empty, fill, row, splitter, stacked
 from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import Pin

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
 from engine import __version__
 from viewer.look.assets import app_pixmap, tr
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Label, column, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import column, row
 
 PACKAGES = ("PySide6-Essentials", "numpy", "numba", "pyqtgraph", "qasync", "crcmod", "lz4", "zstandard", "isal")
 

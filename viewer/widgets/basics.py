@@ -1,4 +1,4 @@
-"""Small reusable widgets: labels, icons, chips, key caps, buttons, progress bars, pane heads, hairlines, tabs.
+"""Small reusable widgets: labels, icons, chips, key caps, buttons, fields, progress bars, pane heads, hairlines, cards.
 
 Texts are already translated when they are passed in. Each widget follows changes of colours, fonts and zoom by
 itself.
@@ -6,7 +6,7 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -21,17 +21,12 @@ from PySide6.QtGui import (
     QShowEvent,
 )
 from PySide6.QtWidgets import (
-    QBoxLayout,
     QDialog,
-    QFrame,
     QHBoxLayout,
     QLabel,
-    QLayout,
     QLineEdit,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
-    QSplitter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -39,6 +34,7 @@ from PySide6.QtWidgets import (
 
 from viewer.look.assets import icon_pixmap
 from viewer.look.theme import C, follow, mono, px, theme, ui
+from viewer.widgets.boxes import Part, fill
 from viewer.widgets.paint import chip_width, draw_chip, mark
 
 
@@ -175,36 +171,6 @@ class Progress(QWidget):
             width = max(float(self._bar), track.width() * min(max(self._part, 0.0), 1.0))
             done = QRectF(track.left(), track.top(), width, self._bar)
         p.drawRoundedRect(done, self._bar / 2, self._bar / 2)
-
-
-__all__ = [
-    "Button",
-    "Card",
-    "Chip",
-    "Elided",
-    "Field",
-    "Glyph",
-    "Hairline",
-    "Key",
-    "Label",
-    "Link",
-    "Mark",
-    "PaneHead",
-    "Paper",
-    "Progress",
-    "Tool",
-    "beside",
-    "column",
-    "fill",
-    "icon",
-    "row",
-    "scrolling",
-    "splitter",
-    "stacked",
-]
-
-Part = QWidget | int | None
-"""A part of a row or column: a widget, a gap in px, or None for a stretching gap."""
 
 
 def icon(name: str, role: str = "text2", size: int = 20) -> QIcon:
@@ -507,167 +473,3 @@ class PaneHead(Paper):
 
     def _fit(self) -> None:
         self.setFixedHeight(px(32))
-
-
-def fill(layout: QBoxLayout, parts: Iterable[Part]) -> None:
-    """Add ``parts`` to ``layout``."""
-    for part in parts:
-        if part is None:
-            layout.addStretch(1)
-        elif isinstance(part, int):
-            layout.addSpacing(px(part))
-        else:
-            layout.addWidget(part)
-
-
-class Boxed(QWidget):
-    """A widget with a row or column of parts; ``box`` is its layout."""
-
-    def __init__(self, box: QBoxLayout) -> None:
-        super().__init__()
-        self.box = box
-        self.setLayout(box)
-
-
-def empty(layout: QLayout) -> None:
-    """Remove everything from ``layout``. Its widgets are hidden at once and deleted later."""
-    while (item := layout.takeAt(0)) is not None:
-        part = item.widget()
-        if part is not None:
-            part.hide()
-            part.deleteLater()
-
-
-def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
-    """Put ``parts`` side by side."""
-    return _box(QHBoxLayout(), parts, gap, margins)
-
-
-def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
-    """Put ``parts`` one below the other."""
-    return _box(QVBoxLayout(), parts, gap, margins)
-
-
-def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int, int, int, int]) -> Boxed:
-    box = Boxed(layout)
-    layout.setContentsMargins(*(px(m) for m in margins))
-    layout.setSpacing(px(gap))
-    fill(layout, parts)
-    return box
-
-
-def stacked(*parts: QWidget, room: int = 1) -> QWidget:
-    """Put parts one below the other without gaps. The part with number ``room`` takes the remaining height."""
-    stack = QWidget()
-    box = QVBoxLayout(stack)
-    box.setContentsMargins(0, 0, 0, 0)
-    box.setSpacing(0)
-    fill(box, parts)
-    box.setStretch(room, 1)
-    return stack
-
-
-def beside(wide_part: QWidget, narrow_part: QWidget) -> Boxed:
-    """Put two parts side by side without a gap. ``wide_part`` takes the remaining width."""
-    pair = row(wide_part, narrow_part, gap=0)
-    pair.box.setStretch(0, 1)
-    return pair
-
-
-def splitter(vertical: bool, *parts: tuple[QWidget, int]) -> QSplitter:
-    """Panes with a hairline between them. They start at the given sizes; the user may drag the hairline."""
-    panes = QSplitter(Qt.Orientation.Vertical if vertical else Qt.Orientation.Horizontal)
-    panes.setHandleWidth(1)
-    panes.setChildrenCollapsible(False)
-    for number, (part, size) in enumerate(parts):
-        panes.addWidget(part)
-        panes.setStretchFactor(number, size)
-    panes.setSizes([size for _, size in parts])
-    return panes
-
-
-def scrolling(part: QWidget) -> QScrollArea:
-    """Put a column into a vertical scroll area."""
-    area = QScrollArea()
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setWidgetResizable(True)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(part)
-    return area
-
-
-GAP = 16
-
-
-class WordTabs(QWidget):
-    """Tabs that are words in a pane's head, the chosen one in the accent colour. Choosing another emits
-    ``chosen(key)``.
-    """
-
-    chosen = Signal(str)
-
-    def __init__(self, name: str, tabs: Sequence[tuple[str, str]], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName(name)
-        self._tabs = list(tabs)
-        self._at = 0
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        follow(self, self._fit)
-        self._tell()
-
-    @property
-    def key(self) -> str:
-        """The key of the chosen tab."""
-        return self._tabs[self._at][0]
-
-    def choose(self, key: str) -> None:
-        """Choose a tab by its key."""
-        number = next((n for n, tab in enumerate(self._tabs) if tab[0] == key), self._at)
-        if number != self._at:
-            self._at = number
-            self._tell()
-            self.chosen.emit(self.key)
-
-    def sizeHint(self) -> QSize:
-        return QSize(int(sum(width for _, width in self._places())) + px(GAP) * (len(self._tabs) - 1), px(26))
-
-    def _places(self) -> list[tuple[float, float]]:
-        places, x = [], 0.0
-        for number, (_, word) in enumerate(self._tabs):
-            width = float(QFontMetrics(ui(12, 600 if number == self._at else 400)).horizontalAdvance(word) + 2)
-            places.append((x, width))
-            x += width + px(GAP)
-        return places
-
-    def _fit(self) -> None:
-        self.updateGeometry()
-        self.update()
-
-    def _tell(self) -> None:
-        self.setAccessibleName(self._tabs[self._at][1])
-        self._fit()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        p = QPainter(self)
-        for number, ((_, word), (x, width)) in enumerate(zip(self._tabs, self._places(), strict=True)):
-            on = number == self._at
-            p.setFont(ui(12, 600 if on else 400))
-            p.setPen(C("accent" if on else "text3"))
-            p.drawText(QRectF(x, 0, width + 2, self.height()), Qt.AlignmentFlag.AlignVCenter, word)
-            if on and self.hasFocus():
-                p.fillRect(QRectF(x, self.height() - 3, width, 2), C("accent"))
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        for (key, _), (x, width) in zip(self._tabs, self._places(), strict=True):
-            if x - 6 <= event.position().x() < x + width + 6:
-                self.choose(key)
-                return
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}.get(Qt.Key(event.key()))
-        if step is None:
-            super().keyPressEvent(event)
-        else:
-            self.choose(self._tabs[(self._at + step) % len(self._tabs)][0])

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.look.theme import px
-from viewer.widgets.basics import Boxed, Elided, Label, Link, empty, row
+from viewer.widgets.basics import Elided, Label, Link
+from viewer.widgets.boxes import Boxed, empty, row
 
 UNBROKEN = 44
 """Letters of a value without spaces that still fit beside its name. Longer values are shortened; the tool tip has

@@ -13,12 +13,13 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QWidget
 
 from viewer.look.assets import tr, words
 from viewer.look.theme import C, follow, px, ui
-from viewer.widgets.basics import Button, Elided, Field, Tool, WordTabs
+from viewer.widgets.basics import Button, Elided, Field, Tool
 from viewer.widgets.choices import TickBox
 from viewer.widgets.record_state import unread_of
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.row_window import Bounds
 from viewer.widgets.search_term import KINDS, Kind, NotSought, Sought
+from viewer.widgets.word_tabs import WordTabs
 
 NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Numbers")}
 HINTS = {

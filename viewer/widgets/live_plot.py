@@ -17,7 +17,8 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from viewer.look.assets import tr
 from viewer.look.formats import clock, day
 from viewer.look.theme import C, follow, mono, px, tokens, ui
-from viewer.widgets.basics import Elided, Label, Paper, empty
+from viewer.widgets.basics import Elided, Label, Paper
+from viewer.widgets.boxes import empty
 from viewer.widgets.line_labels import joined, place_labels
 from viewer.widgets.live_axes import value_words
 from viewer.widgets.live_frame import Line, LiveFrame

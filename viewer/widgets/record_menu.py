@@ -32,7 +32,8 @@ from viewer.look.assets import tr
 from viewer.look.field_words import explained
 from viewer.look.help_pages import reference_title
 from viewer.look.theme import px
-from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.basics import Button, Label
+from viewer.widgets.boxes import row
 from viewer.widgets.cell_filter import HOWS
 from viewer.widgets.columns import Record, RecordKind, elsewhere
 from viewer.widgets.drawn_marks import Mark

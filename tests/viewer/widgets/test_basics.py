@@ -1,17 +1,15 @@
 """Buttons, fields and dialogs.
 
 Small shapes: states, chips, key caps, bars; drawn in every theme, told to a screen reader.
-
-Words of which one is chosen: by pointer, by arrow keys, by name.
 """
 
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout
 
-from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, Progress, WordTabs
+from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, Progress
 
 
 def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(dressed: object) -> None:
@@ -76,31 +74,3 @@ def test_glyphs_and_keys_have_their_size(shown):
     glyph.set_glyph("queue", "accent")
     glyph.grab()
     assert shown(Key("Ctrl G")).width() > shown(Key("G")).width()
-
-
-@pytest.fixture
-def tabs(shown):
-    return shown(WordTabs("unit.tabs", (("bytes", "Bytes"), ("json", "Body as JSON"), ("text", "Text"))))
-
-
-def test_arrows_go_round_and_say_which(tabs, qtbot):
-    chosen: list[str] = []
-    tabs.chosen.connect(chosen.append)
-    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):
-        qtbot.keyClick(tabs, key)
-    assert chosen == ["json", "text", "bytes", "text"]
-    assert (tabs.key, tabs.accessibleName()) == ("text", "Text")
-
-
-def test_a_word_is_clicked(tabs, qtbot):
-    left, width = tabs._places()[1]
-    qtbot.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=QPoint(round(left + width / 2), 10))
-    assert tabs.key == "json"
-
-
-def test_what_is_chosen_already_is_not_told_and_what_is_none_changes_nothing(tabs):
-    chosen: list[str] = []
-    tabs.chosen.connect(chosen.append)
-    tabs.choose("bytes")
-    tabs.choose("nonsense")
-    assert (tabs.key, chosen) == ("bytes", [])

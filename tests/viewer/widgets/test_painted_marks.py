@@ -28,7 +28,18 @@ from viewer.widgets.skew_bars import SkewBars
 
 NO_MARKS = {
     **dict.fromkeys(
-        ("basics", "status_bar", "top_bar", "crumbs", "rail", "_Hair", "FocusRing", "SeverityChip", "row_table"),
+        (
+            "basics",
+            "word_tabs",
+            "status_bar",
+            "top_bar",
+            "crumbs",
+            "rail",
+            "_Hair",
+            "FocusRing",
+            "SeverityChip",
+            "row_table",
+        ),
         "frames, buttons, icons and words",
     ),
     **dict.fromkeys(("filter_line", "find_line", "palette_box"), "what is typed"),
