@@ -16,12 +16,12 @@ from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from engine.rules.findings import SEVERITIES
 from viewer.findings.detail import FindingDetail
+from viewer.findings.findings_model import CHECK_AGAIN, CHECK_NOW, STOP, CheckedStore, FindingsModel, Progress
 from viewer.findings.recovery_panel import RecoveryPanel
 from viewer.look.assets import tr, words
-from viewer.look.formats import size, span
 from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
-from viewer.pane.finding_facts import COUNTS, FindingRow, Fold, finding_kind, finding_rows, title, unread_findings
+from viewer.pane.finding_facts import COUNTS, FindingRow, Fold, finding_kind, title, unread_findings
 from viewer.pane.incident_card import IncidentCard
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
@@ -39,12 +39,14 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
+    from viewer.runtime.jobs import Job
     from viewer.runtime.settings import Settings
 
 
 UNASKED = 2 << 30
 """Bytes of log up to which the check runs by itself."""
 CHECKING = words("Checking the store")
+STEP_WORDS = {CHECK_AGAIN: words("Check again"), CHECK_NOW: words("Check now"), STOP: words("Stop")}
 GRAVE_FIRST = tuple(reversed(SEVERITIES))
 
 
@@ -55,15 +57,8 @@ class FindingsPane(Pane):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[FindingRow] = []
-        self._shown = frozenset(SEVERITIES)
-        self._opened: frozenset[str] = frozenset()
-        """Rules of causes whose followers are shown."""
-        self._running = False
-        self._stale_since = 0
-        self._checked_bytes = 0
+        self.model = FindingsModel()
         self._wanted: Place | None = None
-        self._error = ""
         self._build()
 
     def _build(self) -> None:
@@ -117,7 +112,7 @@ class FindingsPane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
         super().set_session(session)
-        self._running, self._stale_since, self._error, self._opened = False, 0, "", frozenset()
+        self.model.open(self._checked_store())
         self._survey.set_session(session)
         self.recovery.set_session(session)
         self.incident.set_session(session)
@@ -142,22 +137,20 @@ class FindingsPane(Pane):
             self.recovery.take_focus()
             return
         rule_id = place.name or ("AB01" if place.kind == "abort" else "")
-        number = self._number_of(rule_id)
-        if number is None and (cause := self._cause_of(rule_id)):
-            self._opened |= {cause}
+        opened = self.model.opened
+        index = self.model.find(rule_id)
+        if self.model.opened != opened:
             self._show_rows()
-            number = self._number_of(rule_id)
-        if number is not None:
-            self.table.go_to(number)
+        if index is not None:
+            self.table.go_to(index)
         elif rule_id:
             self._wanted = place
 
     def refresh(self) -> None:
         """The store has grown: the findings are of an older time now."""
         self._survey.grown()
-        if self.session is not None and self.session.findings_complete and not self._stale_since:
-            self._stale_since = self._checked_bytes
-            self._show_state()
+        self.model.grow()
+        self._show_state()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
@@ -180,18 +173,11 @@ class FindingsPane(Pane):
 
     def status(self) -> str:
         """How much was checked and what was found."""
-        session = self.session
-        if session is None:
-            return ""
-        if self._running:
-            return tr("The check is running.")
-        if session.unread:
-            return session.unread.beside(tr("Checked what can be read"))
-        if not session.findings_complete and not session.findings:
-            return tr("This store has not been checked.")
-        edge = tr("complete") if session.findings_complete else tr("stopped before the end")
-        count_text = tr("1 finding") if len(session.findings) == 1 else tr("{n:,} findings", n=len(session.findings))
-        return " · ".join((tr("Checked {size}", size=size(self._checked_bytes)), count_text, edge))
+        self.model.store = self._checked_store()
+        text = self.model.status()
+        if self.session is None or self.model.running:
+            return text
+        return self.session.unread.beside(text)
 
     def showEvent(self, event: QShowEvent) -> None:
         """The recovery plan is worked out when somebody looks."""
@@ -202,8 +188,8 @@ class FindingsPane(Pane):
 
     def check(self) -> None:
         """Run every rule over the whole store, in the worker process."""
-        if self.session is not None and not self._running:
-            self._running, self._error = True, ""
+        if self.session is not None and not self.model.running:
+            self.model.begin_check()
             self._show_state()
             self.session.jobs.start(self._check(self.session))
 
@@ -211,19 +197,19 @@ class FindingsPane(Pane):
         log = session.snapshot.log
         looked = max(0, log.sequence.total_size)
         checked: Checked | None = None
+        error_words = ""
         try:
             checked = await session.jobs.in_worker(
                 tr(CHECKING), "viewer.runtime.store_work:check", session.path, session.config
             )
         except Cancelled:
-            self._error = tr("The check was stopped.")
+            error_words = tr("The check was stopped.")
         except (StoreError, OSError, RuntimeError) as error:
-            self._error = str(error)
+            error_words = str(error)
         if session is not self.session:
             return
-        self._running = False
+        self.model.end_check(looked if checked is not None else None, error_words)
         if checked is not None:
-            self._checked_bytes, self._stale_since = looked, 0
             session.set_findings(checked.findings, complete=checked.complete, incident=checked.incident)
         self._show_state()
         if self.isVisible():
@@ -238,45 +224,41 @@ class FindingsPane(Pane):
             self.show_place(place)
 
     def _filter(self) -> None:
-        self._shown = frozenset(kind for kind, chip in self._chips.items() if chip.isChecked())
+        self.model.show_only([kind for kind, chip in self._chips.items() if chip.isChecked()])
         self._show_rows()
-
-    def _number_of(self, rule: str) -> int | None:
-        return next((n for n, row in enumerate(self._rows) if row.finding.id == rule and not row.folded), None)
-
-    def _cause_of(self, rule: str) -> str:
-        """The rule whose folded line holds a finding of ``rule``."""
-        return next((row.finding.id for row in self._rows if rule in {finding.id for finding in row.folded}), "")
 
     def _followed(self, place: object) -> None:
         """A link was followed: to the place of a finding, or to what follows from a cause."""
         if isinstance(place, Fold):
-            self._opened ^= {place.rule}
+            self.model.toggle_cause(place.rule)
             self._show_rows()
         else:
             self.placeRequested.emit(place)
 
-    def _show_rows(self) -> None:
+    def _checked_store(self) -> CheckedStore | None:
         session = self.session
-        findings = (*unread_findings(session.unread), *session.findings) if session is not None else ()
-        chosen = self.table.current_row()
-        self._rows = finding_rows(findings, self._shown, self._opened)
-        self.table.set_rows(list(self._rows))
-        for kind, chip in self._chips.items():
-            count = sum(item.severity == kind for item in findings)
-            chip.show_count(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count), visible=count > 0)
-        self._chip_row.setVisible(bool(findings))
-        self._show_state()
-        same = next(
-            (
-                n
-                for n, item in enumerate(self._rows)
-                if chosen is not None and item.finding == chosen.finding and bool(item.folded) == bool(chosen.folded)
-            ),
-            0,
+        if session is None:
+            return None
+        return CheckedStore(
+            (*unread_findings(session.unread), *session.findings),
+            session.findings_complete,
+            session.snapshot.kind == "store",
+            session.snapshot.log.sequence.total_size,
+            bool(session.unread),
+            bool(session.unread.unreadable),
         )
-        if self._rows:
-            self.table.go_to(same)
+
+    def _show_rows(self) -> None:
+        model, chosen = self.model, self.table.current_row()
+        model.take(self._checked_store())
+        self.table.set_rows(list(model.rows))
+        for kind, chip in self._chips.items():
+            count = model.count_of(kind)
+            chip.show_count(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count), visible=count > 0)
+        self._chip_row.setVisible(bool(model.findings))
+        self._show_state()
+        if model.rows:
+            self.table.go_to(model.same_row(chosen))
         else:
             self._row_chosen(None)
 
@@ -285,71 +267,36 @@ class FindingsPane(Pane):
         self.detail.say_why()
 
     def _show_state(self) -> None:
-        session = self.session
-        self._run.setEnabled(session is not None and not self._running)
-        note = ""
-        if session is not None and session.findings_complete:
-            note = tr("all rules, whole store") if session.snapshot.kind == "store" else tr("this log only")
-        self._head.set_note(note)
-        self.table.set_state(self._state(session))
+        self.model.store = self._checked_store()
+        self._run.setEnabled(self.session is not None and not self.model.running)
+        self._head.set_note(self.model.head_note())
+        self._show_table_state()
 
-    def _state(self, session: StoreSession | None) -> State | None:
-        if session is None:
+    def _show_table_state(self) -> None:
+        job = self._check_job()
+        progress = Progress(job.done, job.total, time.monotonic() - job.begun) if job is not None else None
+        state = self.model.table_state(progress)
+        if state is None:
+            self.table.set_state(None)
+            return
+        handler = job.cancel if state.step == STOP and job is not None else self.check
+        steps = ((tr(STEP_WORDS[state.step]), handler),) if state.step else ()
+        self.table.set_state(State(state.kind, state.text, done=state.part, steps=steps))
+
+    def _check_job(self) -> Job | None:
+        """Return the job of the running check, once the window lists it."""
+        if self.session is None or not self.model.running:
             return None
-        if self._running:
-            return self._running_state(session)
-        if self._error:
-            return State("error", self._error, steps=((tr("Check again"), self.check),))
-        if session.unread:
-            text = (
-                tr("Incomplete: unread files were not checked.")
-                if session.unread.unreadable
-                else tr("What is not decoded was not checked.")
-            )
-            return State("cut", text, steps=((tr("Check again"), self.check),))
-        if not session.findings_complete and not session.findings:
-            text = tr(
-                "This store has not been checked: {size} of log.", size=size(session.snapshot.log.sequence.total_size)
-            )
-            return State("empty", text, steps=((tr("Check now"), self.check),))
-        if not session.findings_complete:
-            return State(
-                "cut",
-                tr("The check was stopped: this is what the part it saw shows."),
-                steps=((tr("Check again"), self.check),),
-            )
-        if self._stale_since:
-            return State(
-                "stale", tr("The store has grown since it was checked."), steps=((tr("Check again"), self.check),)
-            )
-        if not session.findings:
-            if session.snapshot.kind != "store":
-                return State("empty", tr("Nothing to complain about in this log. Most rules need a whole store."))
-            return State("empty", tr("Nothing to complain about: every rule looked at the whole store."))
-        if not self._rows:
-            return State("empty", tr("All findings are hidden by their severity."))
-        return None
-
-    def _running_state(self, session: StoreSession) -> State:
-        job = next((job for job in session.jobs.list if job.title == tr(CHECKING)), None)
-        if job is None or not job.total:
-            return State("loading", tr("The check begins"))
-        text = tr("{done} of {total}", done=size(job.done), total=size(job.total))
-        seconds = time.monotonic() - job.begun
-        if seconds > 1 and job.done:
-            seconds_left = (job.total - job.done) / job.done * seconds
-            text += f" · {size(job.done / seconds)}/s · " + tr("{time} left", time=span(round(seconds_left * 1000)))
-        return State("loading", text, done=job.part, steps=((tr("Stop"), job.cancel),))
+        return next((job for job in self.session.jobs.list if job.title == tr(CHECKING)), None)
 
     def _progressed(self) -> None:
-        if self._running:
-            self.table.set_state(self._state(self.session))
+        if self.model.running:
+            self._show_table_state()
 
     def _row_chosen(self, chosen: FindingRow | None) -> None:
-        text = ""
-        if self.session is not None and self.session.findings_complete and not self.session.findings:
-            text = tr("No finding: what is here is as a broker would leave it.")
-        self.detail.show_finding(chosen.finding if chosen is not None else None, self.session, text)
+        self.detail.show_finding(
+            chosen.finding if chosen is not None else None, self.session, self.model.empty_detail()
+        )
         if chosen is None or self.session is None:
             return
         self.placeMoved.emit(Place("findings", name=chosen.finding.id))
