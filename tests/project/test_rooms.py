@@ -39,11 +39,17 @@ def test_rows_words_and_work_know_no_widget(subject):
             assert f"viewer.{subject}.pane" not in {one.rpartition(".")[0] for one in names}, path
 
 
-def test_the_model_of_the_log_knows_no_qt_and_none_of_its_parts_the_pane():
-    room = ROOT / "viewer" / "log"
-    assert not [one for one in imported(room / "log_model.py") if one.startswith("PySide6")]
-    for path in room.glob("*.py"):
-        assert not [one for one in imported(path) if one.startswith("viewer.log.pane")], path
+MODELS = sorted(path for room in SUBJECTS for path in (ROOT / "viewer" / room).glob("*_model.py"))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_the_model_of_a_view_knows_no_qt(model):
+    assert not [name for name in imported(model) if name.startswith("PySide6")]
+
+
+def test_no_part_of_the_log_knows_its_pane():
+    for path in (ROOT / "viewer" / "log").glob("*.py"):
+        assert not [name for name in imported(path) if name.startswith("viewer.log.pane")], path
 
 
 def test_every_subject_is_a_room():

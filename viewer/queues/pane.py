@@ -7,38 +7,34 @@ counted by a job that can be stopped and continued.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
-from viewer.look.topic_kinds import is_system_topic
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.queues.check_list import CheckList
 from viewer.queues.columns import count_words, queue_kind
-from viewer.queues.facts import Loaded, QueueFacts, QueueKey, look, own_unit
+from viewer.queues.facts import Loaded, QueueKey, look, own_unit
 from viewer.queues.picture import QueuePicture
-from viewer.queues.rows import PROBLEMS, EntryRow, QueueRow, QueueSource
+from viewer.queues.queues_model import QueuesModel, first_queue, queue_of_place, queues_of_topics, verdict_sentence
+from viewer.queues.rows import EntryRow, QueueRow
 from viewer.queues.side import QueueSide
-from viewer.queues.verdict_work import Verdicts
+from viewer.queues.verdict_counter import VerdictCounter
 from viewer.runtime import places
-from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
+from viewer.runtime.survey import TopicFacts
 from viewer.widgets.basics import Button, Label, PaneHead, Paper, Tool
 from viewer.widgets.boxes import fill, row, splitter
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
-
-MOST_QUEUES = 4_096
 
 
 class QueuesPane(Pane):
@@ -50,16 +46,11 @@ class QueuesPane(Pane):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._queues: list[QueueKey] = []
-        self._facts: dict[QueueKey, QueueFacts] = {}
-        self._source: QueueSource | None = None
+        self.model = QueuesModel()
         self._counter = VerdictCounter(self)
-        self._current: QueueKey | None = None
         self._wanted: Place | None = None
-        self._turn = 0
         self._unasked = False
         """The row that comes next was chosen by nobody: the unit chosen in the log stays."""
-        self._chosen: EntryRow | None = None
         self._late = False
         self._build()
 
@@ -120,8 +111,8 @@ class QueuesPane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
         super().set_session(session)
-        self._turn += 1
-        self._queues, self._wanted = [], None
+        self._wanted = None
+        self.model.forget_store()
         self._forget()
         if session is None:
             self._topic_list.set_items([], [])
@@ -145,8 +136,8 @@ class QueuesPane(Pane):
     def refresh(self) -> None:
         """Read bounds and groups again, since the store has grown; the choice stays."""
         self._late = not self.isVisible()
-        if self._queues and not self._late:
-            self._load(self._queues, keep=True)
+        if self.model.queues and not self._late:
+            self._load(self.model.queues, keep=True)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Refresh if the store grew while the view was hidden."""
@@ -173,64 +164,53 @@ class QueuesPane(Pane):
 
     def status(self) -> str:
         """Return the verdicts of the queue in front, as far as they were counted."""
-        return self._counter.sentence(self._current)
+        return verdict_sentence(self.model.current, self._counter.of(self.model.current))
 
     # ---- what is chosen ----------------------------------------------------------------------------------------------
+
+    @property
+    def _topics(self) -> Sequence[TopicFacts]:
+        """Topics of the store, as far as it was surveyed."""
+        return self.session.survey.topics if self.session is not None and self.session.survey is not None else ()
 
     def _offer(self) -> None:
         """The topics of the store, in the list; the first time the busiest queue is opened."""
         if self.session is None or self.session.survey is None:
             return
-        survey = self.session.survey
-        chosen = list(dict.fromkeys(topic for topic, _ in self._queues))
-        self._topic_list.set_items([(t.name, t.name) for t in survey.topics], chosen)
-        if not survey.topics:
+        topics = self._topics
+        self._topic_list.set_items([(topic.name, topic.name) for topic in topics], self.model.topics)
+        if not topics:
             self._forget()
             self._offer_queues()
             self.table.set_state(_no_queues(self.session))
         elif self._wanted is not None:
             place, self._wanted = self._wanted, None
             self._show_wanted(place)
-        elif not self._queues:
-            busiest = max(survey.topics, key=lambda t: (not is_system_topic(t.name), t.count))
-            self._load([_busiest_queue(busiest)])
+        elif not self.model.queues:
+            self._load([first_queue(topics)])
 
     def _show_wanted(self, place: Place) -> None:
-        assert self.session is not None
-        assert self.session.survey is not None
-        topic = next((t for t in self.session.survey.topics if t.name == place.topic), None)
-        if topic is None or not topic.queues:
-            self._load([(place.topic, place.queue_id or 0)], place=place)
-            return
-        key = _busiest_queue(topic) if place.queue_id is None else (place.topic, place.queue_id)
-        if key in self._queues and self._source is not None:
+        key = queue_of_place(place, self._topics)
+        if key in self.model.queues and self.model.source is not None and self._has_queues(place.topic):
             self._go(key, place.queue_offset)
         else:
             self._load([key], place=place)
 
-    def _topics_chosen(self, topics: list[str]) -> None:
-        facts = self.session.survey.topics if self.session is not None and self.session.survey is not None else ()
-        chosen = [t for t in facts if t.name in topics and t.queues]
-        if len(chosen) == 1:
-            self._load([_busiest_queue(chosen[0])])
-        elif chosen:
-            self._load([(t.name, q.queue_id) for t in chosen for q in t.queues])
+    def _has_queues(self, name: str) -> bool:
+        return any(topic.name == name and topic.queues for topic in self._topics)
+
+    def _topics_chosen(self, names: list[str]) -> None:
+        keys = queues_of_topics(names, self._topics)
+        if keys:
+            self._load(keys)
 
     def _queues_chosen(self, keys: list[QueueKey]) -> None:
         if keys:
             self._load(keys)
 
     def _offer_queues(self) -> None:
-        facts = self.session.survey.topics if self.session is not None and self.session.survey is not None else ()
-        topics = list(dict.fromkeys(topic for topic, _ in self._queues))
-        items = [
-            ((t.name, q.queue_id), f"{q.queue_id}" if len(topics) == 1 else f"{t.name}/{q.queue_id}")
-            for t in facts
-            if t.name in topics
-            for q in t.queues
-        ]
-        self._topic_list.set_items([(t.name, t.name) for t in facts], topics)
-        self._queue_list.set_items(items, self._queues)
+        self._topic_list.set_items([(topic.name, topic.name) for topic in self._topics], self.model.topics)
+        self._queue_list.set_items(self.model.queue_items(self._topics), self.model.queues)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -242,12 +222,9 @@ class QueuesPane(Pane):
         """Look at the chosen queues off the loop, then show them at a place."""
         if self.session is None:
             return
-        if not keep:
-            self._turn += 1
-        turn, store = self._turn, self.session.snapshot
-        self._queues = queues[:MOST_QUEUES]
+        turn, store = self.model.choose(queues, again=keep), self.session.snapshot
         self._offer_queues()
-        keys = list(self._queues)
+        keys = list(self.model.queues)
         self._read(
             lambda: look(store, keys),
             lambda loaded: self._loaded(turn, loaded, place, keep),
@@ -255,21 +232,18 @@ class QueuesPane(Pane):
         )
 
     def _loaded(self, turn: int, loaded: Loaded, place: Place | None, keep: bool) -> None:
-        if turn != self._turn or self.session is None:
+        if turn != self.model.turn or self.session is None:
             return
-        if keep and self._source is not None and list(loaded.facts) == list(self._facts):
+        if keep and self.model.holds(loaded):
             self._grown(loaded)
             return
         self._forget()
-        self._facts, self._source = loaded.facts, loaded.source
+        key = self.model.take(loaded, place)
         self.picture.set_source(self.session, loaded.source)
-        facts = list(loaded.facts.values())
-        if not facts:
-            missing = ", ".join(f"{topic}/{queue}" for topic, queue in self._queues[:3])
-            self.table.set_state(
-                State("empty", tr("No folder of the queue {queue} was found in this store.", queue=missing))
-            )
+        if key is None:
+            self.table.set_state(State("empty", self.model.missing_words()))
             return
+        facts = list(loaded.facts.values())
         self.table.set_state(None)
         self.table.set_kind(
             queue_kind(
@@ -281,10 +255,6 @@ class QueuesPane(Pane):
             )
         )
         self.table.setAccessibleName(tr("Entries of the queue"))
-        wanted_key = next(
-            (key for key in loaded.facts if place is not None and key == (place.topic, place.queue_id)), None
-        )
-        key = wanted_key or next(iter(loaded.facts))
         self._show_queue(key)
         self._start_at(key, place.queue_offset if place is not None else None)
         self._counter.count(self.session, [key, *loaded.facts], AT_ONCE)
@@ -292,51 +262,48 @@ class QueuesPane(Pane):
     def _grown(self, loaded: Loaded) -> None:
         """A newer look at the same queues: what is on the screen stays where it is."""
         assert self.session is not None
-        assert self._source is not None
-        longer = [key for key, facts in loaded.facts.items() if facts.raw_end != self._facts[key].raw_end]
-        self._facts = loaded.facts
-        self._source.adopt(loaded.source)
+        longer = self.model.grow(loaded)
         self.table.reload()
         self.grew.emit()
-        if self._current in self._facts:
-            self.picture.show_queue(self._facts[self._current], self._counter.of(self._current))
-            self.side.show_queue(self._facts[self._current], self.session)
+        current = self.model.current
+        if current in self.model.facts:
+            self.picture.show_queue(self.model.facts[current], self._counter.of(current))
+            self.side.show_queue(self.model.facts[current], self.session)
         if longer and not self._counter.running:
             self._counter.count(self.session, longer, AT_ONCE)
 
     def _start_at(self, key: QueueKey, offset: int | None) -> None:
-        assert self._source is not None
-        facts = self._facts[key]
-        goal = facts.minimum if offset is None else offset
+        source = self.model.source
+        assert source is not None
         self._unasked = offset is None
-        if offset is not None and not facts.first <= offset < max(facts.raw_end, facts.maximum):
-            numbers = {"queue": f"{key[0]}/{key[1]}", "n": offset, "low": facts.minimum, "high": facts.maximum}
-            self.statusMessage.emit(tr("{queue} has no entry {n:,}: it holds {low:,} to {high:,}.", **numbers))
-        source = self._source
+        outside = self.model.outside_words(key, offset)
+        if outside:
+            self.statusMessage.emit(outside)
+        goal = self.model.goal(key, offset)
         self._find(key, goal, lambda place: self.table.set_source(source, start_position=place, choose=True))
 
     def _find(self, key: QueueKey, offset: int, then: Callable[[int | None], None]) -> None:
         """The row of an entry: by arithmetic, but in a batch queue by a search on the disk."""
-        source, turn = self._source, self._turn
+        source, turn = self.model.source, self.model.turn
         if source is None:
             return
-        if self._facts[key].kind == "simple":
+        if self.model.facts[key].kind == "simple":
             then(source.place_of(*key, offset))
             return
 
         def done(place: int | None) -> None:
-            if turn == self._turn:
+            if turn == self.model.turn:
                 then(place)
 
         self._read(lambda: source.place_of(*key, offset), done, lambda error: self.statusMessage.emit(str(error)))
 
     def _not_loaded(self, turn: int, error: Exception) -> None:
-        if turn == self._turn:
+        if turn == self.model.turn:
             self._forget()
             self.table.set_state(State("error", str(error)))
 
     def _forget(self) -> None:
-        self._facts, self._source, self._current, self._chosen = {}, None, None, None
+        self.model.forget()
         self._counter.forget()
         self.table.set_rows([])
         self.table.set_state(None)
@@ -350,21 +317,14 @@ class QueuesPane(Pane):
 
     def _show_queue(self, key: QueueKey) -> None:
         """Line, cells and side follow the queue of the chosen row."""
-        if key == self._current or key not in self._facts:
+        if key == self.model.current or key not in self.model.facts:
             return
-        self._current = key
-        facts = self._facts[key]
+        self.model.current = key
+        facts = self.model.facts[key]
         self.picture.show_queue(facts, self._counter.of(key))
         self.side.show_queue(facts, self.session)
         self._show_counts(key)
-        size = "46" if facts.kind == "batch" else "20"
-        note = tr("{size} bytes each", size=size)
-        if facts.groups:
-            count = len(facts.groups)
-            drawn = tr("offset of 1 group drawn where it reads next")
-            many = tr("offsets of {n:,} groups drawn where they read next", n=count)
-            note += " · " + (drawn if count == 1 else many)
-        self._head.set_note(note)
+        self._head.set_note(self.model.head_note())
 
     def _row_chosen(self, chosen: QueueRow | None) -> None:
         if chosen is None or self.session is None:
@@ -373,12 +333,11 @@ class QueuesPane(Pane):
         self._show_queue(key)
         self.placeMoved.emit(places.queue(chosen.topic, chosen.queue_id, chosen.queue_offset))
         if not isinstance(chosen, EntryRow):
-            self._chosen = None
+            self.model.entry = None
             self.side.show_entry(None, b"", "", 0, None)
             return
-        self._chosen = chosen
-        facts = self._facts.get(key)
-        if facts is None:
+        self.model.entry = chosen
+        if key not in self.model.facts:
             return
         self.picture.choose(chosen.queue_offset)
         self._show_entry(key, chosen)
@@ -389,7 +348,7 @@ class QueuesPane(Pane):
             )
 
     def _show_entry(self, key: QueueKey, chosen: EntryRow) -> None:
-        source, turn = self._source, self._turn
+        source, turn = self.model.source, self.model.turn
         if source is None:
             return
 
@@ -401,7 +360,7 @@ class QueuesPane(Pane):
             return source.raw(chosen.number), previous_row, unit_offset
 
         def done(answer: tuple[tuple[bytes, str, int], QueueRow | None, int | None]) -> None:
-            if turn == self._turn and chosen is self._chosen:
+            if turn == self.model.turn and chosen is self.model.entry:
                 (raw, file, number_in_file), previous_row, unit = answer
                 previous_entry = (
                     previous_row
@@ -416,27 +375,25 @@ class QueuesPane(Pane):
 
     def go_to_entry(self, offset: int) -> None:
         """Bring an entry of the queue in front into view and choose it."""
-        if self._current is not None:
-            self._go(self._current, offset)
+        if self.model.current is not None:
+            self._go(self.model.current, offset)
 
     def _go(self, key: QueueKey, offset: int | None) -> None:
         self._show_queue(key)
-        if self._source is None or key not in self._facts:
+        if self.model.source is None or key not in self.model.facts:
             return
-        goal = self._facts[key].minimum if offset is None else offset
-        self._find(key, goal, lambda place: self.table.go_to(place) if place is not None else None)
+        self._find(
+            key, self.model.goal(key, offset), lambda place: self.table.go_to(place) if place is not None else None
+        )
 
     def next_problem(self, step: int = 1) -> None:
         """Choose the next (−1: previous) entry that does not agree with the log."""
-        key = self._current
-        counts = self._counter.of(key)
+        counts = self._counter.of(self.model.current)
         if counts is None:
             return
-        start_offset = self._chosen.queue_offset if self._chosen is not None else (-1 if step > 0 else 1 << 62)
-        offsets = [offset for offset, _ in counts.problems]
-        ahead = [o for o in offsets if (o > start_offset if step > 0 else o < start_offset)]
-        if ahead:
-            self.go_to_entry(ahead[0] if step > 0 else ahead[-1])
+        offset = self.model.next_problem(counts, step)
+        if offset is not None:
+            self.go_to_entry(offset)
         elif counts.complete:
             self.statusMessage.emit(tr("No further entry disagrees with the log."))
         else:
@@ -446,14 +403,15 @@ class QueuesPane(Pane):
     # ---- counting ----------------------------------------------------------------------------------------------------
 
     def _count_more(self) -> None:
-        if self.session is not None and self._current is not None:
-            self._counter.count(self.session, [self._current, *self._queues], MORE)
-            self._show_counts(self._current)
+        current = self.model.current
+        if self.session is not None and current is not None:
+            self._counter.count(self.session, [current, *self.model.queues], MORE)
+            self._show_counts(current)
 
     def _counted(self, key: QueueKey) -> None:
-        if key == self._current:
+        if key == self.model.current:
             self._show_counts(key)
-            self.picture.show_queue(self._facts[key], self._counter.of(key))
+            self.picture.show_queue(self.model.facts[key], self._counter.of(key))
             self.statusGrew.emit(self.status())
 
     def _show_counts(self, key: QueueKey) -> None:
@@ -462,82 +420,9 @@ class QueuesPane(Pane):
         self.side.setAccessibleDescription(count_words(dict(counts.counts)) if counts else "")
 
 
-def _busiest_queue(topic: Any) -> QueueKey:
-    best = max(topic.queues, key=lambda q: (q.count, -q.queue_id), default=None)
-    return topic.name, best.queue_id if best is not None else 0
-
-
-WORK = "viewer.queues.verdict_work:count"
 AT_ONCE = 20_000
 """Entries whose verdicts are counted unasked; more on request."""
 MORE = 1_000_000
-
-
-class VerdictCounter(QObject):
-    """``changed(queue key)`` when a queue's counts grew, ``told(sentence)`` for the status bar."""
-
-    changed = Signal(object)
-    told = Signal(str)
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._counts: dict[QueueKey, Verdicts] = {}
-        self._turn = 0
-        self._task: asyncio.Task[None] | None = None
-        self.running = False
-
-    def forget(self) -> None:
-        """Drop all counts, and ignore what is under way."""
-        self._counts = {}
-        self._stop()
-
-    def of(self, key: QueueKey | None) -> Verdicts | None:
-        """Return the counts of a queue so far."""
-        return self._counts.get(key) if key is not None else None
-
-    def count(self, session: StoreSession, keys: Sequence[QueueKey], max_entries: int) -> None:
-        """Resolve up to ``max_entries`` further entries of the queues, one queue after the other."""
-        self._stop()
-        self.running = True
-        self._task = session.jobs.start(self._run(session, list(dict.fromkeys(keys)), max_entries, self._turn))
-
-    def _stop(self) -> None:
-        self._turn += 1
-        self.running = False
-        if self._task is not None:
-            self._task.cancel()
-        self._task = None
-
-    async def _run(self, session: StoreSession, keys: list[QueueKey], max_entries: int, turn: int) -> None:
-        def counted(result: tuple[QueueKey, Verdicts]) -> None:
-            if turn == self._turn:
-                self._counts[result[0]] = result[1]
-                self.changed.emit(result[0])
-
-        tasks = [(key, self._counts.get(key, Verdicts())) for key in keys]
-        try:
-            await session.jobs.in_worker(
-                tr("Resolving entries"), WORK, session.path, session.config, tasks, max_entries, on_items=counted
-            )
-        except (Cancelled, StoreError, OSError) as error:
-            self.told.emit(str(error) or tr("Stopped."))
-        finally:
-            if turn == self._turn:
-                self.running = False
-                for key in keys[:1]:
-                    self.changed.emit(key)
-
-    def sentence(self, key: QueueKey | None) -> str:
-        """Return the counts of a queue for the status bar."""
-        counts = self.of(key)
-        if key is None or counts is None:
-            return ""
-        looked = sum(counts.counts.values())
-        bad = sum(n for kind, n in counts.counts.items() if kind in PROBLEMS)
-        agree = tr("all agree with the log") if not bad else tr("{n:,} do not agree with the log", n=bad)
-        edge = tr("complete") if counts.complete else tr("first {n:,} entries looked at", n=looked)
-        entries = tr("{n:,} entries", n=looked + counts.total - counts.reached)
-        return " · ".join((f"{key[0]}/{key[1]}", entries, agree, edge))
 
 
 def _no_queues(session: StoreSession) -> State:

@@ -16,9 +16,9 @@ from viewer.runtime import places
 def test_the_busiest_queue_opens_with_every_entry_ok(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         topic = max(session.survey.topics, key=lambda t: (not t.name.startswith("SCHEDULE"), t.count))
-        assert pane._current[0] == topic.name
+        assert pane.model.current[0] == topic.name
         assert pane.table.total_rows() == max(q.count for q in topic.queues) + 1
-        assert pane._counter.of(pane._current).counts.keys() == {"ok"}
+        assert pane._counter.of(pane.model.current).counts.keys() == {"ok"}
         assert "all agree with the log" in pane.status()
         assert pane.side.groups.total_rows() > 0
 
@@ -70,7 +70,7 @@ def test_several_queues_follow_each_other_and_the_picture_follows_the_row(qapp, 
         assert isinstance(pane.table.current_row(), EndRow)
         pane.table.go_to_row(counts[0] + 5)
         await settled(session.jobs)
-        assert pane._current == ("OrderEvents", 1)
+        assert pane.model.current == ("OrderEvents", 1)
         assert all(pane._counter.of(key).complete for key in keys)
 
     on_store(qapp, QueuesPane, golden("broker-orders"), drive)
