@@ -1,25 +1,22 @@
 """The recovery plan: what the next start of a broker would do with the store, as a line of the log that stays, is
-read again and goes; the plan is saved, or tried on a copy. The store itself is never written.
+read again and goes. The store itself is never written.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFileDialog, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QVBoxLayout, QWidget
 
-from engine.errors import StoreError
 from engine.releases import NEWEST_FIRST, Release, of
 from engine.store.recovery.plan import RecoveryPlan
-from viewer.findings.recovery_trial import Trial, again, save_plan, trial
-from viewer.look.assets import tr, words
+from viewer.findings.recovery_commands import RecoveryCommands
+from viewer.findings.recovery_outcome import Outcome
+from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
-from viewer.look.formats import clock, number, size, span
+from viewer.look.formats import clock, number, size
 from viewer.look.theme import px
 from viewer.pane.plan_words import (
     FateRow,
@@ -34,26 +31,15 @@ from viewer.pane.plan_words import (
     without_own_lock,
 )
 from viewer.pane.table_commands import command_copier
-from viewer.pane.target_folder import ask_target_folder
-from viewer.runtime.jobs import Cancelled
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
-from viewer.runtime.store_session import StoreSession, in_store
+from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper
-from viewer.widgets.basics import Chip as ChipPart
-from viewer.widgets.boxes import column, empty, fill, row, splitter, stacked
+from viewer.widgets.boxes import column, empty, fill, row, splitter
 from viewer.widgets.choices import ChoiceField
-from viewer.widgets.columns import Chip as ChipValue
-from viewer.widgets.columns import Column, RecordKind, chip_column, text_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, share_at, shares
-from viewer.widgets.word_tabs import WordTabs
-
-if TYPE_CHECKING:
-    from engine.lab.plug import Figure
-    from viewer.runtime.control import Control
-
 
 ROOM_FOR_TAIL = 300
 """Height in px at 100 % below which the close look at the tail leaves."""
@@ -349,320 +335,3 @@ class RecoveryPanel(Paper):
         shown = self._has_tail and self.height() >= px(ROOM_FOR_TAIL)
         self.tail.setVisible(shown)
         self._tail_words.setVisible(shown)
-
-
-class RecoveryCommands(QObject):
-    """The two buttons. ``told(str)`` is a sentence for the status bar, ``wanted()`` asks for a plan where there is none
-    yet, ``tried(Trial)`` has what came of recovery on a copy, ``changed()`` says that something else can be done now.
-    """
-
-    told = Signal(str)
-    wanted = Signal()
-    tried = Signal(object)
-    changed = Signal()
-
-    def __init__(self, panel: QWidget) -> None:
-        super().__init__(panel)
-        self._panel = panel
-        self._session: StoreSession | None = None
-        self._plan: RecoveryPlan | None = None
-        self._wish: Callable[[], None] | None = None
-        self.trial: Trial | None = None
-        self.running = False
-        self.save = Button(tr("Save plan…"))
-        self.save.setObjectName("recovery.save")
-        self.save.setAccessibleName(tr("Save plan…"))
-        self.save.clicked.connect(self.ask_save)
-        self.attempt = Button(tr("Try on a copy…"), "primary")
-        self.attempt.setObjectName("recovery.try")
-        self.attempt.setAccessibleName(tr("Try on a copy…"))
-        self.attempt.setToolTip(
-            tr("Copies what recovery needs into a new directory, recovers it there and compares it with the plan.")
-        )
-        self.attempt.clicked.connect(self.ask_copy)
-        self._able()
-
-    def show_plan(self, session: StoreSession | None, plan: RecoveryPlan | None) -> None:
-        """Another plan, or none; what was asked for before there was one is asked now."""
-        if session is not self._session:
-            self._wish = self.trial = None
-        self._session, self._plan = session, plan
-        self._able()
-        if plan is not None and self._wish is not None:
-            wish, self._wish = self._wish, None
-            wish()
-
-    def commands(self) -> dict[str, Callable[[], object]]:
-        """Return the commands that can run now."""
-        commands: dict[str, Callable[[], object]] = {"recovery.save": self.ask_save, "recovery.try": self.ask_copy}
-        if self.trial is not None and not self.running:
-            commands["recovery.again"] = self.again
-        return commands
-
-    @property
-    def _refusal(self) -> str:
-        """Why no copy of this store can be recovered here."""
-        return engine_words(self._session.snapshot.writing_refusal) if self._session is not None else ""
-
-    def _able(self) -> None:
-        self.save.setVisible(self._plan is not None)
-        self.attempt.setVisible(self._plan is not None and not self._refusal)
-        self.attempt.setEnabled(self._plan is not None and self._plan.will_start and not self.running)
-
-    def ask_save(self) -> None:
-        """Ask where the plan shall be written."""
-        if self._later(self.ask_save):
-            return
-        dialog = self._dialog(tr("Save the recovery plan"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter("JSON (*.json)")
-        dialog.selectFile("recovery-plan.json")
-        dialog.fileSelected.connect(lambda name: self.save_to(Path(name)))
-        dialog.open()
-
-    def ask_copy(self) -> None:
-        """Ask where the copy shall be made; says why where a broker would not start."""
-        if self.running or self._later(self.ask_copy):
-            return
-        if self._plan is not None and not self._plan.will_start:
-            self.told.emit(tr("A broker would not start here: there is nothing to try."))
-            return
-        if self._refusal:
-            self.told.emit(tr("Nothing can be tried on a copy: {why}", why=self._refusal))
-            return
-        session = self._session
-        if session is not None:
-            ask_target_folder(
-                self._panel,
-                "recovery.target",
-                tr("Folder for the copy"),
-                tr("Try on a copy"),
-                "copy",
-                session.path,
-                session.jobs.read,
-                self.try_in,
-            )
-
-    def _later(self, work: Callable[[], None]) -> bool:
-        """Return whether ``work`` has to wait for a plan, which is then requested."""
-        if self._plan is not None:
-            return False
-        self._wish = work
-        self.wanted.emit()
-        return True
-
-    def _dialog(self, title: str) -> QFileDialog:
-        dialog = QFileDialog(self._panel, title, str(Path.home()))
-        dialog.setObjectName("recovery.dialog")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return dialog
-
-    def save_to(self, target: Path) -> None:
-        """Write the plan as one JSON record; not into the store."""
-        session, plan = self._session, self._plan
-        if session is None or plan is None:
-            return
-        job = recovery_of(session)
-        other_start, written = job.other, job.written
-        if in_store(session.path, target):
-            self.told.emit(tr("Nothing is written into the store: choose another folder."))
-            return
-        session.jobs.read(
-            lambda: save_plan(plan, other_start, written, target),
-            lambda _none: self.told.emit(tr("Recovery plan written to {path}", path=str(target))),
-            lambda error: self.told.emit(f"{target}: {error}"),
-        )
-
-    def try_in(self, target: Path) -> None:
-        """Copy, recover and compare: a job that can be stopped."""
-        session, plan = self._session, self._plan
-        if session is None or plan is None or self.running:
-            return
-        path, config, copy = session.path, session.config, target.absolute()
-        self._begin(session, lambda control: trial(control, path, config, plan, copy))
-
-    def again(self) -> None:
-        """Recover the copy once more, and hold it against how it stood."""
-        session, tried = self._session, self.trial
-        if session is None or tried is None or self.running:
-            return
-        config = session.config
-        self._begin(session, lambda control: again(control, tried, config))
-
-    def _begin(self, session: StoreSession, work: Callable[[Control], Trial]) -> None:
-        self.running = True
-        self._able()
-        self.changed.emit()
-        session.jobs.start(self._try(session, work))
-
-    async def _try(self, session: StoreSession, work: Callable[[Control], Trial]) -> None:
-        done: Trial | None = None
-        try:
-            done = await session.jobs.run(tr("Recovery on a copy"), work)
-        except (Cancelled, asyncio.CancelledError):
-            self.told.emit(tr("Stopped: nothing is left of the copy.") if self.trial is None else tr("Stopped."))
-        except (StoreError, OSError) as error:
-            self.told.emit(engine_words(str(error)))
-        finally:
-            self.running = False
-            self._able()
-            if done is not None and session is self._session:
-                self.trial = done
-                self.told.emit(
-                    tr(
-                        "Recovered in {path}: the log ends at {offset:,}.",
-                        path=str(done.folder),
-                        offset=done.end_offset,
-                    )
-                )
-                self.tried.emit(done)
-            self.changed.emit()
-
-
-NAMES = {
-    "endOffset": words("end of log"),
-    "units": words("units"),
-    "unitsDropped": words("units dropped"),
-    "unitsDispatched": words("units dispatched again"),
-    "logFiles": words("log files"),
-    "logFilesDeleted": words("log files deleted"),
-    "indexEntries": words("index entries"),
-    "indexDeleted": words("index files deleted"),
-    "indexKept": words("index files kept"),
-}
-
-
-class TriedRow(NamedTuple):
-    """One figure: what was expected, what there is, and whether they are equal."""
-
-    what: str
-    planned: int
-    done: int
-    mark: str
-    verdict: str
-
-
-def tried_rows(trial: Trial) -> list[TriedRow]:
-    """Every figure; what differs stands first."""
-    rows = [_row(figure) for figure in trial.figures]
-    return sorted(rows, key=lambda row: row.mark != "error")
-
-
-def _row(figure: Figure) -> TriedRow:
-    name = tr(NAMES[figure.name]) if figure.name in NAMES else figure.name.replace("/", " / ")
-    if figure.equal:
-        return TriedRow(name, figure.planned, figure.done, "ok", tr("equal"))
-    return TriedRow(name, figure.planned, figure.done, "error", tr("differs"))
-
-
-def tried_note(trial: Trial) -> str:
-    """Return the folder, the duration, and whether everything is as expected."""
-    wrong = sum(not figure.equal for figure in trial.figures)
-    if wrong:
-        result = tr("{n} of {all} figures differ", n=wrong, all=len(trial.figures))
-    elif trial.round > 1:
-        result = tr("a further recovery changed nothing: equal in all {n} figures", n=len(trial.figures))
-    else:
-        result = tr("equal in all {n} figures", n=len(trial.figures))
-    return f"{result} · {span(round(trial.took * 1000))} · {trial.folder}"
-
-
-def tried_chip(trial: Trial) -> tuple[str, str]:
-    """Mark and words of the whole."""
-    wrong = sum(not figure.equal for figure in trial.figures)
-    if wrong:
-        return "error", tr("{n} of {all} figures differ", n=wrong, all=len(trial.figures))
-    return "ok", tr("nothing changed") if trial.round > 1 else tr("as planned")
-
-
-def tried_kind() -> RecordKind:
-    """The table that holds a deed against its plan."""
-    return RecordKind(
-        "tried",
-        (
-            text_column("what", words("Figure"), 170, elide="middle"),
-            _figure("planned", words("Expected")),
-            _figure("done", words("In the copy")),
-            chip_column("verdict", words("Verdict"), 120, lambda row: ChipValue(row.mark, row.verdict)),
-        ),
-        verdict=lambda row: row.verdict,
-        record=lambda row: {"what": row.what, "expected": row.planned, "done": row.done, "verdict": row.verdict},
-    )
-
-
-def _figure(key: str, title: str) -> Column:
-    return Column(
-        key, title, 120, lambda row: number(getattr(row, key)), lambda row: getattr(row, key), right=True, mono=True
-    )
-
-
-class Outcome(Paper):
-    """The table of files as planned; with a trial a second one behind a tab. ``againAsked()`` recovers the copy once
-    more, ``openAsked(Path)`` opens it.
-    """
-
-    againAsked = Signal()
-    openAsked = Signal(object)
-
-    def __init__(self, files: RecordView) -> None:
-        super().__init__()
-        self._files = files
-        self.trial: Trial | None = None
-        self._pages = QStackedWidget()
-        self.table = RecordView("recovery.tried", tried_kind())
-        self.table.setAccessibleName(tr("Plan against deed"))
-        self.tabs = WordTabs(
-            "recovery.outcome", (("plan", tr("What stays, what goes")), ("tried", tr("Plan against deed")))
-        )
-        self.tabs.chosen.connect(lambda key: self._pages.setCurrentIndex(int(key == "tried")))
-        self.again = Button(tr("Recover again"), "pill")
-        self.again.setObjectName("recovery.again")
-        self.again.setToolTip(tr("Recovers the copy once more: a second recovery must change nothing"))
-        self.again.clicked.connect(self.againAsked)
-        self.open = Button(tr("Open the copy"), "pill")
-        self.open.setObjectName("recovery.open")
-        self.open.clicked.connect(self.open_copy)
-        self._chip = ChipPart("ok", "")
-        self._head = PaneHead("", "", self._chip, self.again, self.open)
-        self._head.box.insertWidget(0, self.tabs)
-        self._head.title.hide()
-        self._head.hide()
-        self._pages.addWidget(files)
-        self._pages.addWidget(stacked(self.table, self.table.strip, room=0))
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(0)
-        box.addWidget(self._head)
-        box.addWidget(self._pages, 1)
-
-    def show_trial(self, trial: Trial | None) -> None:
-        """Show the result of a trial; None for none."""
-        self.trial = trial
-        self._head.setVisible(trial is not None)
-        if trial is None:
-            self.table.set_rows([])
-            self.tabs.choose("plan")
-            return
-        self.table.set_rows(tried_rows(trial))
-        self._head.set_note(tried_note(trial))
-        self._chip.set_chip(*tried_chip(trial))
-        self.again.setEnabled(True)
-        self.tabs.choose("tried")
-
-    def set_busy(self, on: bool) -> None:
-        """A recovery of the copy is under way."""
-        self.again.setEnabled(not on and self.trial is not None)
-
-    def open_copy(self) -> None:
-        """Have the copy opened."""
-        if self.trial is not None:
-            self.openAsked.emit(Path(self.trial.folder))
-
-    @property
-    def in_front(self) -> RecordView:
-        """The table that is seen."""
-        return self.table if self.tabs.key == "tried" and self.trial is not None else self._files
-
-    def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
-        self.table.refresh_look()

@@ -1,0 +1,30 @@
+"""What recovery did in a copy, figure by figure: what differs stands first and is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.lab.plug import Figure
+from viewer.findings.recovery_outcome import tried_chip, tried_note, tried_rows
+from viewer.findings.recovery_trial import Trial
+
+
+def trial(*figures: Figure, round_: int = 1) -> Trial:
+    return Trial(Path("/copies/one"), "5.3", 100, figures, 0.25, round_)
+
+
+def test_a_difference_stands_first_and_is_counted() -> None:
+    made = trial(Figure("endOffset", 100, 100), Figure("Orders/1", 7, 6))
+    assert [(row.what, row.verdict, row.mark) for row in tried_rows(made)] == [
+        ("Orders / 1", "differs", "error"),
+        ("end of log", "equal", "ok"),
+    ]
+    assert tried_chip(made) == ("error", "1 of 2 figures differ")
+    assert tried_note(made) == "1 of 2 figures differ · 250 ms · /copies/one"
+
+
+def test_a_further_round_says_that_nothing_changed() -> None:
+    made = trial(Figure("units", 3, 3), round_=2)
+    assert tried_note(made).startswith("a further recovery changed nothing: equal in all 1 figure ·")
+    assert (tried_chip(made), tried_chip(trial())) == (("ok", "nothing changed"), ("ok", "as planned"))
+    assert tried_note(trial(Figure("units", 3, 3))).startswith("equal in all 1 figure ·")
