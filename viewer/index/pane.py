@@ -203,7 +203,7 @@ class IndexPane(Pane):
         """Copying and stepping act on the table in front."""
         return {
             **table_commands(self, self._front, "index.jsonl"),
-            "trace.focus": self.form.focus_key,
+            "trace.open": self.form.focus_key,
             "copy.cli": self._copy_command if self.answer else lambda: self._front().copy_current("cli"),
             "find.next": lambda: find_or(self, self._front, 1, self._next_match),
             "find.previous": lambda: find_or(self, self._front, -1, self._next_match),

@@ -79,7 +79,7 @@ def go_to(window: MainWindow) -> None:
 def trace_key(window: MainWindow) -> None:
     """Move the focus into the field for the key to trace."""
     window.show_view("index")
-    _run_in_front(window, "trace.focus")
+    _run_in_front(window, "trace.open")
 
 
 def show_logs(window: MainWindow) -> None:

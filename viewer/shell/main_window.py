@@ -64,6 +64,11 @@ class MainWindow(QMainWindow):
     opened = Signal()
     failed = Signal(str)
 
+    jobs: Jobs
+    history: History
+    strip: MenuStrip
+    top: TopBar
+
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings

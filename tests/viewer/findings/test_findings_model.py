@@ -107,7 +107,7 @@ def test_a_check_runs_is_stopped_and_says_how_far_it_came():
     assert model.table_state() == TableState("loading", "The check begins")
     state = model.table_state(Progress(1 << 20, 4 << 20, 2.0))
     assert (state.step, state.part) == (STOP, 0.25)
-    assert state.text == "1.00 MiB of 4.00 MiB · 512 KiB/s · 6 s left"
+    assert state.text == "1.00 MiB of 4.00 MiB · 512 KiB/s · 6.0 s left"
     model.end_check(None, "The check was stopped.")
     assert model.table_state() == TableState("error", "The check was stopped.", CHECK_AGAIN)
     assert model.status() == "This store has not been checked."

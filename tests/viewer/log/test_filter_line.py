@@ -98,9 +98,8 @@ def test_clearing_the_text_takes_the_filter_away(line, qtbot):
 
 @pytest.fixture
 def pills(qtbot):
-    made = FilterPills()
+    made = FilterPills(lambda: "flag = 1")
     made.show_saved([("CRC bad", 'crc = "bad"'), ("Large", "size > 1000")])
-    made.current = lambda: "flag = 1"
     made.heard, made.kept = [], []
     made.chosen.connect(made.heard.append)
     made.changed.connect(lambda saved: made.kept.append(list(saved)))
@@ -132,7 +131,11 @@ def test_a_name_is_asked_for(pills):
     dialog.setTextValue("Flagged")
     dialog.accept()
     assert ("Flagged", "flag = 1") in pills.saved
-    pills.current = lambda: " "
+
+
+def test_without_a_filter_no_name_is_asked_for(qtbot):
+    pills = FilterPills(lambda: " ")
+    qtbot.addWidget(pills)
     assert pills.ask_name() is None
 
 

@@ -27,7 +27,7 @@ def panes(qtbot, dressed, store):
         qtbot.addWidget(widget)
     waiting = []
     jobs = SimpleNamespace(read=lambda work, done, _failed: waiting.append((work, done)))
-    panes.waiting = waiting
+    panes.waiting, panes.keeper = waiting, host
     panes.session = SimpleNamespace(snapshot=store, jobs=jobs, later=lambda work: work())
     return panes
 

@@ -132,7 +132,7 @@ def test_the_filter_of_the_view_in_front_comes_before_the_log_s(made: Any) -> No
 def test_the_key_to_trace_is_asked_for_in_the_index(made: Any) -> None:
     trace_key(made)
     assert made.asked == ["index"], "without the field nothing breaks"
-    made.answers["trace.focus"] = lambda: made.asked.append("focused")
+    made.answers["trace.open"] = lambda: made.asked.append("focused")
     trace_key(made)
     assert made.asked == ["index", "index", "focused"]
 

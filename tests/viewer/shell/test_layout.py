@@ -9,8 +9,8 @@ from viewer.shell.window_frames import SMALLEST, TIED_SMALLEST
 
 
 def test_a_tied_window_may_be_narrower_and_has_no_tree_then(window):
-    window.resize(*TIED_SMALLEST)
     window.layouts.tie(True)
+    window.resize(*TIED_SMALLEST)
     assert (window.minimumWidth(), window.minimumHeight()) == TIED_SMALLEST
     assert not window.layouts.tree_fits
     window.layouts.tie(False)
