@@ -28,7 +28,8 @@ NO_FOLDER = (
 )
 SHORT_NAMES = (
     "give the files their names of 20 digits back while the broker is stopped: brokers sort files by their names as "
-    "text, and the next file that a broker makes has 20 digits and comes in front of these."
+    "text, and the next file that a broker makes has 20 digits and comes in front of these. What is written into it is "
+    "lost at the start after that."
 )
 _rule = RULES.add
 

@@ -142,6 +142,8 @@ def by_cause(findings: Sequence[Finding]) -> list[Finding]:
 # Whole pages of zeros inside what was written: the mark of a write that never reached the disk.
 
 PAGE = 4096
+OLD_COPY_BYTES = 64 << 10
+"""From so many zeros up to the end of a broken place on, they may be an older copy of the file."""
 _ZEROS = re.compile(rb"\0{%d,}" % PAGE)
 
 
@@ -167,6 +169,11 @@ def of_stretch(data: bytes, start: int, size: int, fields: Collection[str] = ())
     zeros = zero_pages(data, start)
     if data and not any(data):
         return f"{size:,} bytes of the commit log from {start:,} on are zero: they were never written, or lost"
+    if zeros is not None and zeros[1] >= OLD_COPY_BYTES and sum(zeros) == start + size:
+        return (
+            f"the commit log is zero from {zeros[0]:,} to the end of the damage ({zeros[1]:,} bytes): the write was "
+            "lost, or an older copy of the file stands there"
+        )
     if zeros is not None:
         return f"whole pages of the commit log from {zeros[0]:,} on are zero ({zeros[1]:,} bytes): their write was lost"
     if fields:

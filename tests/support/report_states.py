@@ -372,6 +372,12 @@ def log_names_without_zeros(here: Path) -> None:
         path.rename(path.with_name(str(int(path.name))))
 
 
+def queue_names_without_zeros(here: Path) -> None:
+    root = healthy().write(here / "store")
+    for path in sorted((root / "consumequeue" / "Orders" / "0").iterdir()):
+        path.rename(path.with_name(str(int(path.name))))
+
+
 def log_one_folder_deeper(here: Path) -> None:
     root = healthy().write(here / "store")
     (root / "commitlog").rename(root / "log")
@@ -658,6 +664,10 @@ STATES: dict[str, ReportState] = {
     "log files lost the zeros of their names": ReportState(
         log_names_without_zeros,
         (Question("check STORE", ("CL07", "names of 20 digits", "sort files by their names as text"), exit=1),),
+    ),
+    "queue files lost the zeros of their names": ReportState(
+        queue_names_without_zeros,
+        (Question("check STORE", ("CQ01", "Orders/0: files have no names of 20 digits", "20 digits back"), exit=1),),
     ),
     "the log stands one folder deeper": ReportState(
         log_one_folder_deeper,

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.message import COMMIT, Unit, sys_flag_words
+from engine.files.layout import FILE_NAME_DIGITS
 from engine.inspection.check.dispatch import Undispatched
 from engine.inspection.check.entries import QueueWalk, Suspect
 from engine.inspection.check.log import LogCheck
@@ -101,6 +102,12 @@ class QueueFold:
             text = f"Queue {walk.name}: {fault.message}"
             kind = "empty" if fault.kind == "empty" else ""
             findings.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity, kind=kind))
+        short_names = [file.name for file in reader.files if len(file.name) < FILE_NAME_DIGITS]
+        if short_names:
+            text = f"Queue {walk.name}: files have no names of 20 digits ({', '.join(short_names[:3])})"
+            evidence = {"expected": "names of 20 digits", "found": short_names[:20], "queue": walk.name}
+            evidence[HAPPENED] = f"files of the queue {walk.name} lost the zeros in front of their names"
+            findings.append(catalogue.CQ01.found(text, reader.files[0].path, None, evidence, kind="name"))
         for oddity in reader.sequence.oddities:
             text = f"Queue {walk.name}: {oddity.description}"
             findings.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.description}))

@@ -31,3 +31,12 @@ def test_properties_and_units_that_belong_elsewhere():
     assert "not what was stored" in causes.of_properties(10, 0, 90)
     assert "second time" in causes.of_stale(3, 10, is_copy=True)
     assert "older life" in causes.of_stale(3, 10, is_copy=False)
+
+
+def test_many_zeros_up_to_the_end_may_be_an_older_copy_of_the_file():
+    """A restored file of the log was "a write that was lost"; the messages are in the newer file."""
+    zeros = bytes(causes.OLD_COPY_BYTES)
+    told = causes.of_stretch(b"x" * 4096 + zeros, 8192, 4096 + len(zeros))
+    assert told.endswith("the write was lost, or an older copy of the file stands there")
+    told = causes.of_stretch(b"x" * 4096 + zeros + b"x" * 4096, 8192, 8192 + len(zeros))
+    assert told.endswith("their write was lost")
