@@ -28,9 +28,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from engine import releases
 from engine.callbacks import Clock, system_clock
 from engine.codec.encode import Message
@@ -41,11 +38,10 @@ from engine.errors import StoreClosed
 from engine.files.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
-from engine.mapped.memory import advise
 from engine.releases import Release
 from engine.rules.unit_check import Request
 from engine.services.opening import apply_flags, close_files, end, load, take_lock, written_by
-from engine.services.status import Activity, Trouble, read_activity, read_counts, read_positions, read_troubles
+from engine.services.status import Trouble, read_counts, read_positions, read_troubles
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits, get_message
@@ -54,25 +50,20 @@ from engine.store.message_filter import MessageFilter
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
 from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
-from engine.store.put.raw_units import Int64, append_replicated, append_units
 from engine.store.query_message import (
     LAST_TIME,
     QueryMessageResult,
-    QueryMessagesResult,
     by_offset_id,
     by_unique_key,
-    earliest_message_time,
-    lend_message_by_offset,
     look_message_by_offset,
     query_message,
-    query_messages,
 )
 from engine.store.recovery.plan import RecoveryPlan
 from engine.store.running_flags import RunningFlags
 from engine.store.store_parts import StoreParts
 from engine.store.stream import StreamBlock, stream
 
-__all__ = ["Message", "MessageStore", "system_clock"]
+__all__ = ["GetMessageStatus", "Message", "MessageStore", "PutMessageResult", "PutMessageStatus", "system_clock"]
 
 STORE_HOST = "127.0.0.1:10911"
 WAIT_MS = 60_000.0
@@ -84,20 +75,16 @@ logging.getLogger("engine").addHandler(logging.NullHandler())  # silent unless t
 class MessageStore:
     """The store in the directory ``path``, created if missing; open from construction until :meth:`close`.
 
-    ``config`` are a broker's settings (:func:`engine.config.read_config` reads a ``broker.conf``). ``disk`` and
-    ``clock`` (ms) are for tests. ``release`` is the RocketMQ release whose rules apply; the default is the release that
-    probably wrote the store, or the newest for a new store (``like`` is an older name of it). With ``services=False``
-    no thread is started: the caller drives the store by :meth:`step`. ``store_host`` is the broker's address in stored
-    messages, ``bit_map`` returns each unit's filter bit map for ext queues. ``empty_log`` also opens a store whose log
-    is missing.
+    Opening locks the store, recovers it as a broker would (:attr:`recovery_plan`) and starts the services. It raises
+    :class:`engine.errors.StoreLocked`, :class:`StoreError` if a broker would not start, and ``OSError``.
 
-    The store is the folder ``path``. Paths of ``config`` below its storePathRootDir mean parts of that folder. Any
-    other path raises :class:`engine.files.store_folders.OutsidePath`, unless ``paths_from_config`` allows it; then the
-    lock of every folder that is written is taken.
-
-    Opening takes the lock, reads the tables, recovers as a broker would (see :attr:`recovery_plan`) and starts the
-    services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` if a broker would not start, and
-    ``OSError``. All methods may be called from any thread.
+    ``config`` are a broker's settings (:func:`engine.config.read_config`). Paths in it that leave the folder raise
+    :class:`engine.files.store_folders.OutsidePath`, unless ``paths_from_config`` allows them. ``release`` is the
+    RocketMQ release whose rules apply; by default the one that probably wrote the store, or the newest (``like`` is its
+    old name). ``services=False`` starts no thread: the caller drives the store by ``services.step(name)``.
+    ``store_host`` is the broker's address in stored messages, ``bit_map`` returns each unit's filter bit map for ext
+    queues, ``empty_log`` also opens a store whose log is missing. ``disk`` and ``clock`` (ms) are for tests. All
+    methods may be called from any thread.
     """
 
     def __init__(
@@ -153,7 +140,7 @@ class MessageStore:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """After :meth:`close`, ``_parts`` and ``_services`` are gone; using one raises :class:`StoreClosed`."""
+            # After close(), _parts and _services are gone; using one raises StoreClosed.
             if name in {"_parts", "_services"}:
                 raise StoreClosed("the store is closed", file=str(self.paths.root))
             raise AttributeError(name)
@@ -176,12 +163,9 @@ class MessageStore:
         self._abort.create()
 
     def close(self) -> None:
-        """Flush, dispatch the remaining units (for at most five seconds), write checkpoint and tables, and release
-        everything.
+        """Flush, dispatch the rest (for at most five seconds), write checkpoint and tables, and release everything.
 
-        ``abort`` is deleted only if all of that worked and dispatch is complete; otherwise the next start
-        recovers as after a crash. A second call waits for the first and does nothing.
-
+        If any of that fails, ``abort`` stays and the next start recovers as after a crash.
         """
         self._let_go()
 
@@ -215,6 +199,10 @@ class MessageStore:
                 finally:
                     self._lock.release()
 
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{self._positions().min:,} to {self._positions().wrote:,}"
+        return f"MessageStore({str(self.paths.root)!r}, release {self.release}, {state})"
+
     def __enter__(self) -> Self:
         if self._closed:
             raise StoreClosed("the store is closed", file=str(self.paths.root))
@@ -228,9 +216,7 @@ class MessageStore:
     # -- putting
 
     def put_message(self, message: Message) -> PutMessageResult:
-        """Store one message (docs/formats/writing.md#put) and wait for the disk if the configuration and the message
-        ask for it.
-        """
+        """Store one message; wait for the disk if configuration and message ask for it."""
         began = _nanoseconds()
         result = self._append(message)
         if not self._plain:
@@ -244,17 +230,14 @@ class MessageStore:
         return result
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
-        """Store many messages of any topics and queues in order: the same bytes as one put each, and much faster.
+        """Store messages of any topics and queues: the same bytes as one put each, and much faster.
 
         Waits once for all of them. The results are computed when they are used.
-
         """
         return self._after_many(_nanoseconds(), self._log.put_messages(messages))
 
     def append_columns(self, columns: MessageColumns) -> PutMessageResults:
-        """Store messages given as arrays, with their property text as it is and without rules. Raises ``ValueError``
-        if columns do not fit.
-        """
+        """Store messages given as arrays, without rules. Raises ``ValueError`` if columns do not fit."""
         return self._after_many(_nanoseconds(), self._log.append_columns(columns))
 
     def _after_many(self, began: int, results: PutMessageResults) -> PutMessageResults:
@@ -272,22 +255,14 @@ class MessageStore:
         return results
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-        """Store messages of one topic and queue as a client's batch (docs/formats/commit-log.md#batches):
-        contiguous, or as one inner batch if the topic has batch queues.
-
-        ``properties`` are those of the batch itself.
-
+        """Store messages of one topic and queue as a client's batch with these ``properties``: contiguous, or as one
+        inner batch if the topic has batch queues (docs/formats/commit-log.md#batches).
         """
         began = _nanoseconds()
         return self._counted(began, self._log.put_batch(messages, properties), *messages)
 
     def put_encoded_batch(self, batch: Message) -> PutMessageResult:
-        """Store a batch as a client encoded it.
-
-        The body of ``batch`` holds the members (docs/formats/commit-log.md#batches); its properties are those of
-        the batch itself.
-
-        """
+        """Store a batch whose body a client has encoded (docs/formats/commit-log.md#batches)."""
         began = _nanoseconds()
         return self._counted(began, self._log.put_encoded_batch(batch), batch)
 
@@ -301,42 +276,6 @@ class MessageStore:
         if elapsed_ns >= SLOW_NS:
             self._slow_puts.add(elapsed_ns)
         return result
-
-    def append_raw(self, unit: bytes) -> int:
-        """Store a complete unit again, with a new PHYSICALOFFSET and property CRC; returns the offset. Does not
-        wait.
-
-        Raises :class:`engine.errors.NotWriteable` if a put would be refused, as all methods below that return no
-        status.
-
-        """
-        return self._log.append_raw(unit)
-
-    def append_units(self, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
-        """Store many complete units again (see :func:`engine.store.put.raw_units.append_units`); returns the log's
-        end.
-        """
-        return append_units(self._log, data, sizes, stored)
-
-    def append_replicated(self, offset: int, data: bytes | memoryview, stored: int) -> int:
-        """Append complete units of a master's log unchanged at ``offset``, which must be the end of this log.
-
-        ``stored`` is the store time (ms) of the last message. Returns the new end; does not wait.
-
-        """
-        return append_replicated(self._log, offset, data, stored)
-
-    def append_blank(self) -> bool:
-        """End the log's last file here; returns False if it is already full, or there is none."""
-        return self._log.append_blank()
-
-    def begin_at(self, physical_offset: int) -> None:
-        """Create the first file of an empty store: the one that holds ``physical_offset``.
-
-        Raises ``OSError``, and :class:`StoreError` if it cannot be created in time.
-
-        """
-        self._log.begin_at(physical_offset)
 
     def _after_put(self, result: PutMessageResult, *messages: Message) -> None:
         fields = result.fields
@@ -365,11 +304,9 @@ class MessageStore:
         max_count: int = 32,
         message_filter: MessageFilter | None = None,
     ) -> GetMessageResult | None:
-        """Return messages of a queue from queue offset ``offset`` on (docs/formats/reading.md#get-message), lent
-        until the result is released.
+        """Return messages of a queue from queue offset ``offset`` on, lent until the result is released.
 
-        Returns None if the store is closed or not readable. ``group`` is the consumer group; it is not used here.
-
+        None if the store is closed or not readable. ``group`` is not used here (docs/formats/reading.md#get-message).
         """
         del group
         if self.closed or not self._flags.readable:
@@ -389,9 +326,7 @@ class MessageStore:
             raise
 
     def offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
-        """Return the queue offset of the first message stored at or after ``timestamp``, or (``upper``) of the last
-        one not behind it.
-        """
+        """Return the offset of the first message stored from ``timestamp`` on (``upper``: the last one until it)."""
         queue = self._parts.queues.find_or_create(topic, queue_id)
         if not self.rules.offset_boundaries:
             return offset_by_time_49(queue, self._parts.log, timestamp, queue.modified_times())
@@ -400,20 +335,12 @@ class MessageStore:
     def query_message(
         self, topic: str, key: str, max_count: int = 32, begin: int = 0, end: int = LAST_TIME
     ) -> QueryMessageResult:
-        """Return messages that the index has under a key, stored from ``begin`` to ``end``
-        (docs/formats/index-file.md#query), lent until released.
+        """Return messages that the index has under a key, stored from ``begin`` to ``end`` (ms), lent until released.
 
-        Messages whose key only has the same hash are included. The index of a store of RocketMQ 5.4 and later has
-        a message's tags under the key ``T#`` and the tags (:func:`engine.codec.index_keys.key_text`).
-
+        Messages whose key only has the same hash are included. A store of RocketMQ 5.4 and later has tags as keys, too
+        (:func:`engine.codec.index_keys.key_text`; docs/formats/index-file.md#query).
         """
         return query_message(self._parts.index, self._parts.log, topic, key, max_count, begin, end)
-
-    def query_messages(
-        self, topic: str, keys: list[str], max_count: int = 32, begin: int = 0, end: int = LAST_TIME
-    ) -> QueryMessagesResult:
-        """Run :meth:`query_message` for many keys of a topic in one walk, in a fraction of the time per key."""
-        return query_messages(self._parts.index, self._parts.log, topic, keys, max_count, begin, end)
 
     def query_by_unique_key(self, topic: str, unique_key: str) -> Unit | None:
         """Return the newest message of ``topic`` with this unique key."""
@@ -427,22 +354,12 @@ class MessageStore:
         """Return the message that begins at an offset of the log; None if none does."""
         return look_message_by_offset(self._parts.log, physical_offset)
 
-    def lend_message_by_offset(self, physical_offset: int) -> QueryMessageResult:
-        """Return the bytes of :meth:`look_message_by_offset`, lent until released: one message, or none."""
-        return lend_message_by_offset(self._parts.log, physical_offset)
-
-    def earliest_message_time(self) -> int:
-        """Return the store time of the oldest message of the log, −1 if there is none."""
-        return earliest_message_time(self._parts.log)
-
     def stream(self, topic: str, queue_id: int, start: int = 0) -> Iterator[StreamBlock]:
         """Yield all messages of a queue from queue offset ``start`` on, in blocks that are lent one after the other."""
         return stream(self._parts.queues.find_or_create(topic, queue_id), self._parts.log, start)
 
     def min_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """Return the first readable queue offset; creates a missing queue (0 for a new one, −1 for a new batch
-        queue).
-        """
+        """Return the first readable queue offset; creates a missing queue."""
         return self._parts.queues.find_or_create(topic, queue_id).min_offset
 
     def max_offset_in_queue(self, topic: str, queue_id: int) -> int:
@@ -453,9 +370,7 @@ class MessageStore:
     # -- status
 
     def positions(self) -> Positions:
-        """Return the store's positions as one consistent value, cheap enough for a hundred calls a second. For a
-        closed store, the last positions.
-        """
+        """Return the store's positions as one consistent value; cheap. For a closed store, the last ones."""
         return self._positions()
 
     def counters(self) -> dict[str, int]:
@@ -470,17 +385,10 @@ class MessageStore:
         }
 
     def put_times(self) -> tuple[int, ...]:
-        """Return how many puts took how long since the store was opened.
-
-        One number for each row of :data:`engine.store.latency.CALL_ENDS_MS`; the last one counts all longer puts.
-        """
+        """Return counts of puts by duration, one for each row of :data:`engine.store.latency.CALL_ENDS_MS`."""
         _ = self._services  # gone after close(): asking for it raises StoreClosed
         slow = tuple(self._slow_puts.counts)
         return (max(sum(self._put_counts) - sum(slow), 0), *slow[1:])
-
-    def activity(self) -> Activity:
-        """Return the work of the services up to now, and the work that waits for them."""
-        return read_activity(self._parts, self._services)
 
     def troubles(self) -> tuple[Trouble, ...]:
         """Return everything that fails now, and why; empty if all is well."""
@@ -488,9 +396,7 @@ class MessageStore:
 
     @property
     def flags(self) -> RunningFlags:
-        """The reasons why the store refuses or withholds messages (:attr:`RunningFlags.why`); for a closed store,
-        the last ones.
-        """
+        """The reasons why the store refuses or withholds messages (:attr:`RunningFlags.why`)."""
         return self._flags
 
     @property
@@ -506,75 +412,24 @@ class MessageStore:
     # -- flushing, dispatching, cleaning
 
     def flush(self) -> int:
-        """Write everything put so far to disk; returns the flushed offset. Raises as a flush does
-        (:class:`engine.services.flush.FlushFailed`, ``OSError``).
-        """
+        """Write everything put so far to disk; returns the flushed offset. Raises ``FlushFailed``, ``OSError``."""
         self._services.log.flush_all()
         return self._parts.files.flushed_where
 
-    def commit(self) -> int:
-        """Write the transient pool's buffers to the files; returns the committed offset, or the log's end without a
-        pool.
-        """
-        return self._services.log.commit_all()
-
     def wait_dispatched(self, timeout_ms: float = WAIT_MS) -> bool:
-        """Wait until queues and index have everything that is confirmed now and return True; False after
-        ``timeout_ms``.
-        """
+        """Wait until queues and index have everything that is confirmed now; False after ``timeout_ms``."""
         return self._services.dispatch(self._parts.confirm_offset(), timeout_ms)
 
-    def when_dispatched(self, on_dispatched: Callable[[], None] | None) -> None:
-        """Let the dispatch service call ``on_dispatched`` on its thread after each round with new units; None stops
-        that.
-        """
-        self._services.reput.told = on_dispatched
-
-    def delete_expired_files(self) -> None:
-        """Delete old files in the next twenty cleaning runs, whatever the hour (docs/formats/cleaning.md: by hand)."""
-        self._services.clean.delete_by_hand()
-        self._services.wakeup("clean")
-
     def delete_topics(self, names: Iterable[str]) -> int:
-        """Delete the queues of topics, their table rows and offsets; messages stay in the log. Returns how many had
-        queues.
+        """Delete the queues, table rows and offsets of topics; returns how many had queues. Messages stay in the log.
 
-        A topic is either deleted or unchanged: ``OSError`` is raised before anything of its topic changes.
-
+        Raises ``OSError`` before anything of its topic changes.
         """
         return self._services.delete_topics(names)
-
-    def advise_log(self, advice: int) -> None:
-        """Give the system ``madvise`` advice about how the mapped part of the log will be read."""
-        for file in self.parts.files.files:
-            view = file.map_at_hand()
-            if view is not None:
-                advise(view, advice, file.path)
 
     # -- services by hand
 
     @property
-    def services(self) -> tuple[str, ...]:
-        """Names of the services, for :meth:`step`, :meth:`pause` and :meth:`resume`."""
-        return self._services.names
-
-    def dispatch_now(self) -> None:
-        """Do one round of dispatch on the caller's thread; none if the last one failed: its service retries that in
-        its own time, and counts the tries.
-        """
-        if self._services.reput.delayed is None:
-            self.step("reput")
-
-    def step(self, name: str) -> float:
-        """Do one round of a service on the caller's thread; returns the milliseconds until the next is due."""
-        return self._services.thread(name).step()
-
-    def pause(self, name: str) -> None:
-        """Let a service start no further round until :meth:`resume`: puts that wait for a flush then wait for
-        :meth:`step`.
-        """
-        self._services.pause(name)
-
-    def resume(self, name: str) -> None:
-        """Let a service's thread continue."""
-        self._services.resume(name)
+    def services(self) -> StoreServices:
+        """The services, for code that drives them by hand (``step``, ``pause``, ``resume``) or observes them."""
+        return self._services

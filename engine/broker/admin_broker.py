@@ -17,6 +17,7 @@ from engine.remoting.codes import STORE_RELEASE, Refused, RequestCode, ResponseC
 from engine.remoting.connection import Connection
 from engine.remoting.frame import VERSION, Command, answer_to
 from engine.remoting.settings import key_value_pairs, overlay
+from engine.store.query_message import earliest_message_time
 from engine.system_names import SCHEDULE_TOPIC
 
 VERSION_NAME = "V5_3_3"
@@ -82,7 +83,7 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "brokerVersion": VERSION,
         "brokerVersionDesc": VERSION_NAME,
         STORE_RELEASE: store.release,
-        "earliestMessageTimeStamp": store.earliest_message_time(),
+        "earliestMessageTimeStamp": earliest_message_time(store.parts.log),
         "runtime": _since(broker.now() - broker.started),
         "startAcceptSendRequestTimeStamp": broker.config.accept_sends_from,
         "commitLogMinOffset": max(positions.min, 0),

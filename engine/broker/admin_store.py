@@ -46,7 +46,7 @@ def clean_topics(broker: Broker, request: Command, _header: Header, _connection:
 
 def delete_files(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """DELETE_EXPIRED_COMMITLOG: delete files of the log that are older than the retention time, at any hour."""
-    broker.store.delete_expired_files()
+    broker.store.services.delete_expired_files()
     return answer_to(request)
 
 
@@ -170,7 +170,7 @@ def read_ahead(broker: Broker, request: Command, _header: Header, _connection: C
         raise Refused(ResponseCode.SYSTEM_ERROR, "set commitlog readahead mode failed")
     if int(text) not in (MADV_NORMAL, MADV_RANDOM):
         raise Refused(ResponseCode.INVALID_PARAMETER, "set commitlog readahead mode param value error")
-    broker.store.advise_log(int(text))
+    broker.store.parts.files.advise(int(text))
     return answer_to(request, remark=f"set commitlog readahead mode success, mode: {int(text)}")
 
 

@@ -18,6 +18,7 @@ from engine.codec.message import parse_offset_message_id
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.store.query_message import lend_message_by_offset
 
 PATIENCE, STATUS_PATIENCE = 10.0, 5.0
 """Seconds to wait for a consumer; and for each consumer of request 223."""
@@ -36,7 +37,7 @@ def consume_directly(broker: Broker, request: Command, header: Header, connectio
     host_and_offset = parse_offset_message_id(str(header["msgId"] or ""))
     if host_and_offset is None:
         raise Refused(ResponseCode.SYSTEM_ERROR, f"no message id: {header['msgId']}")
-    with broker.store.lend_message_by_offset(host_and_offset[1]) as result:
+    with lend_message_by_offset(broker.store.parts.log, host_and_offset[1]) as result:
         body = bytes(result.messages[0]) if result.messages else b""
     fields = {**request.fields, "brokerName": broker.config.broker_name}
     _pass_on(broker, request, header, connection, fields, body)

@@ -27,6 +27,7 @@ from engine.errors import CannotRead
 from engine.remoting.frame import release_of
 from engine.remoting.subscriptions import TAG
 from engine.store.message_filter import TagFilter
+from engine.store.query_message import earliest_message_time
 from engine.store.queue_entry import unit_at
 from engine.store.timers.messages import TimerMessages
 from engine.system_names import RETRY_PREFIX, is_system_group, is_system_topic
@@ -140,7 +141,7 @@ def _of_store(broker: Broker) -> Iterator[Metric]:
         ((*names, processor), len(broker.sends.waiting) if processor == "send" else 0) for processor in PROCESSORS
     ]
     yield _gauge("rocketmq_processor_watermark", "Requests that wait", (*_COMMON, "processor"), waiting)
-    oldest = store.earliest_message_time()
+    oldest = earliest_message_time(store.parts.log)
     disk = _disk(broker)
     for name, words, value in (
         ("rocketmq_storage_size_bytes", "What is used of the store's disk", _used(broker)),

@@ -13,6 +13,7 @@ from engine.errors import CorruptUnit
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.store.query_message import lend_message_by_offset
 from engine.store.queue_entry import entries_of_file
 
 MOST_BY_UNIQUE_KEY = 32
@@ -69,7 +70,7 @@ def _store_time(message: memoryview) -> int:
 def view_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """VIEW_MESSAGE_BY_ID: the unit that begins at an offset of the log, its bytes as they are stored."""
     offset = int(header["offset"])
-    with broker.store.lend_message_by_offset(offset) as result:
+    with lend_message_by_offset(broker.store.parts.log, offset) as result:
         if not result.messages:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
         return answer_to(request, body=bytes(result.messages[0]))

@@ -104,7 +104,7 @@ class ListeningBroker:
         broker.dispatched = self._dispatch_for_held
         if broker.store.config.flush_disk_type == "SYNC_FLUSH":
             broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
-        broker.store.when_dispatched(self._dispatched_elsewhere)
+        broker.store.services.reput.on_dispatched = self._dispatched_elsewhere
         await self.registration.step()
         for service in services_of(broker):
             self._services.append(asyncio.create_task(self._rounds(service)))
@@ -123,7 +123,7 @@ class ListeningBroker:
         await self.registration.end()
         if self.broker.tasks:
             await asyncio.wait(self.broker.tasks, timeout=_LAST_ANSWERS)
-        self.broker.store.when_dispatched(None)
+        self.broker.store.services.reput.on_dispatched = None
         self.broker.topics.soon = None
         self.broker.topics.save_created()
         self.broker.store.tables.complete()
@@ -179,7 +179,7 @@ class ListeningBroker:
     def _dispatch_for_held(self) -> None:
         """After a put: if requests wait for its messages, dispatch them at once, on this thread."""
         if self.broker.is_waited_for:
-            self.broker.store.dispatch_now()
+            self.broker.store.services.dispatch_now()
             self._wake_all()
 
     def _wake_all(self) -> None:

@@ -52,7 +52,7 @@ class OpDecisions:
 def check_transactions(broker: Broker) -> None:
     """Check every half queue once: skip decided messages, and ask about those that are open for too long."""
     write_ops(broker, all_decisions=True)  # decided messages are not asked about
-    broker.store.dispatch_now()
+    broker.store.services.dispatch_now()
     topic = broker.topics.get(HALF_TOPIC)
     for queue_id in range(topic.write_queue_nums if topic is not None else 0):
         _check_queue(broker, queue_id)

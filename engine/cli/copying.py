@@ -36,7 +36,7 @@ from engine.query import Filter
 from engine.releases import Release
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Request
-from engine.store.put.raw_units import with_property_crc
+from engine.store.put.raw_units import append_units, with_property_crc
 
 NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0
@@ -140,7 +140,7 @@ class _Copy:
         log = self._source.log
         first_offset = max(log.min_offset, 0)
         if log.files:
-            store.begin_at(first_offset)
+            store.parts.commit_log.begin_at(first_offset)
         size = self._config.mapped_file_size_commit_log
         self._end = first_offset - first_offset % size
         stop = None if self._source.abort else log.max_offset
@@ -195,10 +195,10 @@ class _Copy:
         elif with_property_crc(data, sizes).any():
             places = np.cumsum(sizes) - sizes
             for start, size in zip(places.tolist(), sizes.tolist(), strict=True):
-                self._end = store.append_raw(data[start : start + size].tobytes()) + size
+                self._end = store.parts.commit_log.append_raw(data[start : start + size].tobytes()) + size
             self._count(end - begin, total)
             return
-        self._end = store.append_units(data, sizes, block.store_timestamp[begin:end])
+        self._end = append_units(store.parts.commit_log, data, sizes, block.store_timestamp[begin:end])
         self._count(end - begin, total)
 
     def _note_topics(self, block: UnitColumns, topics: TopicTable, chosen: npt.NDArray[np.bool_]) -> None:
@@ -237,7 +237,7 @@ class _Copy:
             self._in_place = False  # what comes behind it moves up
             if self._wanted is None or self._wanted.matches(salvaged.unit):
                 data, self._shortened[offset] = shorten(raw, salvaged)
-                self._end = store.append_raw(data) + len(data)
+                self._end = store.parts.commit_log.append_raw(data) + len(data)
                 self._count(1, len(data))
                 if salvaged.unit.transaction_type not in (PREPARED, ROLLBACK):
                     self._first_of.setdefault(salvaged.unit.topic, offset)
@@ -255,8 +255,8 @@ class _Copy:
         """End files until the log stands at ``offset``, as the batches and giants did that did not fit."""
         size = self._config.mapped_file_size_commit_log
         while self._end < offset:
-            store.begin_at(self._end)
-            store.append_blank()
+            store.parts.commit_log.begin_at(self._end)
+            store.parts.commit_log.append_blank()
             self._end += size - self._end % size
 
     def _dispatch(self, store: MessageStore) -> None:

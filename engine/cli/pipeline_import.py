@@ -182,10 +182,10 @@ class _Writer:
                     continue
                 if is_first:
                     size = self._config.mapped_file_size_commit_log
-                    store.begin_at(offset)
+                    store.parts.commit_log.begin_at(offset)
                     self.end, is_first = offset - offset % size, False
                 self._reach(store, offset)
-                self.end = store.append_raw(bytes(unit)) + len(unit)
+                self.end = store.parts.commit_log.append_raw(bytes(unit)) + len(unit)
                 self.units += 1
                 self.size += len(unit)
             while not store.wait_dispatched(_WAIT_MS):
@@ -221,6 +221,6 @@ class _Writer:
                 f"{size:,} bytes without a unit: at most {MAX_EMPTY_FILES} such files are made in one import"
             )
         while self.end // size < offset // size:
-            store.begin_at(self.end)
-            store.append_blank()
+            store.parts.commit_log.begin_at(self.end)
+            store.parts.commit_log.append_blank()
             self.end += size - self.end % size

@@ -112,6 +112,9 @@ class StoreSnapshot:
         if self.paths is not None and not self.reading.exists(self.paths.commitlog):
             self.notes.append(NO_LOG_FOLDER)
 
+    def __repr__(self) -> str:
+        return f"StoreSnapshot({str(self.path)!r}, read-only)"
+
     def __enter__(self) -> Self:
         return self
 

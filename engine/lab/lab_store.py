@@ -84,7 +84,7 @@ class LabStore:
             raise CannotRead(f"the directory cannot be made: {error.strerror}", file=str(folder)) from error
         lab_store = cls(folder, marker)
         try:
-            lab_store.store.begin_at(
+            lab_store.store.parts.commit_log.begin_at(
                 0
             )  # from its first moment on it can be looked at: there is a log, with nothing in it
         except BaseException:

@@ -79,7 +79,7 @@ def finish_report(lab: LabStore, report: PlugReport, took_ms: float) -> PlugRepo
 def _hold_puts(store: MessageStore) -> None:
     """Whoever is appending is through; nobody appends any more, and nothing is dispatched."""
     store.parts.commit_log.close()
-    store.pause("reput")
+    store.services.pause("reput")
 
 
 def _behind_committed(store: MessageStore) -> list[tuple[int, int, bytes | None]]:

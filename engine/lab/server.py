@@ -124,8 +124,8 @@ class Lab:
             self._watches.clear()
             if store is None:
                 return
-            for name in store.services:
-                store.resume(name)  # whoever waits for a paused one would keep us waiting
+            for name in store.services.names:
+                store.services.resume(name)  # whoever waits for a paused one would keep us waiting
             if self._load is not None:
                 self._load.stop()
             if lab is not None:
@@ -280,17 +280,17 @@ class Lab:
 
     def pause(self, name: str) -> None:
         """Pause a service until it is resumed."""
-        self._open.pause(name)
+        self._open.services.pause(name)
 
     def resume(self, name: str) -> None:
         """Let a service go on."""
-        self._open.resume(name)
+        self._open.services.resume(name)
 
     def step(self, name: str) -> StepAnswer:
         """Run one round of a service now."""
         store = self._open
         positions_before = store.positions()
-        pause = store.step(name)
+        pause = store.services.step(name)
         return StepAnswer(positions_before, store.positions(), pause)
 
     def flush(self) -> int:
@@ -299,7 +299,7 @@ class Lab:
 
     def commit(self) -> int:
         """Write the pool's buffers to the page cache; returns the committed offset."""
-        return self._open.commit()
+        return self._open.services.log.commit_all()
 
     # -- looking
 
@@ -341,7 +341,7 @@ class Lab:
             is_lab,
             store.config,
             store.release,
-            store.services,
+            store.services.names,
             store.recovery_plan,
             os.getpid(),
             self._own.kept if self._own is not None else None,

@@ -416,7 +416,7 @@ class LabServing:
         topic_config = broker.topics.get(topic)
         old_count = topic_config.write_queue_nums if topic_config is not None else 0
         if queues < old_count:
-            broker.store.step("reput")  # a message that no queue has yet is one that a queue holds
+            broker.store.services.step("reput")  # a message that no queue has yet is one that a queue holds
         queues_with_messages = [
             queue_id for queue_id in range(queues, old_count) if broker.store.max_offset_in_queue(topic, queue_id) > 0
         ]

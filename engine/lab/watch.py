@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from engine.lab.samples import FlushMark, PositionSample, Rates, ServiceState
 from engine.message_store import MessageStore
 from engine.services.flush import FlushRecord
-from engine.services.status import Activity
+from engine.services.status import Activity, read_activity
 from engine.store.positions import Positions
 from engine.store.running_flags import DISK_FULL
 
@@ -34,7 +34,7 @@ class Watch:
     def look(self) -> PositionSample:
         """Sample the store now."""
         store = self._store
-        positions, activity = store.positions(), store.activity()
+        positions, activity = store.positions(), read_activity(store.parts, store.services)
         now_ns, now = time.perf_counter_ns(), time.time_ns() // _MILLION
         statuses = dict(self._statuses())
         previous, old_activity = self._before, self._activity

@@ -17,6 +17,7 @@ from engine.errors import StoreError, WrongFileSize
 from engine.files.layout import parse_file_name, queue_file_name
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import Lent, MappedFile, PoolBuffer
+from engine.mapped.memory import advise
 
 _log = logging.getLogger(__name__)
 DESTROY_INTERVAL_MS = 1000
@@ -364,6 +365,13 @@ class MappedFileQueue:
     def modified(self, file: MappedFile) -> int:
         """Return the time of the last write of ``file`` (ms), for cleaning by age."""
         return self._disk.modified(Path(file.path))
+
+    def advise(self, advice: int) -> None:
+        """Give the system ``madvise`` advice about how the mapped files will be read."""
+        for file in self.files:
+            view = file.map_at_hand()
+            if view is not None:
+                advise(view, advice, file.path)
 
     def shutdown(self, interval_ms: int, now: int) -> None:
         """Lend nothing any more."""

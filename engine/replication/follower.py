@@ -15,6 +15,7 @@ from engine.errors import StoreError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
+from engine.store.put.raw_units import append_replicated
 
 if TYPE_CHECKING:
     from engine.replication.master import Master
@@ -211,7 +212,7 @@ class Follower:
         units = cutter.feed(transfer)
         if units:
             self.progress.received += len(units)
-            self._store.append_replicated(units_offset, units, cutter.stored)
+            append_replicated(self._store.parts.commit_log, units_offset, units, cutter.stored)
             self._data_received.set()
 
     def _compare(self, transfer: Transfer, store_end: int) -> None:

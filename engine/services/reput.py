@@ -101,7 +101,7 @@ class ReputMessage:
         self.delayed: str | None = None
         """Why the last round failed; the next one tries again."""
         self.ring: Callable[[], None] | None = None
-        self.told: Callable[[], None] | None = None
+        self.on_dispatched: Callable[[], None] | None = None
         self._files = files
         self._dispatcher = dispatcher
         self._checkpoint = checkpoint
@@ -139,8 +139,8 @@ class ReputMessage:
                 if stamp > 0:
                     self._checkpoint.logics = stamp
                     self._checkpoint.logics_offset = self._dispatcher.last_physical_offset
-                if self.told is not None:
-                    self.told()
+                if self.on_dispatched is not None:
+                    self.on_dispatched()
             if self._waiters:
                 with self._moved:
                     self._moved.notify_all()

@@ -138,6 +138,22 @@ class StoreServices:
             raise UsageError(f"expected a service of {', '.join(self._threads)}, found {name!r}")
         return thread
 
+    def step(self, name: str) -> float:
+        """Do one round of a service on the caller's thread; returns the milliseconds until the next is due."""
+        return self.thread(name).step()
+
+    def dispatch_now(self) -> None:
+        """Do one round of dispatch on the caller's thread; none if the last one failed: its service retries that in
+        its own time, and counts the tries.
+        """
+        if self.reput.delayed is None:
+            self.step("reput")
+
+    def delete_expired_files(self) -> None:
+        """Delete old files in the next twenty cleaning runs, whatever the hour (docs/formats/cleaning.md: by hand)."""
+        self.clean.delete_by_hand()
+        self.wakeup("clean")
+
     def pause(self, name: str) -> None:
         """Let a service start no further round until :meth:`resume`. Under SYNC_FLUSH puts do not flush themselves
         then.

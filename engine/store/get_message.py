@@ -118,6 +118,9 @@ class LentMessages:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} messages at {list(self.offsets[:5])}{' …' * (len(self) > 5)})"
+
     def __enter__(self) -> Self:
         return self
 

@@ -20,6 +20,9 @@ class Histogram:
     def count(self) -> int:
         return sum(self.counts)
 
+    def __repr__(self) -> str:
+        return f"Histogram({self.count} durations, 99 % below {self.quantile(0.99) / 1e6:.3g} ms)"
+
     def quantile(self, share: float) -> int:
         """Duration (ns) below which ``share`` (0 to 1) of all lie, rounded up to the bucket's end; 0 without any."""
         target_count = share * self.count

@@ -241,8 +241,8 @@ def test_a_crowd_puts_and_reads_while_files_are_cleaned_away(tmp_path):
     def clean():
         while not done.is_set():
             clock.now += 3_700_000
-            store.delete_expired_files()
-            store.step("clean")
+            store.services.delete_expired_files()
+            store.services.step("clean")
             time.sleep(0.02)
 
     producers = [threading.Thread(target=guarded, args=(put, wrong, thread), daemon=True) for thread in range(PUTTING)]

@@ -57,40 +57,23 @@ PUTS: dict[str, Call] = {
 }
 """Answers with a status, as a broker does."""
 REFUSED: dict[str, Call] = {
-    "append_raw": lambda store: store.append_raw(UNIT),
-    "append_units": lambda store: store.append_units(*units()),
-    "append_replicated": lambda store: store.append_replicated(0, UNIT, 0),
-    "append_blank": lambda store: store.append_blank(),
-    "begin_at": lambda store: store.begin_at(0),
     "offset_in_queue_by_time": lambda store: store.offset_in_queue_by_time("Orders", 0, 0),
     "query_message": lambda store: store.query_message("Orders", "key"),
-    "query_messages": lambda store: store.query_messages("Orders", ["key"]),
     "query_by_unique_key": lambda store: store.query_by_unique_key("Orders", "key"),
     "query_by_offset_id": lambda store: store.query_by_offset_id("7F00000100002A9F0000000000000000"),
     "look_message_by_offset": lambda store: store.look_message_by_offset(0),
-    "lend_message_by_offset": lambda store: store.lend_message_by_offset(0),
-    "earliest_message_time": lambda store: store.earliest_message_time(),
     "stream": lambda store: list(store.stream("Orders", 0)),
     "min_offset_in_queue": lambda store: store.min_offset_in_queue("Orders", 0),
     "max_offset_in_queue": lambda store: store.max_offset_in_queue("Orders", 0),
     "counters": lambda store: store.counters(),
     "put_times": lambda store: store.put_times(),
-    "activity": lambda store: store.activity(),
     "parts": lambda store: store.parts,
     "tables": lambda store: store.tables,
     "flush": lambda store: store.flush(),
-    "advise_log": lambda store: store.advise_log(0),
-    "commit": lambda store: store.commit(),
     "wait_dispatched": lambda store: store.wait_dispatched(),
-    "when_dispatched": lambda store: store.when_dispatched(None),
-    "delete_expired_files": lambda store: store.delete_expired_files(),
     "delete_topics": lambda store: store.delete_topics(["Orders"]),
     "services": lambda store: store.services,
     "troubles": lambda store: store.troubles(),
-    "dispatch_now": lambda store: store.dispatch_now(),
-    "step": lambda store: store.step("reput"),
-    "pause": lambda store: store.pause("reput"),
-    "resume": lambda store: store.resume("reput"),
 }
 NOTHING: dict[str, Call] = {"get_message": lambda store: store.get_message("g", "Orders", 0, 0)}
 """None, as documented."""
@@ -321,7 +304,7 @@ def test_a_store_that_takes_nothing_takes_nothing_in_any_way(tmp_path: Path, nam
 @pytest.mark.parametrize("end", ["close", "abandon"])
 def test_whoever_waits_for_dispatch_is_let_go_at_the_end(tmp_path: Path, end: str) -> None:
     store = MessageStore(tmp_path, SETTINGS)
-    store.pause("reput")
+    store.services.pause("reput")
     store.put_message(Message("Orders", b"x"))
     reput, done = store._services.reput, threading.Event()
     waits = threading.Thread(target=lambda: (reput.wait_for(1 << 40, 600_000), done.set()), daemon=True)

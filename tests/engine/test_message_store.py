@@ -22,6 +22,7 @@ from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import NotWriteable, StoreError, StoreLocked, UsageError
 from engine.message_store import MessageStore
 from engine.store.put.message import PutMessageStatus
+from engine.store.put.raw_units import append_replicated
 
 SMALL = {
     "mappedFileSizeCommitLog": 1 << 16,
@@ -97,7 +98,7 @@ def test_without_services_everything_is_driven_by_hand() -> None:
     seen = store.positions()
     assert (seen.dispatched, seen.flushed, seen.behind) == (0, 0, seen.wrote)
     assert store.get_message("g", "Orders", 0, 0).status.name == "NO_MESSAGE_IN_QUEUE"  # type: ignore[union-attr]
-    store.step("reput")
+    store.services.step("reput")
     assert store.positions().dispatched == seen.wrote
     assert store.flush() == seen.wrote
     assert store.positions().unflushed == 0
@@ -127,12 +128,12 @@ def test_under_sync_flush_nothing_unflushed_is_dispatched() -> None:
     assert first.flushed == first.wrote
     waits_not = Message("Orders", b"x", properties={"WAIT": "false"})
     assert store.put_message(waits_not).status is OK
-    store.step("reput")
+    store.services.step("reput")
     seen = store.positions()
     assert (seen.flushed, seen.confirm, seen.dispatched) == (first.wrote, first.wrote, first.wrote)
     assert seen.wrote > first.wrote
-    store.step("flush")
-    store.step("reput")
+    store.services.step("flush")
+    store.services.step("reput")
     assert store.positions().dispatched == seen.wrote
     store.close()
 
@@ -141,7 +142,7 @@ def test_4_9_dispatches_what_is_not_flushed_yet() -> None:
     settings = config(flushDiskType="SYNC_FLUSH")
     store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False, like="4.9")
     store.put_message(Message("Orders", b"x", properties={"WAIT": "false"}))
-    store.step("reput")
+    store.services.step("reput")
     seen = store.positions()
     assert (seen.flushed, seen.dispatched) == (0, seen.wrote)
     store.close()
@@ -196,16 +197,16 @@ def test_a_slave_takes_what_its_master_has_until_a_flag_says_no(tmp_path: Path) 
         assert append is not None
         unit = master.parts.files.read(0, append.size)
     with MessageStore(tmp_path / "slave", config(brokerRole="SLAVE")) as store:
-        assert store.append_replicated(0, unit, 1) == len(unit)
+        assert append_replicated(store.parts.commit_log, 0, unit, 1) == len(unit)
         with pytest.raises(NotWriteable):
-            store.append_raw(unit)
+            store.parts.commit_log.append_raw(unit)
         store.flags.raise_flag(1 << 4, "the disk is full")
         with pytest.raises(NotWriteable):
-            store.append_replicated(len(unit), unit, 1)
+            append_replicated(store.parts.commit_log, len(unit), unit, 1)
         assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
         store.flags.clear(1 << 4)
         assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
-        assert store.append_replicated(len(unit), unit, 1) == 2 * len(unit)
+        assert append_replicated(store.parts.commit_log, len(unit), unit, 1) == 2 * len(unit)
 
 
 def test_many_at_once_give_the_same_bytes_as_one_by_one() -> None:
@@ -238,8 +239,8 @@ def test_the_transient_pool_is_committed_before_it_is_read() -> None:
     seen = store.positions()
     assert (seen.committed, seen.buffers_left) == (0, 2)
     assert seen.wrote > 0
-    assert store.commit() == seen.wrote
-    store.step("reput")
+    assert store.services.log.commit_all() == seen.wrote
+    store.services.step("reput")
     assert store.positions().dispatched == seen.wrote
     assert store.positions().flushed == 0
     store.close()
@@ -262,7 +263,7 @@ def test_topics_are_deleted_with_their_queues() -> None:
 
 def test_services_can_be_paused_and_stepped(tmp_path: Path) -> None:
     with MessageStore(tmp_path, config()) as store:
-        assert set(store.services) == {
+        assert set(store.services.names) == {
             "allocate",
             "reput",
             "flush",
@@ -272,16 +273,16 @@ def test_services_can_be_paused_and_stepped(tmp_path: Path) -> None:
             "clean",
             "persist",
         }
-        store.pause("reput")
+        store.services.pause("reput")
         put(store, 5)
         assert store.positions().dispatched == 0
-        store.step("reput")
+        store.services.step("reput")
         assert store.positions().behind == 0
-        store.resume("reput")
+        store.services.resume("reput")
         put(store, 5)
         assert store.wait_dispatched()
         with pytest.raises(UsageError, match="expected a service of"):
-            store.step("nothing")
+            store.services.step("nothing")
 
 
 def test_positions_are_consistent_while_threads_put(tmp_path: Path) -> None:
@@ -333,7 +334,7 @@ def test_warnings_are_not_printed(tmp_path: Path, capfd: pytest.CaptureFixture[s
 def test_a_message_is_found_by_its_unique_key_and_by_its_offset_id() -> None:
     with MessageStore(ROOT, config(), disk=SimulatedDisk(), services=False) as store:
         results = [store.put_message(message(number, unique_key=f"U{number}")) for number in range(8)]
-        store.step("reput")
+        store.services.step("reput")
         found = store.query_by_unique_key("Orders", "U3")
         assert found is not None
         assert (found.unique_key, found.body) == ("U3", bytes([3]) * 100)
@@ -384,3 +385,16 @@ def test_entries_that_a_killed_process_left_in_the_page_cache_are_flushed_again(
             path = queue.files.path(start)
             assert found.read_file(path) == disk.read_file(path)
     again.abandon()
+
+
+def test_a_store_and_its_results_say_what_they_are(tmp_path: Path) -> None:
+    """``print(store)`` and ``print(store.query_message(...))`` were an address in memory."""
+    with MessageStore(tmp_path / "store", release="5.3") as store:
+        assert store.put_message(Message("Orders", b"tea", keys="order-1")).status is PutMessageStatus.PUT_OK
+        assert store.wait_dispatched()
+        end = store.positions().wrote
+        assert repr(store) == f"MessageStore({str(tmp_path / 'store')!r}, release 5.3, 0 to {end})"
+        with store.query_message("Orders", "order-1") as result:
+            assert repr(result) == "QueryMessageResult(1 messages at [0])"
+        assert "put_latency=Histogram(1 durations" in repr(store.positions())
+    assert repr(store).endswith("release 5.3, closed)")

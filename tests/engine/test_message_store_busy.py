@@ -83,8 +83,8 @@ def test_sixty_four_put_while_eight_read_and_cleaning_runs(tmp_path: Path, flush
 
         def clean() -> None:
             while not over.is_set():
-                store.delete_expired_files()
-                store.step("clean")
+                store.services.delete_expired_files()
+                store.services.step("clean")
 
         for number in range(PRODUCERS):
             crowd.add(produce, number)
@@ -145,8 +145,8 @@ def test_a_clock_that_steps_back_and_forth_disorders_nothing() -> None:
         for number in range(500):
             assert store.put_message(Message("Orders", b"x" * 50, keys=f"k{number}")).ok
             if number % 50 == 0:
-                for name in store.services:
-                    store.step(name)
+                for name in store.services.names:
+                    store.services.step(name)
         assert store.wait_dispatched()
         assert store.max_offset_in_queue("Orders", 0) == 500
     with MessageStore("/store", settings, disk=disk, clock=clock, services=False) as store:

@@ -150,8 +150,8 @@ def test_a_log_of_one_blank_unit_begins_again_at_0(tmp_path, release):
     """RocketMQ leaves the eight bytes where they are and writes over them; here they are cleared. Neither asks."""
     config, store = from_mapping({**CONFIG, "timerWheelEnable": False})[0], tmp_path / "store"
     with MessageStore(store, config, services=False) as made:
-        made.begin_at(0)
-        assert made.append_blank()
+        made.parts.commit_log.begin_at(0)
+        assert made.parts.commit_log.append_blank()
     for _ in range(2):
         account = peer.Peer(release, tmp_path).dump(PLAN, store)
         (state,) = [row for row in account if row["t"] == "state" and row["when"] == "started"]

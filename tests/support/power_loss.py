@@ -122,7 +122,7 @@ class Life:
             elif chance < 0.6:
                 self._put_many(store)
             else:
-                store.step(self.rng.choice(store.services))
+                store.services.step(self.rng.choice(store.services.names))
         if close:
             store.close()
             self.store = None

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from brokers import asking, run
 
 from engine.codec.encode import Message
 from engine.codec.json_dialect import parse
+from engine.mapped.mapped_file_queue import MappedFileQueue
 
 
 def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
@@ -35,7 +37,7 @@ def test_cleaning_is_asked_for(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:
             asked: list[str] = []
-            client.server.broker.store.delete_expired_files = lambda: asked.append("files")  # type: ignore[method-assign]
+            client.server.broker.store.services.delete_expired_files = lambda: asked.append("files")  # type: ignore[method-assign]
             assert [(await client.ask(code)).code for code in (306, 329)] == [0, 0]
             assert asked == ["files"]
 
@@ -130,15 +132,15 @@ def test_what_only_rocksdb_would_have_to_do_is_done(tmp_path: Path) -> None:
     run(told)
 
 
-def test_the_log_is_read_ahead_or_not(tmp_path: Path) -> None:
+def test_the_log_is_read_ahead_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the words of 5.3.3; what is asked for reaches the maps of the log's files."""
 
     async def told() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             asked: list[int] = []
-            store = client.server.broker.store
-            really, store.advise_log = store.advise_log, asked.append  # type: ignore[method-assign]
+            really = MappedFileQueue.advise
+            monkeypatch.setattr(MappedFileQueue, "advise", lambda _, advice: asked.append(advice))
             for fields, code, words in (
                 ({}, 1, "set commitlog readahead mode param error"),
                 ({"READ_AHEAD_MODE": "x"}, 1, "set commitlog readahead mode failed"),
@@ -150,6 +152,6 @@ def test_the_log_is_read_ahead_or_not(tmp_path: Path) -> None:
                 answer = await client.ask(2004, **fields)
                 assert (answer.code, answer.remark) == (code, words)
             assert asked == [1, 0]
-            really(1)
+            really(client.server.broker.store.parts.files, 1)
 
     run(told)

@@ -149,7 +149,7 @@ async def more(broker: Broker, connection: Connection) -> None:
     for delay in (1, 100_000):
         assert (await connection.ask(a_send("Orders", f"TIMER_DELAY_MS\x01{delay}\x02"))).code == 0
     while not broker.stats.timers_out or broker.stats.timers_in["Orders"] < 2:
-        broker.store.dispatch_now()
+        broker.store.services.dispatch_now()
         await asyncio.sleep(0.01)
     pop = {
         "consumerGroup": "poppers",

@@ -192,7 +192,7 @@ def test_a_message_reaches_who_waits_for_it_without_a_round_of_dispatch(tmp_path
         with MessageStore(tmp_path, services=False) as store:
             async with listening(store) as client:
                 await client.send("Orders", b"one")
-                store.dispatch_now()
+                store.services.dispatch_now()
                 waiting = asyncio.ensure_future(
                     client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=20_000, subscription="*")
                 )

@@ -94,7 +94,9 @@ def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, Ledger]:
         body = b"%d %d " % (seed, number) + rng.randbytes(rng.choice((0, 30, 400, 5000)))
         ledger.put(lab, body, rng.choice(("Orders", "Stock")), rng.randrange(2))
         if rng.random() < 0.05:
-            lab.store.step(rng.choice([name for name in lab.store.services if name not in ("allocate", "clean")]))
+            lab.store.services.step(
+                rng.choice([name for name in lab.store.services.names if name not in ("allocate", "clean")])
+            )
     return lab, ledger
 
 
@@ -127,7 +129,7 @@ def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Pat
 @pytest.mark.crash
 def test_files_made_while_the_pool_was_empty_are_counted_behind_those_that_wait_in_it(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", replace(config_of("pool"), transient_store_pool_size=1))
-    lab.store.pause("commit")
+    lab.store.services.pause("commit")
     ledger = Ledger()
     while lab.store.positions().wrote < 5 << 16:
         ledger.put(lab, b"%d " % len(ledger.acknowledged) + bytes(2000), "Orders", 0)
@@ -167,7 +169,7 @@ def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_sto
     done = threading.Event()
     while load.counts().messages < 20:
         done.wait(0.01)
-    lab.store.pause("flush")
+    lab.store.services.pause("flush")
     while lab.store.positions().waiting < 4:
         done.wait(0.01)
     report = pull_the_plug(lab, load, load.acknowledged, 1, keep=0.0)

@@ -18,6 +18,7 @@ from engine.message_store import MessageStore
 from engine.replication import follower as module
 from engine.replication.follower import Follower, NotAPrefix
 from engine.replication.master import Master
+from engine.store.put.raw_units import append_replicated
 
 
 async def follow(copy: MessageStore, port: int, end: int, start: int | None = 0) -> Follower:
@@ -137,7 +138,7 @@ def test_what_is_no_beginning_of_the_masters_log_is_refused_and_stays(tmp_path: 
                     if name == "other":
                         put(copy, 3)
                     else:
-                        copy.append_replicated(0, log_of(real.store), 0)
+                        append_replicated(copy.parts.commit_log, 0, log_of(real.store), 0)
                         put(copy, 2)
                     before = log_of(copy)
                     with pytest.raises(NotAPrefix, match=words):
@@ -213,7 +214,7 @@ def test_a_link_between_two_files_is_waited_for(tmp_path: Path) -> None:
 
     async def told() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
-            real.store.begin_at(size)  # files before are gone, and the last one has no byte yet
+            real.store.parts.commit_log.begin_at(size)  # files before are gone, and the last one has no byte yet
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 follower = Follower(copy, "127.0.0.1", port)
                 going = asyncio.ensure_future(follower.run())
@@ -238,7 +239,7 @@ def test_a_copy_with_an_empty_first_file_begins_with_the_first_byte(tmp_path: Pa
     async def told() -> None:
         async with master(tmp_path / "a") as (real, port):
             with MessageStore(tmp_path / "b", CONFIG) as copy:
-                copy.begin_at(0)
+                copy.parts.commit_log.begin_at(0)
                 await follow(copy, port, real.store.positions().wrote, start=None)
                 assert log_of(copy) == log_of(real.store)
 
@@ -260,7 +261,7 @@ def test_a_copy_that_begins_where_the_master_has_deleted_begins_with_its_first_f
 
     async def told() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
-            real.store.begin_at(size)
+            real.store.parts.commit_log.begin_at(size)
             put(real.store, 20)
             end = real.store.positions().wrote
             with MessageStore(tmp_path / "b", CONFIG) as copy:
@@ -283,7 +284,7 @@ def test_a_copy_that_ends_before_the_masters_log_begins_is_told_so(tmp_path: Pat
 
     async def told() -> None:
         async with master(tmp_path / "a", 0) as (real, port):
-            real.store.begin_at(3 * size)
+            real.store.parts.commit_log.begin_at(3 * size)
             put(real.store, 20)
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 put(copy, 5)

@@ -59,7 +59,7 @@ def run(store: MessageStore) -> list[float]:
     """The pauses of one whole run."""
     pauses = []
     while not pauses or pauses[-1] != INTERVAL:
-        pauses.append(store.step("clean"))
+        pauses.append(store.services.step("clean"))
     return pauses
 
 
@@ -91,7 +91,7 @@ def test_queues_index_and_minimums_follow() -> None:
     put(store, 100)
     assert len(disk.names(ROOT / "index")) == 4
     clock.now += 100 * HOUR
-    store.delete_expired_files()
+    store.services.delete_expired_files()
     run(store)
     log_min = store.positions().min
     assert log_min == 10 * 4096
@@ -111,7 +111,7 @@ def test_by_hand_lasts_twenty_runs_and_respects_age() -> None:
     store, disk = opened(clock)
     put(store, 30)
     before = log_files(disk)
-    store.delete_expired_files()
+    store.services.delete_expired_files()
     for _ in range(20):
         run(store)
     assert log_files(disk) == before
@@ -120,7 +120,7 @@ def test_by_hand_lasts_twenty_runs_and_respects_age() -> None:
         clock.now += HOUR
     run(store)
     assert log_files(disk) == before
-    store.delete_expired_files()
+    store.services.delete_expired_files()
     run(store)
     assert log_files(disk) == before[-1:]
     store.abandon()
@@ -168,7 +168,7 @@ def test_a_file_that_is_held_hangs_and_goes_when_it_is_given_back() -> None:
     lent = store.get_message("g", "Orders", 0, 0, 1)
     assert lent is not None
     clock.now += 100 * HOUR
-    store.delete_expired_files()
+    store.services.delete_expired_files()
     run(store)
     assert log_files(disk) == before
     assert bytes(lent.messages[0])[4:8] == bytes.fromhex("daa320a7")
@@ -202,10 +202,10 @@ def test_a_store_of_4_9_looks_at_the_disk_at_once() -> None:
     store = MessageStore("/store", disk=disk, like="4.9", services=False)
     assert store.put_message(Message("T", b"before")).ok
     disk.used = 0.95
-    assert store.step("space") == 10_000
+    assert store.services.step("space") == 10_000
     assert store.put_message(Message("T", b"refused")).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
     disk.used = 0.5
-    store.step("space")
+    store.services.step("space")
     assert store.put_message(Message("T", b"again")).ok
     store.close()
-    assert "space" not in MessageStore("/other", disk=SimulatedDisk(), services=False).services
+    assert "space" not in MessageStore("/other", disk=SimulatedDisk(), services=False).services.names

@@ -66,7 +66,7 @@ def cleaned(root: Path, config: MessageStoreConfig, used: float, now: int) -> li
         for path, when in times.items():
             os.utime(path, (when, when))  # opening may have touched them
         for _ in range(200):
-            if store.step("clean") == config.clean_resource_interval:
+            if store.services.step("clean") == config.clean_resource_interval:
                 break
     finally:
         store.abandon()

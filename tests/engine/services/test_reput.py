@@ -42,7 +42,7 @@ def until_still(store: MessageStore) -> int:
     rounds = 0
     while True:
         before = store.positions().dispatched
-        store.step("reput")
+        store.services.step("reput")
         if store.positions().dispatched == before:
             return rounds
         rounds += 1
@@ -77,7 +77,7 @@ def _entries(disk: SimulatedDisk) -> list[int]:
 
 def test_the_pause_grows_while_nothing_happens() -> None:
     store = opened()
-    pauses = [store.step("reput") for _ in range(6)]
+    pauses = [store.services.step("reput") for _ in range(6)]
     assert pauses == sorted(pauses)
     assert pauses[-1] == reput.MAX_PAUSE_MS
     store.abandon()
@@ -106,9 +106,9 @@ def test_a_queue_that_cannot_be_written_is_tried_thirty_times_then_the_store_sto
     put(store, 3)
     disk.fail(errno.EIO, kind="write", path="*consumequeue*")
     for _ in range(reput.QUEUE_TRIES - 1):
-        assert store.step("reput") == 1000
+        assert store.services.step("reput") == 1000
         assert store.flags.writeable
-    store.step("reput")
+    store.services.step("reput")
     assert not store.flags.writeable
     assert "queue write error" in store.flags.why
     store.abandon()
@@ -123,14 +123,14 @@ def test_only_the_service_counts_the_tries() -> None:
     put(store, 3)
     disk.fail(errno.ENOSPC, kind="write", path="*consumequeue*")
     for _ in range(2 * reput.QUEUE_TRIES):
-        store.dispatch_now()
+        store.services.dispatch_now()
     assert store.flags.writeable
     assert [one.what for one in store.troubles()] == ["dispatch waits"]
     disk.heal()
-    store.step("reput")
+    store.services.step("reput")
     assert store.troubles() == ()
     put(store, 1)
-    store.dispatch_now()
+    store.services.dispatch_now()
     assert store.counters()["dispatch.units"] == 4
     store.close()
 
@@ -141,7 +141,7 @@ def test_a_failure_that_passes_loses_nothing() -> None:
     put(store, 300)
     disk.fail(errno.ENOSPC, kind="write", path="*consumequeue*", after=3, times=2)
     while store.positions().behind:
-        store.step("reput")
+        store.services.step("reput")
     assert store.flags.writeable
     assert store.max_offset_in_queue("Orders", 0) + store.max_offset_in_queue("Orders", 1) == sum(
         number % 7 != 3 for number in range(300)
@@ -167,7 +167,7 @@ def test_a_file_of_the_pool_that_is_not_committed_is_waited_for() -> None:
     assert seen.buffers_left == 0
     until_still(store)
     assert store.positions().dispatched == 0
-    store.commit()
+    store.services.log.commit_all()
     until_still(store)
     assert (store.positions().dispatched, store.counters()["dispatch.units"]) == (seen.wrote, 900)
     store.close()

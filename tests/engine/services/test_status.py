@@ -17,6 +17,7 @@ from engine.message_store import MessageStore
 from engine.services.flush import MAX_REMEMBERED_FLUSHES, LogFlush
 from engine.services.group_commit import GroupCommit
 from engine.services.service_thread import ServiceThread
+from engine.services.status import read_activity
 from engine.store.put.message import PutMessageStatus
 
 
@@ -69,21 +70,22 @@ def test_while_group_commit_is_held_only_a_step_flushes() -> None:
 def test_a_store_tells_what_is_paused_and_what_waits(tmp_path: Path, flush: str) -> None:
     config = MessageStoreConfig(flush_disk_type=flush, sync_flush_timeout=20, mapped_file_size_commit_log=1 << 20)
     with MessageStore(tmp_path, config) as store:
-        store.pause("flush")
+        store.services.pause("flush")
         result = store.put_message(Message("T", b"one"))
         assert (result.status is PutMessageStatus.FLUSH_DISK_TIMEOUT) == (flush == "SYNC_FLUSH")
-        before = store.activity()
+        before = read_activity(store.parts, store.services)
         assert (before.services["flush"].paused, before.services["reput"].paused) == (True, False)
         assert (before.last_file, before.file_size, before.flushes) == (0, 1 << 20, ())
         store.flush()
-        after = store.activity()
+        after = read_activity(store.parts, store.services)
         assert after.flushes[-1].to_offset == store.positions().wrote
         store.wait_dispatched()
-        assert store.activity().dispatched_units == 1
-        store.step("flush")
-        assert store.activity().services["flush"].rounds == before.services["flush"].rounds + 1
-        store.resume("flush")
-        assert not store.activity().services["flush"].paused
+        assert read_activity(store.parts, store.services).dispatched_units == 1
+        store.services.step("flush")
+        rounds = read_activity(store.parts, store.services).services["flush"].rounds
+        assert rounds == before.services["flush"].rounds + 1
+        store.services.resume("flush")
+        assert not read_activity(store.parts, store.services).services["flush"].paused
         again = (store.put_message(Message("T", b"two")).status for _ in range(200))  # a busy machine takes over 20 ms
         assert PutMessageStatus.PUT_OK in again
 
@@ -91,15 +93,15 @@ def test_a_store_tells_what_is_paused_and_what_waits(tmp_path: Path, flush: str)
 def test_a_pool_tells_its_last_commit_and_what_it_holds(tmp_path: Path) -> None:
     config = MessageStoreConfig(transient_store_pool_enable=True, mapped_file_size_commit_log=1 << 20)
     with MessageStore(tmp_path, config) as store:
-        store.pause("commit")
+        store.services.pause("commit")
         result = store.put_message(Message("T", b"in the pool"))
         assert result.append is not None
         file = store.parts.files.files[0]
         unit = file.appended(0, result.append.size + 100)
         assert (len(unit), b"in the pool" in unit, file.read(0, 100)) == (result.append.size, True, b"")
-        assert store.activity().committed == (0, 0)
-        store.commit()
-        assert store.activity().committed[1] == result.append.size
+        assert read_activity(store.parts, store.services).committed == (0, 0)
+        store.services.log.commit_all()
+        assert read_activity(store.parts, store.services).committed[1] == result.append.size
         assert file.appended(0, result.append.size) == unit == file.read(0, result.append.size)
 
 
@@ -125,9 +127,9 @@ def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
     store.tables.commit_consumer_offset("g", "T", 0, 1)
     disk.fail(errno.ENOSPC, kind="[crw]*")
     assert not store.put_message(Message("T", bytes(3980))).ok
-    store.step("reput")
-    store.step("persist")
-    store.step("checkpoint")
+    store.services.step("reput")
+    store.services.step("persist")
+    store.services.step("checkpoint")
     told = {one.what: one.why for one in store.troubles()}
     assert told.keys() == {
         "the log cannot grow",
@@ -139,12 +141,12 @@ def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
     disk.heal()
     disk.used = 0.95
     for service in ("clean", "persist", "reput", "checkpoint"):
-        store.step(service)
+        store.services.step(service)
     (full,) = [one for one in store.troubles() if one.what != "the log cannot grow"]
     assert full.what == "messages are refused, disk full"
     assert "95%" in full.why
     disk.used = 0.5
-    store.step("clean")
+    store.services.step("clean")
     assert store.put_message(Message("T", b"last")).ok
     assert store.troubles() == ()
     store.close()

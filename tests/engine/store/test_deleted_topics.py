@@ -65,7 +65,7 @@ def test_wherever_the_power_fails_a_topic_has_all_of_its_queue_files_or_none(kee
         put(store, 60)
         store.wait_dispatched()
         for name in ("flush", "queues", "checkpoint"):
-            store.step(name)
+            store.services.step(name)
         store.flush()
         store._parts.queues.flush()
         disk.crash_at = disk.calls + call

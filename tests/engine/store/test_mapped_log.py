@@ -70,7 +70,7 @@ def test_a_file_without_a_pool_buffer_is_not_lent_before_the_files_in_front_of_i
         put = []
         for _ in range(3):
             put.append(store.put_message(Message("T", b"x" * 40)).append.physical_offset)
-            assert store.append_blank()
+            assert store.parts.commit_log.append_blank()
         put.append(store.put_message(Message("T", b"last")).append.physical_offset)
         last = store.parts.commit_log.files.files[-1]
         assert not last.has_buffer
@@ -81,6 +81,6 @@ def test_a_file_without_a_pool_buffer_is_not_lent_before_the_files_in_front_of_i
             assert store.look_message_by_offset(offset) is None
             assert log.lend(offset, 4) is None
             assert log.read(offset, 4) == b""
-        store.commit()
+        store.services.log.commit_all()
         assert [store.look_message_by_offset(offset).physical_offset for offset in put] == put
         assert log.lend(put[-1], 4) is not None

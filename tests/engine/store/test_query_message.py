@@ -134,7 +134,7 @@ def test_many_keys_are_answered_as_one_by_one(tmp_path):
             store.put_message(Message("T", b"%d" % number, properties={"KEYS": f"k{number % 7} 键{number % 3}"}))
         assert store.wait_dispatched(10_000)
         wanted = ["k1", "键2", "not there", "k6", "k1"]
-        with store.query_messages("T", wanted, 5) as together:
+        with query_messages(store.parts.index, store.parts.log, "T", wanted, 5) as together:
             for number, key in enumerate(wanted):
                 with store.query_message("T", key, 5) as alone:
                     assert [bytes(m) for m in together.of(number)] == [bytes(m) for m in alone.messages]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from explicit_plans import account, write_conf
 
+from engine.cli import copying
 from engine.cli.main import main
 from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
-from engine.message_store import MessageStore
 
 CLEAN = "clean-5.3.3"
 
@@ -118,14 +118,14 @@ def test_units_that_a_recovery_cut_off_stay_cut_off(golden, tmp_path, capsys):
 def test_what_is_interrupted_leaves_nothing(golden, tmp_path, capsys, monkeypatch, error):
     calls = []
 
-    def append_units(self, *arguments):
+    def append_units(*arguments):
         calls.append(arguments)
         if len(calls) > 2:
             raise error
-        return appended(self, *arguments)
+        return appended(*arguments)
 
-    appended = MessageStore.append_units
-    monkeypatch.setattr(MessageStore, "append_units", append_units)
+    appended = copying.append_units
+    monkeypatch.setattr(copying, "append_units", append_units)
     target = tmp_path / "copy"
     target.mkdir()
     assert main(["copy", str(golden(CLEAN)), str(target)]) == (130 if error is KeyboardInterrupt else 3)

@@ -219,7 +219,7 @@ def test_a_new_store_and_one_that_never_had_a_message_open_as_before(tmp_path):
         with MessageStore(tmp_path / "new", config, services=False) as store:
             assert store.recovery_plan.empty_log is None
     with MessageStore(tmp_path / "new", config, services=False) as store:
-        store.begin_at(0)
+        store.parts.commit_log.begin_at(0)
     with MessageStore(tmp_path / "new", config, services=False) as store:
         assert store.recovery_plan.empty_log is None
 
@@ -238,8 +238,8 @@ def test_a_log_of_one_blank_unit_is_not_asked_for(tmp_path, at):
     """The first start cut it to nothing and left a checkpoint that knew of it: the second one asked."""
     config = from_mapping(SIZES)[0]
     with MessageStore(tmp_path / "new", config, services=False) as store:
-        store.begin_at(at)
-        assert store.append_blank()
+        store.parts.commit_log.begin_at(at)
+        assert store.parts.commit_log.append_blank()
     for _ in range(3):
         with open_store(tmp_path / "new", config) as seen:
             assert plan(seen).empty_log is None
