@@ -16,7 +16,7 @@ from engine.codec import flipped_bits, properties
 from engine.codec.columns import BAD, UnitColumns
 from engine.codec.crc import crc31, hex_crc
 from engine.files.layout import queue_file_name
-from engine.rules import catalogue, causes
+from engine.rules import catalogue, damage_causes
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Rule
 
 Rows = NDArray[np.intp]
@@ -135,7 +135,7 @@ def _describe_crc(columns: UnitColumns, row: int) -> TextAndEvidence:
         "bodyOffset": body,
         "bodyLength": int(columns.body_length[row]),
         "topic": columns.raw_topic(row).decode("utf-8", "replace"),
-        HAPPENED: causes.of_body(columns.body(row), int(columns.offset[row]), body, stored, explained),
+        HAPPENED: damage_causes.of_body(columns.body(row), int(columns.offset[row]), body, stored, explained),
         **_stored(columns, row),
     }
     if stored == 0 and not explained.flips:
@@ -164,7 +164,7 @@ def _describe_properties(columns: UnitColumns, row: int) -> TextAndEvidence:
     }
     fault_words = "the CRC of its properties is wrong"
     torn = bool(length) and (text[0] == 0 or text[-1] == 0)
-    evidence[HAPPENED] = causes.of_properties(int(columns.offset[row]), zeros if torn else 0, length)
+    evidence[HAPPENED] = damage_causes.of_properties(int(columns.offset[row]), zeros if torn else 0, length)
     evidence |= _stored(columns, row)
     if torn:
         fault_words = f"{zeros:,} of the {length:,} bytes of its property text are zero: a write that was torn"

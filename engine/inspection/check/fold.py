@@ -25,7 +25,7 @@ from engine.inspection.check.start import Starts
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue, index_rules, log_rules, queue_rules
-from engine.rules.causes import PAGE, zero_pages
+from engine.rules.damage_causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.system_names import LMQ_PREFIX
 

@@ -25,8 +25,8 @@ from engine.inspection.misnamed_files import MisnamedFile, misnamed_log_files
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
-from engine.rules import catalogue, causes, log_rules
-from engine.rules.causes import PAGE, zero_pages
+from engine.rules import catalogue, damage_causes, log_rules
+from engine.rules.damage_causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding, Rule, Severity
 from engine.rules.proofs import Proof
 
@@ -501,16 +501,16 @@ class LogCheck:
             text = f"The log ends here; {size:,} bytes behind it are no whole unit: {span.reason}"
             text += f" · {span.lost}" if span.lost else ""
             severity: Severity | None = "note" if live else None
-            evidence = {**span.evidence(), HAPPENED: causes.of_torn_end(self._bytes(span), span.start, size)}
+            evidence = {**span.evidence(), HAPPENED: damage_causes.of_torn_end(self._bytes(span), span.start, size)}
             return catalogue.CL06.found(text, file, span.start, evidence, severity, caused_by=self.tail_cause)
         text = f"{size:,} bytes are no unit: {span.reason.removeprefix('no unit: ')}"
         evidence = {"expected": "a unit or a blank", **span.evidence()}
         data = self._bytes(span)
         wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
-        evidence[HAPPENED] = causes.of_stretch(data, span.start, size, [field.field for field in wrong])
+        evidence[HAPPENED] = damage_causes.of_stretch(data, span.start, size, [field.field for field in wrong])
         if wrong and wrong[0].is_overflow:
             length = wrong[0].likely or 0
-            evidence[HAPPENED] = causes.of_overflow(span.start, wrong[0].stored, length)
+            evidence[HAPPENED] = damage_causes.of_overflow(span.start, wrong[0].stored, length)
             text = f"The message here has {length:,} bytes of properties: their 16-bit length overflowed and says "
             text += f"{wrong[0].stored:,}; its body is whole"
             command = f"storescope copy {STORE} NEW"
@@ -567,7 +567,7 @@ class LogCheck:
             is_copy = isinstance(original, Unit) and self._store.log.read(original.offset, original.size) == (
                 self._store.log.read(stale_unit.offset, stale_unit.size)
             )
-        return causes.of_stale(span.units, span.start, is_copy=is_copy)
+        return damage_causes.of_stale(span.units, span.start, is_copy=is_copy)
 
     def stored(self, offset: int) -> int:
         """Store time (ms) of the unit at ``offset``; −1 if no unit begins there."""

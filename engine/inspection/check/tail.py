@@ -9,7 +9,7 @@ from engine.inspection.check.fold import QueueFold
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.places import between
 from engine.inspection.snapshot import StoreSnapshot
-from engine.rules import catalogue, causes
+from engine.rules import catalogue, damage_causes
 from engine.rules.findings import HAPPENED, Finding
 
 MOST_READ = 1 << 20
@@ -86,7 +86,7 @@ def _lost_tail_finding(
     messages = [f.message for f in witnesses]
     evidence: dict[str, Any] = {"found": log.end, "witnesses": messages}
     tail_bytes = store.log.read(log.end, MOST_READ)
-    evidence[HAPPENED] = causes.of_lost_tail(tail_bytes, log.end, torn=log.tail_is_broken)
+    evidence[HAPPENED] = damage_causes.of_lost_tail(tail_bytes, log.end, torn=log.tail_is_broken)
     evidence |= between(log.newest_time or -1, -1)
     for witness in witnesses:
         evidence[witness.id] = witness.evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.rules.causes import PAGE, zero_pages
+from engine.rules.damage_causes import PAGE, zero_pages
 
 X = b"x"
 
