@@ -149,7 +149,7 @@ class MessageStoreConfig:
     )
     warm_maped_file_enable: bool = _flag("warmMapedFileEnable", "touch every page of a new file", default=False)
     flush_least_pages_when_warm_maped_file: int = _int(
-        "flushLeastPagesWhenWarmMapedFile", 4096, "pages of 4 KiB", "sync so often"
+        "flushLeastPagesWhenWarmMapedFile", 4096, "pages of 4 KiB", "how often to sync"
     )
     put_consume_queue_data_by_file_channel: bool = _flag(
         "putConsumeQueueDataByFileChannel", "queue entries by file write, not through the map", default=True

@@ -63,6 +63,7 @@ _REGULAR = (
     "cells",
     "figures",
     "differences",
+    "consequences",
     "bookmarks",
     "characters",
     "times",
@@ -153,7 +154,7 @@ _COUNTED = re.compile(
     rf"(?:(?P<verb>{_VERB})\b)?"
 )
 _BETWEEN = r"(?P<between>(?:(?:more|further|other|new|index|queue|log|timer) )*)"
-_BEHIND = r"(?P<behind> of (?:the|all) [a-z]+| from here on| behind it| up to [\d,]+)?"
+_BEHIND = r"(?P<behind> of (?:the|all) [a-z]+| from here on| (?:behind|after) it| up to [\d,]+)?"
 """Texts that may come between a counted noun and its verb."""
 _ONE = re.compile(rf"(?<![\w,.:/-])1 {_BETWEEN}(?P<noun>{_NOUN})\b(?:{_BEHIND} (?P<verb>{_VERB})\b)?")
 _PLURALS = {singular: plural for plural, singular in SINGULARS.items()}

@@ -118,15 +118,16 @@ def subcommands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str, arg
 
 def command_page(name: str, summary: str, parser: argparse.ArgumentParser) -> str:
     """Return the page of one command, with its jobs if it has any."""
-    parts = [GENERATED, f"# {name}", sentence(summary), *usage_parts(f"storescope {name}", parser, 2)]
+    parts = [GENERATED, f"# {name}", sentence(summary), *usage_parts(f"storescope {name}", summary, parser, 2)]
     for job, job_summary, job_parser in subcommands(parser):
-        parts += [f"## {name} {job}", sentence(job_summary), *usage_parts(f"storescope {name} {job}", job_parser, 3)]
+        job_parts = usage_parts(f"storescope {name} {job}", job_summary, job_parser, 3)
+        parts += [f"## {name} {job}", sentence(job_summary), *job_parts]
     return "\n\n".join(parts) + "\n"
 
 
-def usage_parts(prog: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
+def usage_parts(prog: str, summary: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
     """Yield description, command line, arguments, options and examples as Markdown."""
-    if parser.description:
+    if parser.description and parser.description != summary + ".":
         yield prose(parser.description)
     arguments = [action for action in parser._get_positional_actions() if action.nargs != argparse.PARSER]  # noqa: SLF001
     options = [action for action in parser._get_optional_actions() if action.help != argparse.SUPPRESS]  # noqa: SLF001

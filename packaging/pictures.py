@@ -72,7 +72,7 @@ async def until(true, seconds=90):
         if true():
             return
         await asyncio.sleep(0.05)
-    raise AssertionError("waited in vain")
+    raise AssertionError("timed out")
 
 
 async def go(window, place):

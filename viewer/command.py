@@ -17,30 +17,47 @@ def register(commands: Any) -> None:
     """Add ``view`` to the command line."""
     parser = commands.add_parser(
         "view",
-        help="opens the viewer",
-        description="Open a store in the viewer, read-only. Without a display a picture can be rendered.",
+        help="Open the window",
+        description="Open a store in the window, read-only. Works without a display if it renders a picture.",
+        epilog="""Examples:
+  storescope view ~/store
+  storescope view ~/store --at queue:Orders/0/100
+  storescope view ~/store --at findings --screenshot findings.png""",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_arguments(parser)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the viewer."""
-    parser.add_argument("store", metavar="STORE", nargs="?", help="a store, a commitlog folder or one file of a log")
-    parser.add_argument("--at", metavar="PLACE", help="log:123456, queue:Topic/0/42, trace:Topic/Key, findings …")
-    parser.add_argument("--screenshot", metavar="OUT.png", type=Path, help="render the window into a file and end")
-    parser.add_argument("--drive", metavar="FILE.py", type=Path, help="await its drive(window) and end")
-    parser.add_argument("--theme", choices=("light", "dark", "system"))
-    parser.add_argument("--lang", choices=("en", "zh_CN"))
-    parser.add_argument("--size", metavar="WxH", type=_size, help="size of the window, for example 1600x1000")
-    parser.add_argument("--config", metavar="FILE.conf", help="the broker's configuration: settles file sizes")
+    parser.add_argument(
+        "store", metavar="STORE", nargs="?", help="a store, a commitlog folder, or one file of a commit log"
+    )
+    parser.add_argument(
+        "--at",
+        metavar="PLACE",
+        help="show this place first: log:8193, queue:Orders/0/42, trace:Orders/O-1042, findings …",
+    )
+    parser.add_argument("--screenshot", metavar="OUT.png", type=Path, help="save a picture of the window and exit")
+    parser.add_argument(
+        "--drive", metavar="FILE.py", type=Path, help="run this file's 'async def drive(window)' and exit"
+    )
+    parser.add_argument("--theme", choices=("light", "dark", "system"), help="colours (default: as set in the window)")
+    parser.add_argument("--lang", choices=("en", "zh_CN"), help="language (default: as set in the window)")
+    parser.add_argument("--size", metavar="WxH", type=_size, help="size of the window in pixels, for example 1600x1000")
+    parser.add_argument(
+        "--config", metavar="FILE.conf", help="the broker's configuration file; it gives the file sizes"
+    )
     outside = parser.add_mutually_exclusive_group()
-    text = "the log lies in the folders that the configuration names, also outside of the store's folder"
+    text = "read the log from the folders that the configuration names, even outside the store's folder"
     outside.add_argument("--paths-from-config", action="store_true", help=text)
-    text = "leave out every path of the configuration: the store is the folder that is named"
+    text = "ignore all paths in the configuration; use only the folder given on the command line"
     outside.add_argument("--ignore-config-paths", action="store_true", help=text)
-    parser.add_argument("--config-dir", metavar="DIR", type=Path, help="where settings are kept instead")
-    parser.add_argument("--new-window", action="store_true", help="a program of its own, also where one runs already")
-    parser.add_argument("--debug", action="store_true", help="a traceback with an error")
+    parser.add_argument("--config-dir", metavar="DIR", type=Path, help="keep the window's settings in this folder")
+    parser.add_argument(
+        "--new-window", action="store_true", help="start a new process even if a window is open already"
+    )
+    parser.add_argument("--debug", action="store_true", help="print a traceback with an error")
     parser.set_defaults(run=run, tells_unread=True)  # the window says what it could not read
 
 

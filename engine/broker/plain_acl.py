@@ -90,7 +90,7 @@ def acl_of(tree: Any) -> PlainAcl:
     for number, row in enumerate(_list(tree.get("accounts"), "accounts"), 1):
         account = _account(row, number)
         if account.access_key in accounts:
-            raise UsageError(f"account {number}: accessKey {account.access_key} stands twice")
+            raise UsageError(f"account {number}: accessKey {account.access_key} appears twice")
         accounts[account.access_key] = account
     if not accounts and not white:
         raise UsageError("expected accounts: and a list of them")
@@ -245,13 +245,13 @@ def parse(text: str) -> Any:
         if not bare.strip() or bare in {"---", "..."}:
             continue
         if "\t" in bare[: len(bare) - len(bare.lstrip())]:
-            raise UsageError(f"line {number}: expected blanks in front, found a tab")
+            raise UsageError(f"line {number}: expected spaces for indentation, found a tab")
         lines.append(_Line(number, len(bare) - len(bare.lstrip()), bare.strip()))
     if not lines:
         return {}
     value, next_line = _block(lines, 0)
     if next_line < len(lines):
-        raise UsageError(f"line {lines[next_line].number}: stands further left than what it belongs to")
+        raise UsageError(f"line {lines[next_line].number}: is indented less than its parent")
     return value
 
 
@@ -306,7 +306,7 @@ def _members(lines: list[_Line], index: int, indent: int) -> tuple[dict[str, Any
         else:
             members[name], index = _nested(lines, index + 1, indent, lists_may_stand_at=indent)
     if index < len(lines) and lines[index].indent > indent:
-        raise UsageError(f"line {lines[index].number}: stands further right than its neighbours")
+        raise UsageError(f"line {lines[index].number}: is indented more than its neighbours")
     return members, index
 
 

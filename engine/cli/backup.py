@@ -70,8 +70,8 @@ class Backup:
         """Name the folder, and how it is brought back."""
         if self.record is not None and not out.as_json:
             files, size, folder = self.record["files"], self.record["bytes"], self.record["folder"]
-            out.line(f"What was changed is kept in {folder} ({files:,} files, {size_text(size)}):")
-            out.line(f"  storescope recover {shlex.quote(str(self.root))} --undo {shlex.quote(folder)} brings it back")
+            out.line(f"Backup of what was changed: {folder} ({files:,} files, {size_text(size)}). To restore it:")
+            out.line(f"  storescope recover {shlex.quote(str(self.root))} --undo {shlex.quote(folder)}")
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def remove_earlier_backups(backup: Backup, out: Output) -> None:
             )
             if folder != newest_folder and same:
                 shutil.rmtree(folder)
-                out.say(f"{folder} is removed: {newest_backup.command} keeps what its last start changed")
+                out.say(f"{folder} was removed: {newest_backup.command} keeps only the backup of its last start")
 
 
 _YES = ("y", "yes")
@@ -145,15 +145,15 @@ def refuse_empty(args: argparse.Namespace, empty_log: EmptyLog | None) -> None:
 
 def add_consent(parser: argparse.ArgumentParser) -> None:
     """The options ``--yes``, ``--empty-log`` and ``--no-backup``."""
-    parser.add_argument("--yes", action="store_true", help="do it without asking")
+    parser.add_argument("--yes", action="store_true", help="do not ask before writing")
     add_opening(parser)
 
 
 def add_opening(parser: argparse.ArgumentParser) -> None:
     """The options ``--empty-log`` and ``--no-backup`` of what opens a store as a broker does."""
-    text = "go on though the log is empty or gone and other files know of its messages"
+    text = "go on even if the commit log is empty or missing while other files refer to its messages"
     parser.add_argument("--empty-log", action="store_true", help=text)
-    text = "keep nothing of what is changed; else it is kept in a folder beside the store, for recover --undo"
+    text = "do not back up what is changed (default: a folder beside the store, for 'recover --undo')"
     parser.add_argument("--no-backup", action="store_true", help=text)
 
 
@@ -179,7 +179,7 @@ def ask_consent(
     if args.yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"nothing was changed: {what_it_does}; give --yes where nobody can be asked")
+        raise UsageError(f"nothing was changed: {what_it_does}; use --yes if there is no terminal to ask on")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() in _YES:
         return True

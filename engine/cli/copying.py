@@ -38,7 +38,7 @@ from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Request
 from engine.store.put.raw_units import append_units, with_property_crc
 
-NOTHING_COPIED = "nothing is copied over it"
+NOTHING_COPIED = "nothing is copied without it"
 _WAIT_MS = 1000.0
 _SIZE_BYTES = 4
 _TAKEN, _PASSED_OVER, _LEFT = 0, 1, 2

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from engine.cli.output import Column, Output, escape_controls, iso_time
-from engine.english import capital
+from engine.english import capital, counted
 from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, STORE, of_store
 
 Record = dict[str, Any]
@@ -24,6 +24,7 @@ COLUMNS = (
     Column("Offset", "offset", "number"),
     Column("Finding", "message", "prose"),
 )
+_NAMES_OF_MANY = {"error": "errors", "warn": "warnings", "note": "notes", "chat": "remarks"}
 TEXT_WIDTH_CHARS = 110
 MAX_SHOWN_QUEUES = 20
 
@@ -55,8 +56,10 @@ def print_findings(
 
 def _print_verdict(summary: Record, out: Output) -> None:
     """Print the counts, and where something is wrong what happened, what is lost and what to do."""
-    counts = ", ".join(f"{summary[name]} {name}" for name in reversed(SEVERITIES) if summary.get(name))
-    clean = "nothing to complain about" if summary["complete"] else "no finding in what could be read"
+    counts = ", ".join(
+        counted(summary[name], _NAMES_OF_MANY[name]) for name in reversed(SEVERITIES) if summary.get(name)
+    )
+    clean = "no problems found" if summary["complete"] else "no problems found in what could be read"
     out.line(f"-- {counts or clean}")
     if summary.get("incident"):
         _print_incident(out.mask.record(summary)["incident"] if out.mask is not None else summary["incident"], out)
@@ -77,8 +80,7 @@ def _fold_findings(findings: Sequence[Record]) -> Iterator[Record]:
             counts = Counter(finding["id"] for finding in below)
             shown.update(counts)
             counts_text = ", ".join(f"{id_} {count:,}×" for id_, count in counts.items())
-            follow = "1 more follows" if len(below) == 1 else f"{len(below):,} more follow"
-            yield {"message": f"{follow} from it: {counts_text}; --all shows each"}
+            yield {"message": f"{counted(len(below), 'consequences')}: {counts_text} (--all lists each)"}
             position += len(below)
 
 
@@ -102,9 +104,9 @@ def _print_rules(findings: Sequence[Record], out: Output, store: str, config: st
             out.line(f"    `{command}`" if out.markdown else f"      {command}")
         causes = dict.fromkeys(finding["causedBy"] for finding in records if finding["causedBy"])
         if causes:
-            _print_paragraph(f"→ Follows from {', '.join(causes)}: do what is said there.", out)
+            _print_paragraph(f"→ Consequence of {', '.join(causes)}: follow the steps there.", out)
         if records[0]["knownIssues"]:
-            _print_paragraph(f"Known: {', '.join(records[0]['knownIssues'])}", out)
+            _print_paragraph(f"Known issues: {', '.join(records[0]['knownIssues'])}", out)
 
 
 def _print_incident(incident: Record, out: Output) -> None:
@@ -112,10 +114,10 @@ def _print_incident(incident: Record, out: Output) -> None:
     out.line("**In short**" if out.markdown else "In short")
     _print_paragraph(f"What happened: {incident['whatHappened']}", out)
     already = incident["lostAlready"]
-    _print_paragraph(f"Lost already: {_lost(already) if already is not None else 'cannot be told'}", out)
+    _print_paragraph(f"Lost already: {_lost(already) if already is not None else 'unknown'}", out)
     _print_queues(already, out)
     for releases, start in _group_same_losses(incident["lostByNextStart"]):
-        _print_paragraph(f"Lost by the next start of {' and '.join(releases)}: {_lost_by(start)}", out)
+        _print_paragraph(f"Lost by the next start of RocketMQ {' and '.join(releases)}: {_lost_by(start)}", out)
         _print_queues(start, out)
     _print_paragraph("First steps:", out)
     for number, step in enumerate(incident["firstSteps"], 1):
@@ -137,12 +139,12 @@ def _group_same_losses(starts: dict[str, Record | None]) -> list[tuple[list[str]
 
 def _lost(loss: Record) -> str:
     count = loss["messages"]
-    return f"{count:,} message{'' if count == 1 else 's'}" if count else "nothing that the queues know of"
+    return f"{count:,} message{'' if count == 1 else 's'}" if count else "no message that the queues know"
 
 
 def _lost_by(start: Record | None) -> str:
     if start is None:
-        return "cannot be told"
+        return "unknown"
     if not start["starts"]:
         return f"it does not start: {start['why']}"
     parts = [_lost(start)] if start["messages"] else []
@@ -159,18 +161,26 @@ def _lost_by(start: Record | None) -> str:
 def _print_queues(loss: Record | None, out: Output) -> None:
     for row in loss["queues"][:MAX_SHOWN_QUEUES] if loss is not None else ():
         queue = f"{row['topic']}/{row['queueId']}"
-        offsets = f"queue offsets {row['firstQueueOffset']:,} to {row['lastQueueOffset']:,}"
+        offsets = offsets_text(row["firstQueueOffset"], row["lastQueueOffset"])
         times = ""
         first_timestamp, last_timestamp = row["firstTimestamp"], row["lastTimestamp"]
-        if first_timestamp is not None:
-            times = (
-                f", stored from {iso_time(first_timestamp)} on"
-                if last_timestamp is None
-                else f", stored {iso_time(first_timestamp)} to {iso_time(last_timestamp)}"
-            )
+        if first_timestamp is not None and last_timestamp is None:
+            times = f", stored from {iso_time(first_timestamp)} on"
+        elif first_timestamp is not None:
+            times = f", stored {times_text(first_timestamp, last_timestamp)}"
         out.line(f"      {escape_controls(queue)}: {row['messages']:,}, {offsets}{times}")
     if loss is not None and len(loss["queues"]) > MAX_SHOWN_QUEUES:
         out.line(f"      and {len(loss['queues']) - MAX_SHOWN_QUEUES:,} more queues")
+
+
+def offsets_text(first: int, last: int) -> str:
+    """Return ``queue offset 7``, or ``queue offsets 7 to 9``."""
+    return f"queue offset {first:,}" if first == last else f"queue offsets {first:,} to {last:,}"
+
+
+def times_text(first: int, last: int) -> str:
+    """Return one time or two times (ms) in words."""
+    return iso_time(first) if first == last else f"{iso_time(first)} to {iso_time(last)}"
 
 
 def _print_paragraph(text: str, out: Output) -> None:

@@ -6,6 +6,7 @@ read or written at all, or something in it could not be read; 130 interrupted.
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import importlib
 import os
@@ -125,10 +126,18 @@ def build_parser(only: str | None = None) -> Parser:
     """The whole command line; with ``only`` just that command's part, which starts faster."""
     parser = Parser(
         prog="storescope",
-        description="Look inside Apache RocketMQ message stores. Nothing is written unless a command says so.",
+        description="Inspect and repair Apache RocketMQ message stores. Commands that write are marked (writes).",
+        epilog="""Examples:
+  storescope check ~/store                  what is wrong with this store, and what to do first
+  storescope where ~/store O-1042           where the message with this key is, or why it is missing
+  storescope recover ~/store --plan         what the next start of a broker would keep and lose
+  storescope units ~/store --help           options and examples of one command""",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="store_true", help="show the version and end")
-    parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument(
+        "--verbose", action="store_true", help="with --version: print the Python version and the system too"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name in COMMANDS if only is None or only not in COMMANDS else (only,):
         importlib.import_module(f"engine.cli.commands.{name}").register(commands)

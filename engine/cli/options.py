@@ -15,8 +15,14 @@ from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.releases import NAMES, Release, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from engine.cli.output import Output
     from engine.rules.masking import Masking
+
+COMMON_OPTIONS = "common options"
+"""Title of the group of options that every command has."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,6 +30,33 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see '{self.prog} --help')")
+
+
+def add_command(commands: Any, name: str, summary: str, *examples: str, parents: Sequence[Any] = ()) -> Parser:
+    """Add the command ``name`` to ``commands``. Its help begins with ``summary`` and ends with the ``examples``, which
+    are command lines without ``storescope``.
+    """
+    title = "Example" if len(examples) == 1 else "Examples"
+    parser: Parser = commands.add_parser(
+        name,
+        parents=parents,
+        help=summary,
+        description=f"{summary}.",
+        epilog="\n".join([f"{title}:", *(f"  storescope {example}" for example in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
+
+
+def add_store(parser: argparse.ArgumentParser, name: str = "STORE") -> None:
+    """Add the argument that names the store to read."""
+    parser.add_argument("store", metavar=name, help="the store: the folder that contains commitlog/, or one above it")
+
+
+def add_queue(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that name a queue."""
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("queue", metavar="QUEUE", type=number, help="queue id, from 0")
 
 
 def number(text: str) -> int:
@@ -45,26 +78,29 @@ def count(text: str) -> int:
 def common_options(store: bool = True) -> argparse.ArgumentParser:
     """The options of every command."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--json", action="store_true", dest="as_json", help="JSON lines, one record a line")
-    parser.add_argument("--markdown", action="store_true", help="tables in Markdown")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no remarks")
-    parser.add_argument("--debug", action="store_true", help="a traceback with an error")
+    common = parser.add_argument_group(COMMON_OPTIONS)
+    common.add_argument("--json", action="store_true", dest="as_json", help="print JSON, one record per line")
+    common.add_argument("--markdown", action="store_true", help="print tables in Markdown")
+    common.add_argument("--quiet", action="store_true", help="print no progress and no remarks")
+    common.add_argument("--debug", action="store_true", help="print a traceback with an error")
     if store:
-        add_config(parser)
+        add_config(common)
     return parser
 
 
-def add_config(parser: argparse.ArgumentParser, words: str = "the broker's configuration: settles file sizes") -> None:
+def add_config(
+    parser: argparse._ActionsContainer, words: str = "the broker's configuration file; it gives the file sizes"
+) -> None:
     """``--config``, and what becomes of the paths in that file."""
     parser.add_argument("--config", metavar="FILE.conf", help=words)
     add_path_choice(
         parser,
-        "the log lies in the folders that the configuration names, also outside of the store's folder",
-        "leave out every path of the configuration: the store is the folder that is named",
+        "read the log from the folders that the configuration names, even outside the store's folder",
+        "ignore all paths in the configuration; use only the folder given on the command line",
     )
 
 
-def add_path_choice(parser: argparse.ArgumentParser, follow: str, ignore: str) -> None:
+def add_path_choice(parser: argparse._ActionsContainer, follow: str, ignore: str) -> None:
     """``--paths-from-config`` and ``--ignore-config-paths``, with their help."""
     outside = parser.add_mutually_exclusive_group()
     outside.add_argument("--paths-from-config", action="store_true", help=follow)
@@ -76,10 +112,12 @@ def add_masking(parser: argparse.ArgumentParser) -> None:
     from engine.rules.masking import PARTS, Masking
 
     parser.add_argument(
-        "--mask", type=Masking.of, metavar="PARTS", help=f"hide {', '.join(PARTS)} (any of them, with commas)"
+        "--mask", type=Masking.of, metavar="PARTS", help=f"hide any of: {', '.join(PARTS)} (separated by commas)"
     )
     parser.add_argument(
-        "--keep-properties", metavar="NAMES", help="users' properties that '--mask properties' leaves (with commas)"
+        "--keep-properties",
+        metavar="NAMES",
+        help="user properties that '--mask properties' does not hide (separated by commas)",
     )
 
 

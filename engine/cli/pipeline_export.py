@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import __version__
-from engine.cli.options import add_masking, masking
+from engine.cli.options import add_command, add_masking, masking
 from engine.cli.output import Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig
@@ -32,12 +32,20 @@ FACTS = ("config", "batchTopics", "release", "topicsTable")
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser(
-        "export", parents=[job_options("+")], help="writes DIR: units as Parquet, CSV or JSON lines"
+    parser = add_command(
+        jobs,
+        "export",
+        "Export the messages as Parquet, CSV or JSON lines (writes DIR)",
+        "pipeline export ~/store --out /tmp/messages --format csv --mask bodies,keys",
+        parents=[job_options("+")],
     )
-    parser.add_argument("--out", metavar="DIR", help="must not be there yet; appears when it is whole")
-    parser.add_argument("--format", choices=("parquet", "csv", "json"), default="parquet")
-    parser.add_argument("--where", metavar="FILTER", help="only units that a filter lets pass")
+    parser.add_argument(
+        "--out", metavar="DIR", help="a folder that does not exist yet; it appears when the export is complete"
+    )
+    parser.add_argument(
+        "--format", choices=("parquet", "csv", "json"), default="parquet", help="the file format (default: %(default)s)"
+    )
+    parser.add_argument("--where", metavar="FILTER", help="export only units that match this filter")
     add_masking(parser)
     add_split_option(parser)
     parser.set_defaults(run=run)
@@ -90,7 +98,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         damaged, damage = job.counter.damaged.value, job.counter.damage.value
         unread = job.counter.unread.value
         job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage, unreadBytes=unread)
-    out.line(f"{args.out} is there: {size:,} bytes of {args.format}")
+    out.line(f"{args.out} is complete: {size:,} bytes of {args.format}")
     for store in facts:
         if "topicsTable" in store:
             out.say(
@@ -98,7 +106,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 "the batch topics that have queues; an import makes plain queues of the others"
             )
     if damaged:
-        out.say(f"stepped over as damaged: {damaged:,} places, {damage:,} bytes")
+        out.say(f"skipped because damaged: {damaged:,} places, {damage:,} bytes")
     if unread:
         out.say(f"left out because they could not be read: {unread:,} bytes; {ABOUT_FILE} names the stores")
     return 0

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.cli.options import add_config, add_release, read_config
+from engine.cli.options import add_command, add_config, add_release, read_config
 from engine.cli.output import Output
 from engine.cli.pipeline_export import ABOUT_FILE
 from engine.cli.pipeline_jobs import Job, job_options, run_job, staged_output
@@ -38,10 +38,18 @@ _WAIT_MS = 1000.0
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser("import", parents=[job_options("")], help="writes DIR: a fresh store of an export")
-    parser.add_argument("source", metavar="EXPORT", help="a directory that 'pipeline export' wrote")
-    parser.add_argument("--out", metavar="DIR", help="the store; must not be there yet, appears when it is whole")
-    parser.add_argument("--store", metavar="PATH", help="of an export of several stores: the one to import")
+    parser = add_command(
+        jobs,
+        "import",
+        "Make a new store from an export (writes DIR)",
+        "pipeline import /tmp/messages --out /tmp/store",
+        parents=[job_options("")],
+    )
+    parser.add_argument("source", metavar="EXPORT", help="a folder that 'pipeline export' wrote")
+    parser.add_argument(
+        "--out", metavar="DIR", help="the new store: a folder that does not exist yet; it appears when it is complete"
+    )
+    parser.add_argument("--store", metavar="PATH", help="the store to import, if the export contains several")
     add_config(parser, "a broker's configuration for the new store")
     add_release(parser, "the release as which the store is written (default: that of the store that was exported)")
     parser.set_defaults(run=run)
@@ -67,9 +75,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             maxOffset=done.end,
             leftBehind=done.left,
         )
-    out.line(f"{args.out} is there: {done.units:,} units, its log ends at {done.end:,}")
+    out.line(f"{args.out} is complete: {done.units:,} units, its log ends at {done.end:,}")
     if done.left:
-        out.say(f"left behind with a wrong body CRC: {done.left:,} units")
+        out.say(f"not imported because of a wrong body CRC: {done.left:,} units")
     return 0
 
 

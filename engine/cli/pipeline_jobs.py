@@ -54,16 +54,16 @@ def job_options(stores: str = "*") -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, parents=[common_options(store=False)])
     if stores:
         parser.add_argument(
-            "stores", metavar="STORE", nargs=stores, help="store directories, or patterns: 'fleet/*/store'"
+            "stores", metavar="STORE", nargs=stores, help="one or more stores, or patterns such as 'fleet/*/store'"
         )
-    parser.add_argument("--master", metavar="URL", help="run on Spark, with this master; without it, in this process")
+    parser.add_argument("--master", metavar="URL", help="run on Spark with this master (default: run in this process)")
     parser.add_argument(
         "--spark",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="run on Spark on this machine (local[*]); --no-spark never starts it",
+        help="run on Spark on this machine (local[*]); --no-spark never starts Spark",
     )
-    parser.add_argument("--log-file", metavar="FILE", help="where Spark's own words go")
+    parser.add_argument("--log-file", metavar="FILE", help="write Spark's own log into this file")
     return parser
 
 
@@ -74,7 +74,7 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
         type=count,
         default=SPLIT_BYTES,
         metavar="N",
-        help="bytes of a log that one split reads (128 MiB)",
+        help="bytes of a log that one task reads (default: 134217728, 128 MiB)",
     )
 
 
@@ -191,7 +191,7 @@ class Job:
         else:
             how = (
                 f"{retried_tasks:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, "
-                f"its words are in {self.log_file}"
+                f"its log is {self.log_file}"
             )
         self.out.line(
             f"-- {units:,} units, {size_text(self.bytes)} in {seconds:,.1f} s ({rate:,.0f} units/s); {self.splits:,} "
@@ -264,7 +264,7 @@ def run_job(
             line = error_line(error)
             if line == os.strerror(errno.ENOSPC) and getattr(args, "out", None):  # nobody has said where
                 line += f" while {args.out} was written"
-            raise StoreError(f"{line} (Spark's own words: {log_file})") from error
+            raise StoreError(f"{line} (Spark's log: {log_file})") from error
         raise
     bar.clear()
     if watch.cancelled:
@@ -355,10 +355,10 @@ def staged_output(out_path: str | None, job: str) -> Iterator[Path]:
     Raises :class:`UsageError` without ``--out`` or where something is there already.
     """
     if not out_path:
-        raise UsageError(f"pipeline {job} writes: name its place with --out DIR")
+        raise UsageError(f"pipeline {job} writes files: give the folder with --out DIR")
     target = Path(out_path).absolute()
     if target.exists():
-        raise UsageError("expected a place that is not there yet, found something", file=out_path)
+        raise UsageError("expected a folder that does not exist yet, found something there", file=out_path)
     above = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -366,7 +366,7 @@ def staged_output(out_path: str | None, job: str) -> Iterator[Path]:
             staging.chmod(0o755)
             yield staging
             if target.exists():
-                raise UsageError("expected a place that is not there yet, found something", file=out_path)
+                raise UsageError("expected a folder that does not exist yet, found something there", file=out_path)
             staging.rename(target)
     except BaseException:
         for folder in above:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import releases
-from engine.cli.options import add_config, add_release, read_config
+from engine.cli.options import add_command, add_config, add_release, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import Job, add_split_option, job_options, run_job
 from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
@@ -50,12 +50,20 @@ DIFFERENCES = (
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser(
-        "rebuild", parents=[job_options("+")], help="writes DIR: consume queues and index files built from the logs"
+    parser = add_command(
+        jobs,
+        "rebuild",
+        "Build consume queues and index files from the logs (writes DIR)",
+        "pipeline rebuild ~/store --out /tmp/rebuilt --compare",
+        parents=[job_options("+")],
     )
-    parser.add_argument("--out", metavar="DIR", help="absent or empty; appears when it is whole")
-    parser.add_argument("--compare", action="store_true", help="then tell how the stores' own queues and index differ")
-    add_config(parser, "the brokers' configuration: settles file sizes")
+    parser.add_argument(
+        "--out", metavar="DIR", help="a new or empty folder; the result appears there when it is complete"
+    )
+    parser.add_argument(
+        "--compare", action="store_true", help="then list how the stores' own queues and index differ from the result"
+    )
+    add_config(parser, "the brokers' configuration file; it gives the file sizes")
     add_release(parser, "the release as which they are built (default: that of each store)")
     add_split_option(parser)
     parser.set_defaults(run=run)
@@ -64,10 +72,10 @@ def register(jobs: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Build, then compare where that is asked for."""
     if not args.out:
-        raise UsageError("pipeline rebuild writes: name its place with --out DIR")
+        raise UsageError("pipeline rebuild writes files: give the folder with --out DIR")
     target = Path(args.out).absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError("expected an absent or empty directory", file=args.out)
+        raise UsageError("expected a new or empty folder", file=args.out)
     config = read_config(args)
     for store in args.stores:
         settle_folders(Path(store), config).refuse_outside()  # before Spark is started for nothing
@@ -122,7 +130,7 @@ def facts_of(
                 Reading().note(place.path, why, "read")
                 continue
             if target == store.path or store.path in target.parents:
-                raise UsageError("expected a place outside of the store", file=str(target))
+                raise UsageError("expected a folder outside the store", file=str(target))
             disk = RealDisk()
             stack.callback(disk.close)
             yield StoreFacts(
@@ -166,7 +174,7 @@ def _report_rebuilt(done: Rebuilt, target: Path, out: Output) -> None:
         }
     )
     if done.reused:
-        out.say(f"{done.path}: {done.reused:,} pieces were there already, from a run that was stopped")
+        out.say(f"{done.path}: {done.reused:,} pieces exist already from an earlier run that was stopped")
     print_rebuilt(out, done, path, of=f"{done.path}: ")
 
 

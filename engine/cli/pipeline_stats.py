@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from engine.cli.options import add_command
 from engine.cli.output import Column, Output, iso_time
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.errors import UsageError
@@ -56,16 +57,21 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser(
-        "stats", parents=[job_options("+")], help="messages and bytes, by everything that has a name"
+    parser = add_command(
+        jobs,
+        "stats",
+        "Count messages and bytes by topic, queue, tag, producer, hour, size or key",
+        "pipeline stats ~/store --by topic,tag",
+        "pipeline stats 'fleet/*/store' --by-store --spark",
+        parents=[job_options("+")],
     )
     parser.add_argument(
         "--by",
         metavar="WORDS",
         default=",".join(GROUPINGS),
-        help=f"what to count by, with commas: {', '.join(GROUPINGS)} (all)",
+        help=f"count by these, separated by commas: {', '.join(GROUPINGS)} (default: all)",
     )
-    parser.add_argument("--by-store", action="store_true", help="every figure for each store, not for all together")
+    parser.add_argument("--by-store", action="store_true", help="count each store by itself")
     add_split_option(parser)
     parser.set_defaults(run=run)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_masking
+from engine.cli.options import add_command, add_masking
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.errors import CannotRead, StoreError, Undecoded, UsageError
@@ -48,13 +48,19 @@ _LOST_ORDER = ("damaged", "truncated", "expired", "unknown", "neverSeen")
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser(
-        "trace", parents=[job_options("+")], help="where messages of keys are in a fleet, or why not"
+    parser = add_command(
+        jobs,
+        "trace",
+        "Find the messages of given keys in many stores, or explain why they are missing",
+        "pipeline trace 'fleet/*/store' --key O-1042 --key O-1043 --group billing",
+        parents=[job_options("+")],
     )
-    parser.add_argument("--key", action="append", default=[], metavar="KEY", help="a key or unique key (several)")
-    parser.add_argument("--keys-file", metavar="FILE", help="keys, one a line")
-    parser.add_argument("--topic", metavar="T", help="only keys of messages of this topic")
-    parser.add_argument("--group", metavar="G", help="the consumer group that misses them")
+    parser.add_argument(
+        "--key", action="append", default=[], metavar="KEY", help="a key or unique key; may be given several times"
+    )
+    parser.add_argument("--keys-file", metavar="FILE", help="a file of keys, one per line")
+    parser.add_argument("--topic", metavar="T", help="only messages of this topic")
+    parser.add_argument("--group", metavar="G", help="the consumer group that did not get the messages")
     add_masking(parser)
     add_split_option(parser)
     parser.set_defaults(run=run)

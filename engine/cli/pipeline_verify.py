@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.commands.check import SEVERITIES
 from engine.cli.finding_text import COLUMNS, print_findings
-from engine.cli.options import add_config, add_masking, read_config
+from engine.cli.options import add_command, add_config, add_masking, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.config import MessageStoreConfig
@@ -64,11 +64,20 @@ class Verified:
 
 def register(jobs: Any) -> None:
     """Add the parser of the job."""
-    parser = jobs.add_parser(
-        "verify", parents=[job_options("+")], help="what is wrong with stores: log, queues and index against each other"
+    parser = add_command(
+        jobs,
+        "verify",
+        "Check stores: compare log, queues and index with each other",
+        "pipeline verify 'fleet/*/store' --fail-on warn",
+        parents=[job_options("+")],
     )
-    parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
-    parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
+    parser.add_argument(
+        "--fail-on",
+        choices=SEVERITIES,
+        default="error",
+        help="exit with 1 if a finding has at least this severity (default: %(default)s)",
+    )
+    parser.add_argument("--only", metavar="IDS", help="apply only these rules (separated by commas)")
     add_config(parser, "the brokers' configuration")
     add_masking(parser)
     add_split_option(parser)

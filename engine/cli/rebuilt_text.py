@@ -43,7 +43,7 @@ def print_rebuilt(out: Output, done: Built, place: str, of: str = "") -> None:
         f"{done.index_files:,} index files in {place}"
     )
     if done.damaged:
-        out.say(f"{of}stepped over as damaged: {done.damaged:,} places of the log, {done.damaged_bytes:,} bytes")
+        out.say(f"{of}skipped because damaged: {done.damaged:,} places of the log, {done.damaged_bytes:,} bytes")
     if done.stale:
         out.say(f"{of}{done.stale:,} units are left over from before a truncation and have no entry")
     for topic in done.deleted_topics:

@@ -38,11 +38,11 @@ class Reach(NamedTuple):
 def add_register(parser: argparse.ArgumentParser) -> None:
     """The options ``--register`` and ``--yes``."""
     text = (
-        "namesrvAddr, brokerIP1, brokerRole=SLAVE and haMasterAddress of the file of --config count: register there, "
-        "after asking"
+        "register at the name servers in the --config file, after a question; its namesrvAddr, brokerIP1, "
+        "brokerRole=SLAVE and haMasterAddress count only with this option"
     )
     parser.add_argument("--register", action="store_true", help=text)
-    parser.add_argument("--yes", action="store_true", help="register without asking")
+    parser.add_argument("--yes", action="store_true", help="do not ask before registering")
 
 
 def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageStoreConfig | None) -> Reach:
@@ -101,8 +101,8 @@ async def ask_name_servers(
             refuse_held(routes, broker.broker_name, broker.broker_id, address)
         except RouteHeld as error:
             raise UsageError(
-                f"nothing was changed: name server {server}: {error}; give the broker another brokerName, or none of "
-                "that name server"
+                f"nothing was changed: name server {server}: {error}; give the broker another brokerName, or do not "
+                "register it at that name server"
             ) from None
         except (OSError, TimeoutError, ValueError) as error:
             routes_by_server[server] = cause_of(error, type(error).__name__)

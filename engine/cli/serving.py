@@ -26,12 +26,15 @@ POLL_INTERVAL_S = 0.25
 
 def add_address(parser: argparse.ArgumentParser, default_port: int) -> None:
     """Add ``--listen``, also by its older name ``--host``, ``--port`` and ``--tls``."""
-    listen_help = f"the address that it listens on ({LOOPBACK})"
+    listen_help = f"the address to listen on (default: {LOOPBACK})"
     parser.add_argument("--listen", "--host", dest="host", metavar="ADDRESS", default=LOOPBACK, help=listen_help)
     parser.add_argument(
-        "--port", type=port, help=f"0 takes a free one ({default_port}, or what the configuration says)"
+        "--port",
+        type=port,
+        metavar="PORT",
+        help=f"the port to listen on; 0 takes a free one (default: the configuration's, or {default_port})",
     )
-    tls_help = "RocketMQ's TLS settings: certificate, key, who must; without it TLS is not spoken"
+    tls_help = "RocketMQ's TLS settings: certificate, key, required or not (default: no TLS)"
     parser.add_argument("--tls", metavar="tls.properties", help=tls_help)
 
 
@@ -109,7 +112,7 @@ async def report_troubles(store: MessageStore, say: Callable[[str], None]) -> No
         for subject in [trouble for trouble in reasons if trouble not in reported]:
             say(f"{subject}: {reasons[subject]}")
         for subject in sorted(reported - reasons.keys()):
-            say(f"over: {subject}")
+            say(f"resolved: {subject}")
         reported = set(reasons)
         await asyncio.sleep(POLL_INTERVAL_S)
 

@@ -50,13 +50,13 @@ class WriteTarget:
         """Describe what opening the store does, in numbers."""
         recovery = self.recovery
         if recovery is None:
-            yield f"{self.path} has no commit log yet: one is begun."
+            yield f"{self.path} has no commit log yet: a new one is created."
             return
-        exit_words = "a crash" if recovery.exit == "abnormal" else "an orderly end"
+        exit_words = "a crash" if recovery.exit == "abnormal" else "a clean stop"
         yield f"{self.path} is opened as a broker opens it after {exit_words}:"
         yield (
             f"  its log ends at {recovery.end_offset:,}; {recovery.units_dropped:,} units and "
-            f"{recovery.bytes_dropped:,} bytes behind it go, {recovery.units:,} units are dispatched again"
+            f"{recovery.bytes_dropped:,} bytes after it are removed, {recovery.units:,} units are dispatched again"
         )
         deleted_count = len(recovery.files_deleted) + len(recovery.index_deleted)
         if deleted_count:
@@ -66,8 +66,8 @@ class WriteTarget:
 def report_compilation(out: Output) -> None:
     """Report it in one line if this process has to compile machine code; measured: 5.5 to 12 s on an idle machine."""
     compiled_cache.on_first_compilation = lambda: out.say(
-        "first start of this version on this machine: what reads, puts and dispatches messages is compiled for this "
-        "processor, once: about 5 to 12 seconds, more on a busy machine"
+        "first start of this version on this machine: its machine code is compiled once, which takes about 5 to 12 "
+        "seconds, more on a busy machine"
     )
 
 
@@ -157,7 +157,7 @@ def check_new_path(path: str, inside: Path) -> Path:
     """The place of a new store: absent or empty, and not within the store ``inside``. Raises :class:`UsageError`."""
     target = Path(path)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError("expected a directory that is absent or empty, found something there", file=path)
+        raise UsageError("expected a new or empty folder, found something there", file=path)
     if target.resolve().is_relative_to(inside.resolve()):
-        raise UsageError("expected a place outside the store that is copied", file=path)
+        raise UsageError("expected a folder outside the store that is copied", file=path)
     return target

@@ -183,7 +183,7 @@ class ClientInstance:
             if connection is None or connection.closed.is_set():
                 host, _, port = address.rpartition(":")
                 if not port.isdecimal():
-                    raise ConnectionError(f"{address!r} is no address: expected HOST:PORT")
+                    raise ConnectionError(f"{address!r} is not an address: expected HOST:PORT")
                 connection = await connect(host.strip("[]"), int(port), self._asked, tls=self._tls)
                 self._connections[address] = connection
                 try:

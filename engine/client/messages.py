@@ -376,7 +376,7 @@ class ReceivedMessage:
 def read_messages(body: bytes | memoryview, queue: MessageQueue) -> list[ReceivedMessage]:
     """Return the messages in the body of a pull's answer; members of an inner batch are messages of their own.
 
-    Raises :class:`engine.errors.CorruptUnit` where the bytes are no units.
+    Raises :class:`engine.errors.CorruptUnit` where the bytes are invalids.
     """
     messages: list[ReceivedMessage] = []
     position, end = 0, len(body)

@@ -216,7 +216,7 @@ async def view_message(instance: ClientInstance, queue: MessageQueue, offset_msg
     """VIEW_MESSAGE_BY_ID: one message by its offset id."""
     parts = codec.parse_offset_message_id(offset_msg_id)
     if parts is None:
-        raise ClientError(f"{offset_msg_id!r} is no offset message id")
+        raise ClientError(f"{offset_msg_id!r} is not an offset message id")
     fields = {"offset": parts[1], "topic": queue.topic}
     address = instance.address(queue.broker)
     answer = await instance.call(address, RequestCode.VIEW_MESSAGE_BY_ID, fields, patience=OFFSET_PATIENCE)

@@ -127,7 +127,7 @@ class Parsed:
         if self.fault is not None:
             return self.fault.words
         if self.tail is not None and not self.tail.harmless:
-            return f"{self.tail.place.words}: {self.tail.length:,} characters behind the end: {self.tail.text[:40]!r}"
+            return f"{self.tail.place.words}: {self.tail.length:,} characters after the end: {self.tail.text[:40]!r}"
         return None
 
 
@@ -320,14 +320,14 @@ class _Reader:
                 self.doubled = self.doubled or ("a comma without a value between numbers", stray)
             if self._sign() != ":":
                 raise _SyntaxFault(
-                    f"expected ':' behind the key {str(key)[:40]!r}, found {self._found()}", self.position
+                    f"expected ':' after the key {str(key)[:40]!r}, found {self._found()}", self.position
                 )
             self.position += 1
             if key in members and len(self.duplicates) < MAX_DUPLICATES:
                 self.duplicates.append(Duplicate(str(key), _place(self.text, key_start)))
             members[key] = self.value(depth + 1)
             if self._sign() not in {",", "}"}:
-                raise _SyntaxFault(f"expected ',' or '}}' behind a value, found {self._found()}", self.position)
+                raise _SyntaxFault(f"expected ',' or '}}' after a value, found {self._found()}", self.position)
 
     def _key(self, sign: str, depth: int) -> str | int:
         if sign in _STRING:
@@ -365,7 +365,7 @@ class _Reader:
                 return items
             items.append(self.value(depth + 1))
             if self._sign() not in {",", "]"}:
-                raise _SyntaxFault(f"expected ',' or ']' behind a value, found {self._found()}", self.position)
+                raise _SyntaxFault(f"expected ',' or ']' after a value, found {self._found()}", self.position)
 
     def _string(self, quote: str) -> str:
         match = _STRING[quote].match(self.text, self.position)

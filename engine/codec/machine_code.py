@@ -27,7 +27,7 @@ INT, TABLE = "int", "table"
 """Kinds of parameters: a whole number of 64 bits; the tuple of ``TopicTable.table``. Others are arrays of that type."""
 TABLE_WORDS = 9
 FULL, STOPPED, GROW_TOPICS = 0, 1, 2
-"""Outcomes of ``read_and_scan``: no row is left, the next bytes are no unit, the topics' table must grow."""
+"""Outcomes of ``read_and_scan``: no row is left, the next bytes are invalid, the topics' table must grow."""
 NO_TAGS, WITH_TAGS, MARKED_TAGS = 0, 1, 2
 """Ways in which ``key_hashes`` treats tags: no entry, an entry as for keys, or one whose row number is inverted."""
 PATCH = -(1 << 63)

@@ -214,8 +214,8 @@ FIELDS: tuple[Field, ...] = (
         in_filters="the broker's clock",
         on_spark="when the broker stored it, ms since the epoch",
         meaning=(
-            "STORETIMESTAMP: when the broker stored the message, by the broker's clock, in ms. Checkpoint, index and "
-            "deletion go by it."
+            "STORETIMESTAMP: when the broker stored the message, by the broker's clock, in ms. Checkpoint, index "
+            "and deletion use it."
         ),
         page="docs/formats/commit-log.md#unit",
     ),
@@ -317,7 +317,7 @@ FIELDS: tuple[Field, ...] = (
         "string",
         in_filters="the tag",
         on_spark="property TAGS",
-        meaning="TAGS: the tag that consumers choose by. Its hash stands in the queue entry.",
+        meaning="TAGS: the tag by which consumers filter. Its hash is in the queue entry.",
         page="docs/formats/commit-log.md#properties",
     ),
     Field(
@@ -415,7 +415,7 @@ FIELDS: tuple[Field, ...] = (
         "totalSize",
         in_bytes=InBytes(0, 4, "frame"),
         instead="size",
-        meaning="TOTALSIZE: bytes of the whole unit, these four included. The next unit begins behind them.",
+        meaning="TOTALSIZE: size of the whole unit in bytes, including these four. The next unit begins after it.",
         page="docs/formats/commit-log.md#unit",
     ),
     Field(
@@ -437,7 +437,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "propertiesLength",
         in_bytes=InBytes(89, 2, "frame"),
-        meaning="PROPERTIESLENGTH: bytes of the properties behind it, at most 32,767.",
+        meaning="PROPERTIESLENGTH: bytes of the properties after it, at most 32,767.",
         page="docs/formats/commit-log.md#properties",
     ),
 )

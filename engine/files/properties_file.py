@@ -107,7 +107,7 @@ def _unescape(text: str, line: int, file: str | None) -> str:
         if letter == "u":
             digits = text[position : position + 4]
             if len(digits) != 4 or not _HEX.issuperset(digits):
-                raise UsageError(f"line {line}: expected four hex digits behind \\u, found {digits!r}", file=file)
+                raise UsageError(f"line {line}: expected four hex digits after \\u, found {digits!r}", file=file)
             out.append(chr(int(digits, 16)))
             position += 4
         else:

@@ -53,7 +53,7 @@ def _settings(store: StoreSnapshot) -> Iterator[Setting]:
     elif store.index_files() and not _given_index(store):
         path = store.index_files()[0].path
         raise StoreError(
-            "the number of its slots cannot be told from its bytes: give the broker's configuration by --config",
+            "its bytes do not show the number of its slots: give the broker's configuration with --config",
             file=path,
         )
 

@@ -137,8 +137,8 @@ def _old_tables(store: StoreSnapshot) -> Iterator[str]:
         with contextlib.suppress(CannotRead):
             if part is not None and store.reading.exists(store.paths.config / name):
                 yield (
-                    f"config/{name} stands beside {part.folder}, a RocksDB of the same table: it may be old, and "
-                    "nothing is concluded from it"
+                    f"config/{name} stands beside {part.folder}, a RocksDB of the same table: it may be old, so no "
+                    "conclusion is drawn from it"
                 )
 
 
@@ -148,8 +148,8 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
     if not part.beside_files:
         return part.words
     if part_answering(store, "queues") is part:
-        return f"{part.words} File queues stand beside it: which of both counts is told by storeType (--config)."
-    return f"{part.words} File queues stand beside it: they count, as for a broker with storeType=default."
+        return f"{part.words} There are also file queues: storeType (--config) decides which of the two a broker uses."
+    return f"{part.words} There are also file queues: they are used, as by a broker with storeType=default."
 
 
 def release_of(store: StoreSnapshot) -> Release:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.mapped.reading import Unread
 
 _NO_QUEUE_ENTRY = "no consume queue holds an entry"
-_NO_ENTRY = "no consume queue holds an entry, so how far dispatch came is not written anywhere"
+_NO_ENTRY = "no consume queue holds an entry, so no file shows how far dispatch came"
 
 
 class StoreFiles(Protocol):
@@ -156,27 +156,25 @@ def _wrote(end: int, is_locked: bool) -> Position:
 def _committed(end: int, is_locked: bool) -> Position:
     if is_locked:
         return Position(
-            end, "what is in the files was committed; bytes in a transient pool are not knowable from outside"
+            end, "what is in the files was committed; bytes in a transient pool cannot be seen from outside"
         )
     return Position(end, "nothing is in a pool while no broker runs: what is in the files is all there is")
 
 
 def _flushed(end: int, is_locked: bool, abort: bool, *, is_full_store: bool) -> Position:
     if not is_full_store:
-        return Position(None, why="this is a log by itself: whether its store was closed is written outside of it")
+        return Position(None, why="this is only a commit log: it does not show whether its store was closed")
     if is_locked:
-        return Position(None, why="a running broker keeps it in memory: files do not tell what has reached the disk")
+        return Position(None, why="a running broker keeps it in memory: files do not show what has reached the disk")
     if abort:
-        return Position(
-            None, why="the store was not closed: what of the page cache had reached the disk is not written down"
-        )
+        return Position(None, why="the store was not closed: no file shows what had reached the disk")
     return Position(end, "the store was closed cleanly, which flushes everything")
 
 
 def _confirm(end: int, is_locked: bool) -> Position:
     if is_locked:
         return Position(
-            None, why="it depends on the flush mode and pool of the running broker, which files do not tell"
+            None, why="it depends on the flush mode and pool of the running broker, which files do not show"
         )
     return Position(end, "no broker runs: the next start sets it to the end of the log it recovers")
 

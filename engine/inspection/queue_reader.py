@@ -143,7 +143,7 @@ class QueueReader:
 
     @property
     def valid_end(self) -> int:
-        """Byte offset behind the last entry that points in front of the log's end."""
+        """Byte offset behind the last entry that points before the start of the log's end."""
         return self._cut_behind_log(self.raw_end)
 
     @property

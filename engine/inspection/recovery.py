@@ -26,7 +26,7 @@ from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
 from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, Tables, list_folder
 
-NO_PLAN = "no plan is made over it"
+NO_PLAN = "no plan is made without it"
 
 
 def plan(
@@ -107,7 +107,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     decoded.
     """
     if store.paths is None:
-        raise UsageError("recovery needs a whole store; this is a commit log by itself", file=str(store.path))
+        raise UsageError("recovery needs a complete store; this is only a commit log", file=str(store.path))
     store.require("log")
     paths = store.paths
     checkpoint, note = mapped_checkpoint(store)

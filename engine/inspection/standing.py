@@ -56,7 +56,7 @@ class StandingService:
     def words(self) -> str:
         """Words for the stalled position, since when, and the waiting messages."""
         many = "1 message is" if self.overdue == 1 else f"{self.overdue:,} messages are"
-        text = f"{self.name} stands at {self.next_offset:,} since {time_text(self.since)}: {many} overdue by up to "
+        text = f"{self.name} has been at {self.next_offset:,} since {time_text(self.since)}: {many} overdue by up to "
         return text + duration_text(self.overdue_ms) + (f"; {self.why}" if self.why else "")
 
 

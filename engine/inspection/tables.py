@@ -170,7 +170,7 @@ class ThrownFilters(NamedTuple):
     def words(self) -> str:
         return (
             f"The filter of group {self.group} on {self.topic} in consumerFilter.json {self.why}: a broker that starts "
-            f"throws all {self.filters:,} filters of the table away"
+            f"discards all {self.filters:,} filters of the table"
         )
 
 

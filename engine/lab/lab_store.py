@@ -75,7 +75,7 @@ class LabStore:
         folder = Path(folder).absolute()
         _check(config)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError("expected a directory that is absent or empty, found something there", file=str(folder))
+            raise UsageError("expected a new or empty folder, found something there", file=str(folder))
         marker = LabMarker(config, like, disk_bytes, time.time_ns() // 1_000_000)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,9 @@ def _refuse_links(folder: Path) -> None:
     store = folder / "store"
     for place in (store, *(store.iterdir() if store.is_dir() else ())):
         if place.is_symlink():
-            raise NotALab("this leads out of the lab store: it is not opened, plugged or deleted", file=str(place))
+            raise NotALab(
+                "this leads out of the lab store: it is not opened, cut off from power or deleted", file=str(place)
+            )
 
 
 def _check(config: MessageStoreConfig) -> None:

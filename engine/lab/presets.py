@@ -34,7 +34,7 @@ PRESETS = (
     Preset(
         "transient pool",
         {"transient_store_pool_enable": True, "mapped_file_size_commit_log": 64 * _MIB},
-        "Puts go to memory first and reach the page cache by commit; what waits there goes with the process. "
+        "Puts go to memory first and reach the page cache by commit; what waits there is lost with the process. "
         "Log files of 64 MiB, so that the pool's five buffers stay small.",
     ),
     Preset(
@@ -46,7 +46,7 @@ PRESETS = (
             "max_hash_slot_num": 1000,
             "max_index_num": 4000,
         },
-        "Log files of 1 MiB, queue files of 300 entries, index files of 4,000: everything rolls while one looks.",
+        "Log files of 1 MiB, queue files of 300 entries, index files of 4,000 entries: files roll while you watch.",
     ),
 )
 

@@ -34,7 +34,7 @@ def recover_again(folder: Path, report: PlugReport) -> Again:
     check_is_lab(folder)
     first_state = report.after
     if first_state is None or not (folder / "kept").is_dir():
-        raise UsageError("nothing was recovered yet that could be recovered again")
+        raise UsageError("there is no recovery yet that could be repeated")
     marker, place = read_marker(folder), folder / "again"
     remove_part(folder, "again")
     try:

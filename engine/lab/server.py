@@ -142,7 +142,7 @@ class Lab:
         with self._lock:
             lab, load = self._lab, self._load
             if lab is None:
-                raise UsageError("only a store that the lab made has a plug")
+                raise UsageError("only a store that the lab made can lose its power")
             everybody = [self._acknowledged, *self._ended_loads]
             report = pull_the_plug(lab, load, everybody + (load.acknowledged if load is not None else []), seed, keep)
             self._store = self._lab = None

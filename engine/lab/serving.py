@@ -362,7 +362,7 @@ class LabServing:
 
     async def _add_broker(self, name: str, folder: Path) -> ServedBroker:
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name of a broker: letters, digits, - and _, at most 64")
+            raise UsageError(f"{name!r} is not a valid broker name: use letters, digits, - and _, at most 64")
         if name in self._brokers():
             raise UsageError(f"there is a broker {name} already")
         store = self._store
@@ -392,7 +392,7 @@ class LabServing:
     async def _end_broker(self, name: str) -> None:
         further = self._further.pop(name, None)
         if further is None:
-            raise UsageError(f"{name} is no broker that was added here")
+            raise UsageError(f"{name} is not a broker that was added here")
         await further.ends.aclose()
 
     def set_queues(self, name: str, topic: str, queues: int) -> int:
@@ -421,7 +421,7 @@ class LabServing:
             queue_id for queue_id in range(queues, old_count) if broker.store.max_offset_in_queue(topic, queue_id) > 0
         ]
         if queues_with_messages:
-            raise UsageError(f"queue {queues_with_messages[0]} of {topic} at {name} holds messages: it stays")
+            raise UsageError(f"queue {queues_with_messages[0]} of {topic} at {name} has messages: it cannot be removed")
         if topic_config is not None and not queues:
             broker.store.delete_topics([topic])
             broker.topics.changed([])
@@ -526,7 +526,7 @@ def _asked(
         raise UsageError("brokerRole=SLAVE: the lab's broker is a master; `serve` follows one", file=file)
     for key, is_set in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
         if is_set:
-            raise UsageError(f"{key}=true: the lab's broker asks for no accounts; `serve --acl` does", file=file)
+            raise UsageError(f"{key}=true: the lab's broker does not check accounts; `serve --acl` does", file=file)
     without = list(unknown)
     for config_field in fields(MessageStoreConfig):
         java = config_field.metadata.get("java", "")

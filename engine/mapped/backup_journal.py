@@ -118,11 +118,11 @@ def read(folder: Path) -> BackupJournal:
     try:
         lines = path.read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise StoreError("expected a folder that a command kept, found no journal in it", file=str(path)) from error
+        raise StoreError("expected a backup folder, found no journal in it", file=str(path)) from error
     entries = [_parsed(line) for line in lines[:-1]]
     head = entries[0] if entries else None
     if head is None or head.get("storescopeKept") != VERSION or None in entries:
-        raise StoreError("expected the journal of what a command kept, found something else", file=str(path))
+        raise StoreError("expected a backup journal, found something else", file=str(path))
     journal = BackupJournal(
         folder, str(head["store"]), int(head["inode"]), str(head["command"]), tuple(head["logs"]), dict(head["before"])
     )

@@ -254,7 +254,7 @@ class FileSequence:
             if stat.S_ISDIR(info.st_mode):
                 continue
             if start is None or start < 0:
-                oddities.append(Oddity("name", entry.path, "the name is no number: a broker does not start with it"))
+                oddities.append(Oddity("name", entry.path, "the name is not a number: a broker does not start with it"))
             elif not stat.S_ISREG(info.st_mode):
                 oddities.append(Oddity("name", entry.path, "expected a regular file"))
             elif start > LARGEST_OFFSET - info.st_size:

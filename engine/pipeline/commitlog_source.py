@@ -360,7 +360,7 @@ def _limit_batch(
 
 def _loss_error(path: str, lost: Lost) -> StoreError:
     go_on = "with failOnDataLoss=false the query tells it in a row of the type damage and goes on"
-    return StoreError(f"something was lost to this query: {lost.why}; {go_on}", file=path)
+    return StoreError(f"this query missed data: {lost.why}; {go_on}", file=path)
 
 
 def _current_end(store: StorePlace) -> int:

@@ -77,7 +77,7 @@ class Options:
         words = {name.lower() for name in (*known_names, *_OF_SPARK)}
         for name in self._raw_options:
             if name.lower() not in words and not name.lower().startswith("option."):
-                raise UsageError(f"{name} is no option of this format; there are {', '.join(known_names)}")
+                raise UsageError(f"{name} is not an option of this format; the options are {', '.join(known_names)}")
 
     def number(self, name: str, default: int) -> int:
         """Return an option that is a number from 1 on, of bytes also in Spark's words: 64k, 128m, 1gb."""

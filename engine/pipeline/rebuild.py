@@ -134,7 +134,7 @@ def rebuild(
     Raises :class:`UsageError` where ``out`` is used, :class:`StoreError`, ``OSError``.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError("expected an absent or empty directory", file=str(out))
+        raise UsageError("expected a new or empty folder", file=str(out))
     by_store = tasks.splits_by_store(splits, [facts.path for facts in stores])
     plan = _plan_text(stores, by_store)
     with staged(out, plan, now) as (staging, begun):

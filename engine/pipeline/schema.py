@@ -106,7 +106,7 @@ def select_columns(columns: Columns, names: Iterable[str]) -> Columns:
     types = names if isinstance(names, dict) else columns
     for name in names:
         if name not in columns:
-            raise UsageError(f"{name} is no column; there are {', '.join(columns)}")
+            raise UsageError(f"{name} is not a column; the columns are {', '.join(columns)}")
         selected[name] = types[name]
     return selected
 
@@ -117,9 +117,9 @@ def user_columns(columns: Columns, user_schema: StructType) -> Columns:
     for field in user_schema.fields:
         kind, user_type = columns[field.name], field.dataType.simpleString()
         if user_type != kind.removesuffix(_NEVER):
-            raise UsageError(f"{field.name} is {kind.removesuffix(_NEVER)}, the schema that was given says {user_type}")
+            raise UsageError(f"{field.name} is {kind.removesuffix(_NEVER)}, the given schema says {user_type}")
         if not field.nullable and not kind.endswith(_NEVER):
-            raise UsageError(f"{field.name} is null in some rows, the schema that was given says NOT NULL")
+            raise UsageError(f"{field.name} is null in some rows, the given schema says NOT NULL")
         selected[field.name] = user_type if field.nullable else kind
     return selected
 

@@ -37,7 +37,7 @@ def parse_time(text: str, zone: tzinfo | None, position: int, length: int) -> in
     """
     match = _ISO.fullmatch(text.strip())
     if match is None:
-        raise BadFilter(f'{text!r} is no time; write it like "2026-11-20 09:41:07"', position, length)
+        raise BadFilter(f'{text!r} is not a time; write it like "2026-11-20 09:41:07"', position, length)
     year, month, day, hour, minute, second, fraction, offset = match.groups()
     ms = int((fraction or "0")[:3].ljust(3, "0"))
     try:

@@ -95,7 +95,7 @@ def _word(text: str, position: int) -> Token:
     if match := _SIGN.match(text, position):
         return Token("sign", match[0], match[0], position)
     if character in _CURLY:
-        raise BadFilter(f"texts stand in straight quotes, {_CURLY[character]}, not in {character}", position)
+        raise BadFilter(f"put texts in straight quotes, {_CURLY[character]}, not in {character}", position)
     raise BadFilter(f"{character!r} has no meaning here{_HINTS.get(character, '')}", position)
 
 
@@ -105,16 +105,18 @@ def _number(text: str, position: int) -> Token:
         raise BadFilter("numbers are written with the digits 0 to 9", position)
     digits, fraction, unit = match[1], match[2], match[3].strip()
     if fraction:
-        raise BadFilter(f"{match[0]} is no whole number; numbers here have no fraction", position, len(match[0]))
+        raise BadFilter(f"{match[0]} is not a whole number; numbers here have no fraction", position, len(match[0]))
     if "__" in digits or digits.endswith("_"):
-        raise BadFilter(f"in {digits} an underscore must stand between two digits", position, len(digits))
+        raise BadFilter(f"in {digits} an underscore must be between two digits", position, len(digits))
     try:
         value = int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
     except ValueError:
         raise BadFilter(f"{digits[:20]}… has too many digits", position, len(digits)) from None
     if unit not in SIZES and unit not in DURATIONS and unit:
         units = " ".join([*SIZES, *DURATIONS])
-        raise BadFilter(f"{unit} is no unit of size or time; known are {units}", position + len(digits), len(unit))
+        raise BadFilter(
+            f"{unit} is not a unit of size or time; the units are {units}", position + len(digits), len(unit)
+        )
     value *= SIZES.get(unit) or DURATIONS.get(unit) or 1
     if value > MAX_NUMBER + 1:
         raise BadFilter(f"{match[0]} does not fit 64 bits; the largest number is {MAX_NUMBER}", position, len(match[0]))
@@ -140,7 +142,9 @@ def _unescaped(raw: str, position: int) -> str:
         elif code in _SIMPLE_ESCAPES:
             return _SIMPLE_ESCAPES[code]
         raise BadFilter(
-            f"\\{code} is no escape; a backslash itself is written \\\\", position + 1 + match.start(), len(match[0])
+            f"\\{code} is not an escape; a backslash itself is written \\\\",
+            position + 1 + match.start(),
+            len(match[0]),
         )
 
     return _ESCAPE.sub(plain, raw[1:-1])
@@ -170,7 +174,7 @@ def _property(text: str, position: int, end: int) -> Token:
         raw = _quoted(text, quote)
         close = _after_space(text, quote + len(raw))
         if not text.startswith("]", close):
-            raise BadFilter("] is missing behind the property's name", min(close, len(text) - 1))
+            raise BadFilter("] is missing after the property's name", min(close, len(text) - 1))
         return Token("property", text[position : close + 1], _unescaped(raw, quote), position)
     raise BadFilter('name one property: properties.NAME or properties["NAME"]', position, end - position)
 

@@ -256,7 +256,7 @@ class _Parser:
     def _not(self, least: int) -> Span:
         token = self._take()
         if least > NOT:
-            raise BadFilter("not stands before a condition; put it in parentheses here", token.position, token.length)
+            raise BadFilter("'not' must be before a condition; use parentheses here", token.position, token.length)
         item = self.expression(NOT)
         return Span(Not(condition(item)), token.position, item.end)
 

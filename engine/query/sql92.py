@@ -249,7 +249,7 @@ class _Parser:
         node = self._unary()
         if node.constant and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             return _constant(-node.value)
-        raise BadFilter("a minus sign needs a number behind it", position)
+        raise BadFilter("a minus sign needs a number after it", position)
 
     def _primary(self) -> _Node:
         word = self._word

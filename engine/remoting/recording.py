@@ -122,7 +122,7 @@ class Recording:
         """Yield every event. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
         with self.path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
-                raise CannotRead(f"{self.path} is no recording of requests")
+                raise CannotRead(f"{self.path} is not a recording of requests")
             self.position = file.tell()
             yield from self._items(file)
 

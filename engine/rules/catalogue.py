@@ -24,7 +24,8 @@ from engine.rules.findings import (
 
 RULES = Register(catalogue_tables.RULES)
 NO_FOLDER = (
-    "move it out of the folder; where a disk makes it (lost+found), give the store a folder of its own on that disk."
+    "move it out of this folder; if the file system creates it (lost+found), put the store into a folder of its "
+    "own on that disk."
 )
 SHORT_NAMES = (
     "give the files their names of 20 digits back while the broker is stopped: brokers sort files by their names as "
@@ -36,19 +37,22 @@ _rule = RULES.add
 CL01 = _rule(
     "CL01",
     "error",
-    "Bytes in the log that are no unit",
-    "A broker that walks the log stops here: recovery cuts everything behind it, dispatch skips to the next file.",
-    "compare the bytes with a replica's at the same offset; the units behind the damage can still be copied out.",
+    "Invalid bytes in the commit log",
+    "A broker that reads the log stops here: recovery cuts everything after it, dispatch skips to the next file.",
+    "compare the bytes with those of a replica at the same offset; the messages after the damage can still be "
+    "copied out.",
     "apache/rocketmq#6767",
     "apache/rocketmq#289",
     kinds={
         "foreign": Kind(
-            step="find out what these files are (another program's log, a packed or encrypted copy) before anything "
-            "starts on them: a broker cuts the log at its first byte. Bring this store's own log back from a backup."
+            step="find out what these files are (another program's log, a compressed or encrypted copy) before "
+            "you start a broker: it would cut the log at its first byte. Restore this store's own log from a "
+            "backup."
         ),
         "overflow": Kind(
-            step="copy the store: in the copy the message stands without its longest properties, and brokers read it. "
-            "Here no broker dispatches it, and a recovery that begins in front of it cuts the log."
+            step="copy the store: the copy has the message without its longest properties, and brokers can read "
+            "it. In this store no broker dispatches the message, and a recovery that starts before it cuts "
+            "the log here."
         ),
     },
     needs=SEEN,
@@ -56,17 +60,18 @@ CL01 = _rule(
 CL02 = _rule(
     "CL02",
     "error",
-    "A blank unit that does not reach to the end of its file",
-    "The last unit of a file says how many bytes are left in it. RocketMQ 5 refuses one that says more.",
-    "look at the 8 bytes; the number should be the distance to the end of the file.",
+    "A blank that does not reach the end of its file",
+    "The blank at the end of a file contains the number of bytes left in the file. RocketMQ 5 refuses a larger number.",
+    "look at these 8 bytes; the number must be the distance to the end of the file.",
     needs=SEEN,
 )
 CL03 = _rule(
     "CL03",
     "error",
     "Wrong body CRC",
-    "The body is not what was stored. Recovery that begins before it cuts the log here; consumers get a broken body.",
-    "see which flipped bits would explain it, and compare with a replica.",
+    "The body differs from what was stored. A recovery that starts before this message cuts the log here; "
+    "consumers get a damaged body.",
+    "check which flipped bits explain the difference, and compare with a replica.",
     "apache/rocketmq#9121",
     "mxsm/rocketmq-rust#10758",
     needs=SEEN,
@@ -74,26 +79,26 @@ CL03 = _rule(
 CL04 = _rule(
     "CL04",
     "error",
-    "Properties that are not what was stored",
-    "The body's CRC does not cover the properties: a torn unit can have a sound body and zero or broken properties. "
-    "Recovery does not see it: the unit stays and is delivered without them.",
-    "compare the property text with a replica's.",
+    "Properties that differ from what was stored",
+    "The CRC covers only the body: a message that was half written can have a valid body and zero or broken "
+    "properties. Recovery does not notice: it keeps the message, and consumers get it without these properties.",
+    "compare the properties with those of a replica.",
     "apache/rocketmq#7437",
     needs=SEEN,
 )
 CL05 = _rule(
     "CL05",
     "error",
-    "A unit that says it belongs elsewhere",
-    "PHYSICALOFFSET differs from the place: bytes of another place or of an older life of the file. No broker compares "
-    "the two, so recovery would dispatch it.",
-    "find out how the bytes came here (reused file, copy, restore) before any broker starts on the store.",
+    "A message that belongs to another place",
+    "The message's PHYSICALOFFSET is not its place in the log: the bytes come from another place or from an "
+    "earlier use of the file. No broker compares the two, so recovery would dispatch the message.",
+    "find out where the bytes come from (reused file, copy, restore) before you start a broker on this store.",
     "apache/rocketmq#10017",
     "apache/rocketmq#10038",
     kinds={
         "file": Kind(
-            step="bring back this log's own file from a backup or a replica, or move this one out where the log ended "
-            "in front of it; do not build the queues again: they tell which messages are lost."
+            step="restore this log's own file from a backup or a replica; or move this file away if the log ended "
+            "before it. Do not rebuild the queues: they show which messages are lost."
         ),
         "renamed": Kind(
             step="give each such file its own name back while the broker is stopped, the offset that its first unit "
@@ -105,10 +110,10 @@ CL05 = _rule(
 CL06 = _rule(
     "CL06",
     "warn",
-    "Bytes behind the end of the log",
-    "What lies behind the last good unit is dropped by the next recovery, or came back after one: RocketMQ moves its "
-    "positions and leaves the bytes.",
-    "ask recover --plan what the next start would keep and drop.",
+    "Bytes after the end of the log",
+    "The next recovery drops what follows the last valid message. Or an earlier recovery dropped it already: "
+    "RocketMQ moves its positions back and does not erase the bytes.",
+    "run recover --plan to see what the next start would keep and drop.",
     "apache/rocketmq#10666",
     command=PLAN,
     needs=BOTH,
@@ -116,35 +121,38 @@ CL06 = _rule(
 CL07 = _rule(
     "CL07",
     "error",
-    "Files of the log that do not follow each other",
-    "Every file has the same length and begins where the one before ends. A broker refuses other lengths and names, "
-    "and reads over a gap without a word.",
-    "look for the missing or original file; never rename files to close a gap.",
+    "Commit log files that are not contiguous",
+    "Every file must have the same length and start where the previous file ends. A broker refuses other lengths "
+    "and names, but reads over a gap without any warning.",
+    "find the missing or original file; never rename files to close a gap.",
     "apache/rocketmq#2141",
     "apache/rocketmq#6904",
     kinds={
         "gap": Kind(),
-        "overlap": Kind(step="find out which of the two files is of this store; never rename a file."),
+        "overlap": Kind(step="find out which of the two files belongs to this store; never rename a file."),
         "next": Kind(),
         "zeros": Kind(
-            step="start no broker: move the file that is all zeros out of the log's folders, not the one that holds "
-            "the messages; what a broker writes while both are there is read from the other file, as zeros."
+            step="do not start a broker. Move the file that is all zeros out of the log folders, not the file "
+            "with the messages. While both are there, a broker writes to one file and reads zeros from the "
+            "other."
         ),
         "double": Kind(
-            step="start no broker: find out which of the two files is of this store, by what their units say of "
-            "themselves, and move the other one out of the log's folders."
+            step="do not start a broker. Compare the messages in the two files to find out which file belongs to "
+            "this store, and move the other file out of the log folders."
         ),
-        "empty": Kind("warn", "remove the empty file: RocketMQ 5.3 does so itself, 4.9 refuses to start with it."),
-        "short": Kind(step="bring the whole file from a replica or a backup; what is left can be copied out of it."),
+        "empty": Kind("warn", "delete the empty file: RocketMQ 5.3 does so itself, 4.9 does not start with it."),
+        "short": Kind(
+            step="restore the complete file from a replica or a backup; what is left in this file can be copied out."
+        ),
         "unmade": Kind(
-            step="move the file out of the log's folders: it holds no message, and a start makes a new one."
+            step="move the file out of the log folders: it contains no message, and a start creates a new one."
         ),
         "unfilled": Kind(
-            step="bring the file to its length again: only zeros are missing, no message that a queue knows of."
+            step="fill the file with zeros to its full length: only zeros are missing, no message that a queue knows."
         ),
         "long": Kind(
-            step="give the broker the mappedFileSizeCommitLog that the other files were made with: it cannot be "
-            "changed on a store that has files; copy the units out of the longer file, never cut it."
+            step="start the broker with the mappedFileSizeCommitLog that the other files have: it cannot be "
+            "changed while a store has files. Copy the messages out of the longer file; never cut it."
         ),
         "folder": Kind(step=NO_FOLDER),
         "name": Kind(step=SHORT_NAMES),
@@ -162,45 +170,46 @@ CL07 = _rule(
 CL08 = _rule(
     "CL08",
     "warn",
-    "Store times that the clock made wrong",
-    "The broker's clock ran ahead or was set back. Searches by time, index queries, the choice of the recovery file "
-    "and the time until files are deleted go by these times.",
-    "compare the clock's history with the place; searches by time around it may miss messages.",
+    "Wrong store times: the broker's clock jumped",
+    "The broker's clock was ahead or was set back. Searches by time, index queries, the choice of the recovery "
+    "start file and the deletion of files use these times.",
+    "compare the history of the clock with this place; searches by time near it can miss messages.",
     "apache/rocketmq#9455",
     kinds={
         "ahead": Kind(
             None,
-            "set the broker's clock right; for messages of this time ask by offset or key, not by time.",
+            "correct the broker's clock; to find messages of this time, search by offset or key, not by time.",
         ),
-        "behind": Kind(None, "for messages of this time ask by offset or key, not by time."),
+        "behind": Kind(None, "to find messages of this time, search by offset or key, not by time."),
     },
     needs=SEEN,
 )
 CL09 = _rule(
     "CL09",
     "error",
-    "A unit whose address fields disagree with its queue",
-    "Topic, queue or queue offset in the unit are not those under which its queue knows it; no CRC covers them.",
-    "compare the unit's head with a replica's.",
+    "A message whose address fields differ from its queue",
+    "The topic, queue id or queue offset in the message is not the one under which its queue knows it. No CRC "
+    "covers these fields.",
+    "compare the head of the message with a replica's.",
     "apache/rocketmq#467",
     needs=BOTH,
 )
 CL10 = _rule(
     "CL10",
     "note",
-    "A blank unit that the next unit would have fitted into",
-    "A batch that did not fit leaves one on a healthy store, and nothing marks its units afterwards.",
-    "nothing needs to be done.",
+    "A blank although the next message would have fitted",
+    "On a healthy store this happens when a batch did not fit; nothing shows later that its messages were a batch.",
+    "no action needed.",
     needs=SEEN,
 )
 CL11 = _rule(
     "CL11",
     "error",
-    "The log ends before what others know of it",
-    "Queues, index and checkpoint tell of units behind the end of the log: its tail is lost. The next start truncates "
-    "the queues and uses their offsets again.",
-    "look for the lost bytes on a replica before any broker starts; ask recover --plan which groups would stand beyond "
-    "the new end.",
+    "The log ends before messages that other files know",
+    "Queues, index or checkpoint refer to messages after the end of the log: the last part of the log is lost. "
+    "The next start truncates the queues and uses their offsets again.",
+    "look for the lost bytes on a replica before you start a broker; recover --plan shows which groups would be "
+    "beyond the new end.",
     "apache/rocketmq#405",
     "apache/rocketmq#6767",
     command=PLAN,
@@ -209,10 +218,10 @@ CL11 = _rule(
 CL12 = _rule(
     "CL12",
     "error",
-    "The log is empty, and others know of it",
-    "Queues, index, consumer positions or checkpoint tell of messages, and the log has not one: most often its disk is "
+    "The log is empty, but other files know its messages",
+    "Queues, index, consumer offsets or checkpoint refer to messages, but the log has none: usually its disk is "
     "not mounted. A start now deletes every queue.",
-    "mount the disk of the log, or bring its files back, before any broker starts on the store.",
+    "mount the disk of the log, or restore its files, before you start a broker on this store.",
     kinds={
         "deeper": Kind(
             step="move the files of the log one folder up before any broker starts on the store: they were copied into "
@@ -257,9 +266,10 @@ CL14 = _rule(
 CQ01 = _rule(
     "CQ01",
     "error",
-    "Files of a queue that do not follow each other",
-    "Every file of a queue has the same length and begins where the one before ends. A broker refuses other lengths.",
-    "the queue can be built again from the log, as long as the log holds its units.",
+    "Queue files that are not contiguous",
+    "Every file of a queue must have the same length and start where the previous file ends. A broker refuses "
+    "other lengths.",
+    "rebuild the queue from the log; this works as long as the log still has its messages.",
     "apache/rocketmq#1560",
     command=BUILD,
     kinds={
@@ -276,9 +286,9 @@ CQ01 = _rule(
 CQ03 = _rule(
     "CQ03",
     "error",
-    "A queue entry is missing",
-    "The log has the unit, the queue has nothing at its offset: consumers never see the message.",
-    "the queue can be built again from the log.",
+    "A missing queue entry",
+    "The log has the message, but the queue has no entry at its offset: consumers never get the message.",
+    "rebuild the queue from the log.",
     "apache/rocketmq#467",
     command=BUILD,
     needs=BOTH,
@@ -286,10 +296,11 @@ CQ03 = _rule(
 CQ04 = _rule(
     "CQ04",
     "error",
-    "A queue entry that does not point at its unit",
-    "Offset or size of the entry do not lead to the unit that belongs there. Behind a unit that was never dispatched "
-    "all entries stand one place early; the broker logs: logic queue order maybe wrong … Diff 20.",
-    "the queue can be built again from the log.",
+    "A queue entry that does not point to its message",
+    "The offset or size in the entry does not lead to the message that belongs there. After a message that was "
+    "never dispatched, all entries are one place too early; the broker then logs: logic queue order maybe wrong … "
+    "Diff 20.",
+    "rebuild the queue from the log.",
     "apache/rocketmq#495",
     command=BUILD,
     needs=BOTH,
@@ -297,9 +308,9 @@ CQ04 = _rule(
 CQ05 = _rule(
     "CQ05",
     "error",
-    "A queue entry twice",
-    "Two entries of a queue point at the same unit: a message is consumed twice, and another may be hidden.",
-    "the queue can be built again from the log.",
+    "Two queue entries for one message",
+    "Two entries of a queue point to the same message: consumers get it twice, and another message may be hidden.",
+    "rebuild the queue from the log.",
     "apache/rocketmq#495",
     command=BUILD,
     needs=BOTH,
@@ -307,51 +318,53 @@ CQ05 = _rule(
 CQ06 = _rule(
     "CQ06",
     "error",
-    "An empty last file of a queue",
-    "A 5.x broker dies while it corrects the queue's minimum, unless recovery fills the file before.",
-    "ask recover --plan whether a broker would start.",
+    "The last file of a queue is empty",
+    "A 5.x broker crashes when it corrects the queue's minimum offset, unless recovery fills the file first.",
+    "run recover --plan to see whether a broker would start.",
     "apache/rocketmq#9728",
     "apache/rocketmq#10108",
     command=PLAN,
-    kinds={"filled": Kind("note", "nothing needs to be done: a start goes on in this file.", "")},
+    kinds={"filled": Kind("note", "no action needed: a start continues in this file.", "")},
     needs=QUEUE,
 )
 CQ08 = _rule(
     "CQ08",
     "chat",
-    "Units of a topic that has no queues",
-    "The topic was deleted: its queues are gone, its units stay until their file expires.",
-    "nothing needs to be done.",
+    "Messages of a topic that has no queues",
+    "The topic was deleted: its queues are gone, and its messages stay in the log until their file expires.",
+    "no action needed.",
     "apache/rocketmq#1852",
     needs=QUEUE | CONFIG,
 )
 CQ09 = _rule(
     "CQ09",
     "error",
-    "A queue entry with the wrong tag code",
-    "Filters by tag go by this number: the message is hidden from its consumers or shown to others.",
-    "the queue can be built again from the log.",
+    "A queue entry with a wrong tag code",
+    "Tag filters use this number: the message is hidden from its consumers, or other consumers get it.",
+    "rebuild the queue from the log.",
     command=BUILD,
     needs=SEEN,
 )
 CQ10 = _rule(
     "CQ10",
     "error",
-    "Units that are not in their queues",
-    "The log has these messages and nobody can consume them. A start dispatches again only units behind its start "
-    "file; after a clean close only those behind all that any queue knows (RocketMQ 5.3.2 and later). RocketMQ 5.4 and "
-    "later look back at ten log files at most (commitLogRecoverMaxNum).",
-    "build the queues again from the log before any broker starts: it keeps every message, and groups stay where they "
-    f"are. Then, {PUT_IN_WORDS}",
+    "Messages that are missing in their queues",
+    "The log has these messages, but nobody can consume them. A start dispatches only messages from its recovery "
+    "start file on; after a clean shutdown, only messages after the last one that any queue knows (RocketMQ 5.3.2 "
+    "and later). RocketMQ 5.4 and later go back at most ten log files (commitLogRecoverMaxNum).",
+    "rebuild the queues from the log before you start a broker: this keeps every message and every group's offset. "
+    f"Then, {PUT_IN_WORDS}",
     "apache/rocketmq#405",
     "apache/rocketmq#1434",
     command=BUILD,
     kinds={
-        "again": Kind(step="leave consumer offsets alone: the next start dispatches these units again.", command=PLAN),
+        "again": Kind(
+            step="do not change consumer offsets: the next start dispatches these messages again.", command=PLAN
+        ),
         "gone": Kind(
             None,
-            "build the queues again from the log, with --config broker.conf where the broker's file sizes are its own: "
-            f"no queue is left that tells them. Then, {PUT_IN_WORDS}",
+            "rebuild the queues from the log; add --config broker.conf if the broker's file sizes are not the "
+            f"defaults, because no queue is left that shows them. Then, {PUT_IN_WORDS}",
         ),
     },
     needs=BOTH | STATE,
@@ -360,17 +373,18 @@ CQ11 = _rule(
     "CQ11",
     "error",
     "A topic with queues of the wrong kind",
-    "The topics table says which kind of queue a topic has; a broker that finds a folder of the other kind does not "
-    "start.",
+    "The topics table defines which kind of queue a topic has. A broker that finds a folder of the other kind "
+    "does not start.",
     "move the wrong folder out of the store's folders.",
     needs=QUEUE | CONFIG,
 )
 CQ12 = _rule(
     "CQ12",
     "error",
-    "Queue entries that go backwards",
-    "Entries of a queue point ever further into the log. A step back misleads every search by time or offset.",
-    "the queue can be built again from the log.",
+    "Queue entries that are out of order",
+    "Each entry of a queue must point further into the log than the entry before it. A step back misleads every "
+    "search by time or offset.",
+    "rebuild the queue from the log.",
     "apache/rocketmq#495",
     command=BUILD,
     needs=SEEN,
@@ -378,10 +392,10 @@ CQ12 = _rule(
 CQ13 = _rule(
     "CQ13",
     "warn",
-    "Queue entries that point behind the end of the log",
-    "The log lost its tail; or recovery cut both once, and only moved its positions. The next start truncates these "
-    "entries and uses their offsets again.",
-    "ask recover --plan which groups would stand beyond the new end.",
+    "Queue entries that point after the end of the log",
+    "The log lost its last part. Or an earlier recovery cut log and queues, and only moved its positions. The "
+    "next start truncates these entries and uses their offsets again.",
+    "run recover --plan to see which groups would be beyond the new end.",
     "apache/rocketmq#678",
     command=PLAN,
     needs=LOG,
@@ -389,9 +403,9 @@ CQ13 = _rule(
 IX01 = _rule(
     "IX01",
     "error",
-    "An index header that does not count what is there",
-    "Numbers of entries and used slots, and the range of the file, stand in the header; queries go by them.",
-    "the index can be built again from the log.",
+    "An index header that does not match its entries",
+    "The header contains the numbers of entries and used slots and the range of the file. Queries use these numbers.",
+    "rebuild the index from the log.",
     "apache/rocketmq#1987",
     command=BUILD,
     needs=INDEX,
@@ -399,18 +413,18 @@ IX01 = _rule(
 IX02 = _rule(
     "IX02",
     "error",
-    "An index link or slot past the count",
-    "A broker ends the chain there: older entries of the slot are not found.",
-    "the index can be built again from the log.",
+    "An index link or slot beyond the entry count",
+    "A broker ends the chain there: it does not find the older entries of this slot.",
+    "rebuild the index from the log.",
     command=BUILD,
     needs=SEEN,
 )
 IX03 = _rule(
     "IX03",
     "error",
-    "An index chain that loops",
-    "A query by key may never come back from this slot.",
-    "the index can be built again from the log.",
+    "An index chain with a loop",
+    "A query by key may never return from this slot.",
+    "rebuild the index from the log.",
     "apache/rocketmq#8018",
     command=BUILD,
     needs=SEEN,
@@ -418,9 +432,9 @@ IX03 = _rule(
 IX05 = _rule(
     "IX05",
     "note",
-    "Keys that are not in the index",
-    "The log has units whose keys no index file holds: queries by key miss them. Abnormal starts leave such spans.",
-    "the index can be built again from the log.",
+    "Keys that are missing in the index",
+    "No index file has the keys of these messages: queries by key miss them. Starts after a crash leave such gaps.",
+    "rebuild the index from the log.",
     "apache/rocketmq#4463",
     command=BUILD,
     needs=LOG | INDEX,
@@ -428,18 +442,19 @@ IX05 = _rule(
 IX06 = _rule(
     "IX06",
     "error",
-    "An index entry that leads to no unit with its key",
-    "The unit at the entry's offset has no key and no tags of this hash, or there is no unit.",
-    "the index can be built again from the log.",
+    "An index entry without a message for its key",
+    "The message at the entry's offset has no key or tag with this hash, or there is no message.",
+    "rebuild the index from the log.",
     "apache/rocketmq#3613",
     command=BUILD,
     kinds={
         "foreign": Kind(
-            None, "bring back the index of this store, or build it again from the log; no query tells the two apart."
+            None,
+            "restore the index of this store, or rebuild it from the log; queries cannot tell the two stores apart.",
         ),
         "unknown": Kind(
             "note",
-            "no action needed: every key is in the index. A newer release may index more than is known here.",
+            "no action needed: every key is in the index. A newer release may index more than Storescope knows.",
             "",
         ),
     },
@@ -448,34 +463,34 @@ IX06 = _rule(
 IX07 = _rule(
     "IX07",
     "error",
-    "Index entries that point behind the end of the log",
-    "The log lost its tail after the index was written.",
-    "the index can be built again from the log.",
+    "Index entries that point after the end of the log",
+    "The log lost its last part after the index was written.",
+    "rebuild the index from the log.",
     command=BUILD,
     needs=LOG,
 )
 IX08 = _rule(
     "IX08",
     "error",
-    "A file that is no index file",
-    "Its length fits no numbers of slots and entries; a broker maps it with its own numbers and misreads it.",
-    "give the broker's configuration (--config) if the sizes are special; the index can be built again from the log.",
+    "A file that is not an index file",
+    "Its length matches no numbers of slots and entries. A broker maps it with its own numbers and misreads it.",
+    "give the broker's configuration (--config) if the index sizes are not the defaults; else rebuild the index "
+    "from the log.",
     command=BUILD,
-    kinds={"cut": Kind(None, "copy the file again from where it came, or build the index again from the log.")},
+    kinds={"cut": Kind(None, "copy the file again from its source, or rebuild the index from the log.")},
     needs=INDEX,
 )
 IX09 = _rule(
     "IX09",
     "error",
-    "An index chain that skips or misses entries",
-    "The link of an entry, or a slot, is not the newest older entry of its chain: entries are not found.",
-    "the index can be built again from the log.",
+    "An index chain that skips entries",
+    "The link of an entry or a slot does not point to the next older entry of its chain: queries miss entries.",
+    "rebuild the index from the log.",
     command=BUILD,
     kinds={
         "overwritten": Kind(
             "note",
-            "build the index again from the log where the keys that are gone are asked for; a larger maxIndexNum keeps "
-            "it from happening again.",
+            "if you need the overwritten keys, rebuild the index from the log; a larger maxIndexNum prevents this.",
         )
     },
     needs=INDEX,
@@ -484,8 +499,8 @@ CK01 = _rule(
     "CK01",
     "note",
     "A checkpoint time of zero",
-    "An abnormal start would begin at the first file of the log, whatever its length.",
-    "see recover --plan for the bytes that would be read.",
+    "After a crash, a start reads the log from its first file, however long it is.",
+    "run recover --plan to see how many bytes would be read.",
     "apache/rocketmq#7233",
     command=PLAN,
     needs=CHECKPOINT,
@@ -494,8 +509,8 @@ CK02 = _rule(
     "CK02",
     "error",
     "A checkpoint ahead of the data",
-    "The checkpoint says that units of this time are on disk, and they are not: recovery may begin too late.",
-    "ask recover --plan where recovery would begin.",
+    "According to the checkpoint, messages of this time are on disk, but they are not: recovery may start too late.",
+    "run recover --plan to see where recovery would start.",
     "apache/rocketmq#678",
     command=PLAN,
     needs=LOG,
@@ -504,8 +519,8 @@ CK03 = _rule(
     "CK03",
     "note",
     "A checkpoint far behind the log",
-    "An abnormal start would read all files from there on.",
-    "see recover --plan for the bytes that would be read.",
+    "After a crash, a start reads all log files from there on.",
+    "run recover --plan to see how many bytes would be read.",
     "apache/rocketmq#1456",
     command=PLAN,
     needs=LOG,
@@ -513,9 +528,9 @@ CK03 = _rule(
 CK04 = _rule(
     "CK04",
     "warn",
-    "A confirm offset behind the end of the log",
-    "Controller and duplication mode dispatch up to this offset.",
-    "ask recover --plan.",
+    "A confirm offset after the end of the log",
+    "Controller mode and duplication mode dispatch only up to this offset.",
+    "run recover --plan.",
     "apache/rocketmq#6703",
     command=PLAN,
     needs=LOG,
@@ -523,11 +538,11 @@ CK04 = _rule(
 CK05 = _rule(
     "CK05",
     "error",
-    "A checkpoint that is no checkpoint",
+    "An invalid checkpoint file",
     "The file has 4,096 bytes: store times and offsets. A broker reads missing fields as zero and begins at the first "
     "file after a crash. It takes every other number as it stands: a time of the future makes a start begin at the "
     "last file, one of the past at the first one; 5.5 goes by logicsPhysicalOffset.",
-    "nothing but time is lost by a missing checkpoint; restore it only from the same store.",
+    "a missing checkpoint costs only time; restore it only from the same store.",
     kinds={
         "numbers": Kind(
             "warn",
@@ -547,37 +562,37 @@ CF01 = _rule(
     "CF01",
     "error",
     "A configuration table that cannot be parsed",
-    "A broker takes the .bak instead, or does not start if that is bad too.",
-    "compare the file with its .bak and mend it in a copy.",
+    "A broker uses the .bak file instead; if that is bad too, it does not start.",
+    "compare the file with its .bak and repair it in a copy.",
     "apache/rocketmq#9328",
     "apache/rocketmq#3401",
     "apache/rocketmq#6096",
     kinds={
-        "both": Kind(step="bring the table back from a replica or a backup: its .bak cannot be read either."),
+        "both": Kind(step="restore the table from a replica or a backup: its .bak cannot be read either."),
     },
     needs=CONFIG,
 )
 CF02 = _rule(
     "CF02",
     "warn",
-    "A consumer offset beyond its queue",
-    "A broker answers such a request with OFFSET_OVERFLOW_BADLY and the queue's end: a push consumer is moved back to "
-    "it and sees messages again. Where the queue passes the offset first, the messages up to it are skipped.",
-    "find out why the queue is shorter (a lost tail, a topic deleted and made again) before any offset is reset: where "
-    "the queue is short, the group is right.",
+    "A consumer offset beyond the end of its queue",
+    "A broker answers such a pull with OFFSET_OVERFLOW_BADLY and the end of the queue: a push consumer goes back "
+    "there and gets messages again. If the queue grows past the offset first, the messages up to it are skipped.",
+    "find out why the queue is shorter (lost end of the log, topic deleted and created again) before you reset "
+    "any offset: if the queue is too short, the group is right.",
     "apache/rocketmq#1852",
     "apache/rocketmq#4774",
     "apache/rocketmq#2181",
     kinds={
         "answers": Kind(
-            step="no message is lost, but producers are asked again for transactions that they have answered: set the "
-            "group's offset in this queue to 0 in a copy of consumerOffset.json while the broker is stopped, then the "
-            "answers are read."
+            step="no message is lost, but producers are asked again about transactions that they already "
+            "answered. While the broker is stopped, set the group's offset in this queue to 0 in a copy of "
+            "consumerOffset.json; then the broker reads the answers."
         ),
         "impossible": Kind(
-            step="no queue of this log was ever that long: a client wrote a wrong number, or it is of another log. Set "
-            "the group's offset back while the broker runs (mqadmin resetOffsetByTime), before new messages are passed "
-            "over."
+            step="no queue of this log was ever that long: a client wrote a wrong number, or the offset belongs "
+            "to another log. Set the group's offset back while the broker runs (mqadmin resetOffsetByTime), "
+            "before new messages are skipped."
         ),
     },
     needs=BOTH,
@@ -585,9 +600,10 @@ CF02 = _rule(
 CF04 = _rule(
     "CF04",
     "error",
-    "Text behind the end of a configuration table",
-    "Written over a longer file without cutting it. A broker takes the .bak instead, which is one version older.",
-    "cut the text behind the closing brace in a copy and compare with the .bak.",
+    "Text after the end of a configuration table",
+    "The table was written over a longer file without cutting it. A broker uses the .bak file instead, which is "
+    "one version older.",
+    "in a copy, cut the text after the closing brace, and compare with the .bak.",
     "apache/rocketmq#9328",
     "apache/rocketmq#10258",
     needs=SEEN,
@@ -596,16 +612,16 @@ CF05 = _rule(
     "CF05",
     "warn",
     "A configuration that does not fit the files",
-    "Lengths or paths in the broker's configuration are not those of this store: a broker with it does not start, or "
+    "Lengths or paths in the broker's configuration differ from this store: with it a broker does not start, or "
     "misreads the index.",
     "correct the configuration, not the files.",
     "apache/rocketmq#1560",
     kinds={
-        "bounds": Kind("warn", "write a value that a broker takes as it stands."),
+        "bounds": Kind("warn", "write a value that a broker accepts unchanged."),
         "outside": Kind(
             "warn",
-            "no command writes into this store with this configuration. Give --ignore-config-paths to work on the "
-            "named folder alone, or --paths-from-config where the log really lies there.",
+            "no command writes into this store with this configuration. Use --ignore-config-paths to work only on "
+            "the named folder, or --paths-from-config if the log really is there.",
         ),
     },
     needs=BOTH | INDEX,
@@ -613,27 +629,28 @@ CF05 = _rule(
 TM04 = _rule(
     "TM04",
     "error",
-    "A timer wheel of another length",
-    "The wheel has 604,800 slots twice. A 5.x broker does not start with a wheel of another length.",
-    "compare with a replica's; the wheel cannot be built from the log alone.",
+    "A timer wheel with a wrong length",
+    "The wheel must have 2 × 604,800 slots. A 5.x broker does not start with a wheel of another length.",
+    "compare it with a replica's; the wheel cannot be rebuilt from the log alone.",
     "apache/rocketmq#9735",
     needs=TIMER,
 )
 AB01 = _rule(
     "AB01",
     "warn",
-    "The abort file is there",
+    "The abort file exists",
     "The store was not closed: the next start recovers it as after a crash.",
-    "ask recover --plan what the next start would keep and drop.",
+    "run recover --plan to see what the next start would keep and drop.",
     command=PLAN,
     needs=STATE,
 )
 DK02 = _rule(
     "DK02",
     "chat",
-    "A part of the store that is not decoded",
-    "RocksDB queues and DLedger logs are recognised; what is in them is not checked and not planned.",
-    "ask a broker, or the library's own tools.",
+    "A part of the store that Storescope does not decode",
+    "Storescope recognises RocksDB queues and DLedger logs, but does not check their contents or include them in "
+    "plans.",
+    "ask a broker, or use the library's own tools.",
     needs=SEEN,
 )
 DK04 = _rule(
@@ -655,8 +672,8 @@ DK04 = _rule(
 DK01 = _rule(
     "DK01",
     "warn",
-    "Something in a store folder that RocketMQ did not put there",
-    "A broker refuses some of these when it starts, see recover --plan.",
+    "A file or folder that does not belong to RocketMQ",
+    "Some of these keep a broker from starting; recover --plan shows it.",
     "move it out of the store's folders.",
     needs=SEEN,
 )

@@ -30,29 +30,31 @@ _rule = RULES.add
 CF03 = _rule(
     "CF03",
     "error",
-    "A configuration table that is gone or empty",
+    "A configuration table that is missing or empty",
     "A power cut or a full disk while it was written, or config/ was not copied with the store. A broker starts "
-    "without a word, with defaults, and writes these over what is left.",
-    "start no broker on the store; bring the table back from a backup or from the config/ of a replica.",
+    "without any warning, uses defaults, and overwrites what is left.",
+    "do not start a broker on this store; restore the table from a backup or from the config/ of a replica.",
     "apache/rocketmq#3401",
     "apache/rocketmq#6096",
     "apache/rocketmq#6881",
     "apache/rocketmq#9328",
     kinds={
         "case": Kind(step="start no broker: give the file its name back, letter by letter."),
-        "backup": Kind("note", "put the .bak in the table's place before something writes there again."),
+        "backup": Kind("note", "replace the table with its .bak before anything writes there again."),
         "behind": Kind(
             "note",
-            "if nobody reset these offsets, put the .bak in the table's place while the broker is stopped, or the "
+            "if nobody reset these offsets, replace the table with its .bak while the broker is stopped; else the "
             "messages in between are consumed again.",
         ),
         "rows": Kind(
-            "warn", "put the group's offset of its retry queue back from a backup, or let it consume them again."
+            "warn",
+            "restore the group's offset of its retry queue from a backup, or let the group consume these "
+            "messages again.",
         ),
         "group": Kind(
             "note",
-            "nothing needs to be done where brokers make groups by themselves (autoCreateSubscriptionGroup); "
-            "else declare them again.",
+            "no action needed if brokers create groups by themselves (autoCreateSubscriptionGroup); else create "
+            "the groups again.",
         ),
     },
     needs=CONFIG,
@@ -61,9 +63,9 @@ CF06 = _rule(
     "CF06",
     "warn",
     "A group that lost messages before it read them",
-    "The oldest files of the log were deleted, as they are when their time is over or the disk is full, and the group "
-    "had not read what was in them. It goes on with the first message that is left.",
-    "nothing brings the messages back in this store; look why the group did not consume, or keep the log for longer "
+    "The oldest log files were deleted (they expired, or the disk was full) before the group had read their "
+    "messages. The group continues with the first message that is left.",
+    "this store cannot bring the messages back; find out why the group did not consume, or keep the log longer "
     "(fileReservedTime).",
     "apache/rocketmq#8753",
     needs=BOTH,
@@ -72,15 +74,16 @@ CF07 = _rule(
     "CF07",
     "warn",
     "Queues that topics.json hides from clients",
-    "Consumers get the first readQueueNums queues of a topic, producers the first writeQueueNums, and perm says "
-    "whether they may at all. What stands in other queues nobody reads.",
-    "set the topic's numbers of queues or its permission as they should be, while the broker runs.",
+    "Consumers see the first readQueueNums queues of a topic, producers the first writeQueueNums, and perm allows "
+    "or forbids reading and writing. Nobody reads the messages in other queues.",
+    "correct the topic's numbers of queues or its permission while the broker runs.",
     kinds={
         "beyond": Kind(),
         "wider": Kind(),
         "unreadable": Kind(),
         "unwritable": Kind(
-            "note", "nothing needs to be done where it was meant: the topic is read to its end and then goes."
+            "note",
+            "no action needed if this is intended: consumers read the topic to its end, and then it can be deleted.",
         ),
     },
     needs=BOTH | CONFIG,
@@ -88,11 +91,12 @@ CF07 = _rule(
 CF08 = _rule(
     "CF08",
     "warn",
-    "Offsets in a topic that has no queues",
+    "Consumer offsets of a topic that has no queues",
     "The store has neither queues nor units of the topic: it was deleted and the offsets stayed, or the table is of "
     "another store. When a topic of this name is made again its queues begin at 0, and these groups stand further: new "
     "messages are passed over, or the groups are thrown back.",
-    "before a topic of this name is made again, take its rows out of a copy of the table while the broker is stopped.",
+    "before you create a topic with this name again, remove its rows from a copy of the table while the broker is "
+    "stopped.",
     "apache/rocketmq#4774",
     "apache/rocketmq#1852",
     needs=BOTH | CONFIG,
@@ -100,25 +104,25 @@ CF08 = _rule(
 CF10 = _rule(
     "CF10",
     "warn",
-    "Filters that a broker throws away when it starts",
-    "A broker takes consumerFilter.json whole or not at all: where one filter has no bloom filter data, or data of "
-    "other sizes than its own, it starts without any. Until the clients of these groups register again "
-    "their expressions are not known.",
-    "let the clients of these groups register again behind each start (restart them), or take the filter out of a copy "
-    "of the table while the broker is stopped.",
+    "Filters that a broker discards when it starts",
+    "A broker loads consumerFilter.json completely or not at all: if one filter has no bloom filter data, or data "
+    "with other sizes than the broker's, the broker starts without any filter. It does not know the expressions "
+    "of these groups until their clients register again.",
+    "after each start, let the clients of these groups register again (restart them); or remove the filter from a "
+    "copy of the table while the broker is stopped.",
     "apache/rocketmq#11102",
     needs=CONFIG,
 )
 CF11 = _rule(
     "CF11",
     "note",
-    "Offsets below zero",
-    "A broker takes an offset below zero for none: the group begins where its clients say, or with the first message "
-    "that the queue holds. JavaScript clients write -1 before they have consumed anything.",
-    "nothing needs to be done for -1; where the number is another, look which client wrote it.",
+    "Consumer offsets below zero",
+    "A broker treats an offset below zero as no offset: the group starts where its clients say, or at the first "
+    "message of the queue. JavaScript clients write -1 before they consume anything.",
+    "no action needed for -1; for another number, find the client that wrote it.",
     "apache/rocketmq#1675",
     "apache/rocketmq#2225",
-    kinds={"other": Kind("warn", "look which client wrote the number; the group begins anew in these queues.")},
+    kinds={"other": Kind("warn", "find the client that wrote the number; the group starts anew in these queues.")},
     needs=CONFIG,
 )
 CF12 = _rule(
@@ -128,8 +132,8 @@ CF12 = _rule(
     "The log begins at byte 0 and holds fewer messages than its groups have read: somebody deleted the log's files, "
     "put an older copy of the log in their place, or tables of another store beside it. Groups ask for offsets that do "
     "not exist yet: they get nothing, and the messages up to their old offsets are passed over.",
-    "bring the log back that the offsets are of; or, if it was deleted on purpose, take these groups out of a copy of "
-    "the table while the broker is stopped, before producers send on: the groups then begin anew.",
+    "restore the log to which these offsets belong. Or, if it was deleted on purpose, remove these groups from a "
+    "copy of the table while the broker is stopped and before producers send again: the groups then start anew.",
     "alibaba/RocketMQ#512",
     "apache/rocketmq#2743",
     needs=BOTH | CONFIG,
@@ -137,29 +141,30 @@ CF12 = _rule(
 CF13 = _rule(
     "CF13",
     "warn",
-    "A service of the broker that stands still",
-    "What it should do next was due, and the broker stored other messages for a minute or more afterwards: it ran, and "
-    "the service did not. All that waits behind the first message waits too. Times are compared with the newest "
-    "message of the store, not with now.",
-    "look into the broker's log for errors of the service, and restart the broker.",
+    "A broker service that makes no progress",
+    "Its next task was due, and the broker stored other messages for a minute or more after that: the broker ran, "
+    "but the service did not. Everything after the first message waits too. Times are compared with the newest "
+    "message of the store, not with the current time.",
+    "look for errors of the service in the broker's log, and restart the broker.",
     "apache/rocketmq#4226",
     "apache/rocketmq#8948",
     kinds={
         "level": Kind(
-            step="look at the first message of the level: what is as long as maxMessageSize is refused when it is "
-            "delivered, again and again; raise maxMessageSize and restart the broker, then all of them are delivered."
+            step="look at the first message of the level: a message of maxMessageSize bytes is refused again and "
+            "again when it is delivered. Raise maxMessageSize and restart the broker; then all messages are "
+            "delivered."
         ),
         "timer": Kind(
-            step="see that timerWheelEnable is on and timerStopEnqueue and timerStopDequeue are off, and restart the "
-            "broker: what is overdue is delivered then."
+            step="check that timerWheelEnable is on and that timerStopEnqueue and timerStopDequeue are off, and "
+            "restart the broker; then overdue messages are delivered."
         ),
         "transactions": Kind(
-            step="look into the broker's log for errors of the transaction check, and restart the broker: open halves "
-            "are checked again then."
+            step="look for errors of the transaction check in the broker's log, and restart the broker; then open "
+            "half messages are checked again."
         ),
         "revive": Kind(
-            step="look into the broker's log for errors of PopReviveService, and restart the broker: popped messages "
-            "that nobody acknowledged come back then."
+            step="look for errors of PopReviveService in the broker's log, and restart the broker; then popped "
+            "messages that nobody acknowledged come back."
         ),
     },
     needs=BOTH | CONFIG,
@@ -167,22 +172,22 @@ CF13 = _rule(
 CF09 = _rule(
     "CF09",
     "warn",
-    "Delay levels whose offset is not that of their queue",
-    "delayOffset.json says from where each level of delayed messages is delivered next.",
-    "bring delayOffset.json back from a backup before any broker starts on the store.",
+    "Delay level offsets that do not match their queues",
+    "delayOffset.json contains, for each delay level, the offset of the next message to deliver.",
+    "restore delayOffset.json from a backup before you start a broker on this store.",
     "apache/rocketmq#1869",
     "apache/rocketmq#7077",
     "apache/rocketmq#6881",
     kinds={
         "beyond": Kind(
             "error",
-            "set the level's offset in a copy of delayOffset.json to the first message that was not delivered, or to "
-            "the end of its queue: a level that stands behind it delivers nothing before release 4.9.2, later ones "
-            "jump to the end.",
+            "in a copy of delayOffset.json, set the level's offset to the first message that was not delivered, "
+            "or to the end of its queue. If the offset is beyond the end, releases before 4.9.2 deliver nothing; "
+            "later releases jump to the end.",
         ),
         "missing": Kind(
             "warn",
-            "bring the levels back from a backup of delayOffset.json, or their messages are delivered again.",
+            "restore the levels from a backup of delayOffset.json; else their messages are delivered again.",
         ),
     },
     needs=BOTH | CONFIG,
@@ -214,24 +219,24 @@ CF15 = _rule(
 CQ14 = _rule(
     "CQ14",
     "warn",
-    "Queues of a topic that is not in topics.json",
-    "Clients are told that there is no such topic: nobody reads what its queues hold. The table lost it, or the topic "
-    "was deleted and its queues stayed.",
-    "if the topic was not deleted on purpose, declare it again with as many queues, while the broker runs.",
+    "Queues of a topic that is missing in topics.json",
+    "For clients this topic does not exist: nobody reads the messages in its queues. The table lost the topic, or "
+    "the topic was deleted and its queues stayed.",
+    "if the topic was not deleted on purpose, create it again with the same number of queues while the broker runs.",
     needs=BOTH | CONFIG,
 )
 TM01 = _rule(
     "TM01",
     "error",
-    "A timercheck that is not of this timer queue",
-    "config/timercheck says how many messages of rmq_sys_wheel_timer were taken into the timer log. A start that has "
-    "nothing better goes on there: messages before it are not taken in again, and are never delivered.",
-    "set the number to the end of the timer queue, or to the first message that was not taken in, before a broker "
-    "starts.",
+    "A timercheck that does not match the timer queue",
+    "config/timercheck says how many messages of rmq_sys_wheel_timer are in the timer log. A start without better "
+    "information continues there: it does not read the messages before it again, and they are never delivered.",
+    "before you start a broker, set the number to the end of the timer queue, or to the first message that is not "
+    "in the timer log.",
     "apache/rocketmq#7480",
     kinds={
         "gone": Kind(
-            "warn", "bring timercheck back from a backup, or messages that were delivered are delivered again."
+            "warn", "restore timercheck from a backup; else messages that were delivered are delivered again."
         ),
     },
     needs=BOTH | CONFIG | TIMER,
@@ -239,54 +244,55 @@ TM01 = _rule(
 TM02 = _rule(
     "TM02",
     "error",
-    "Timer log units that lead to no timer message",
-    "The timer log keeps only where in the log each waiting message stands. Where something else stands there, the "
+    "Timer log entries that do not lead to a timer message",
+    "The timer log has only the log offset of each waiting message. If something else is at that offset, the "
     "message is never delivered.",
-    "find out whether timer log and log are of one store and one time; bring timerlog, timerwheel and "
-    "config/timercheck back together.",
+    "check that timer log and commit log are from the same store and time; restore timerlog, timerwheel and "
+    "config/timercheck together.",
     "apache/rocketmq#10668",
     kinds={
         "expired": Kind(
-            None, "nothing brings these messages back; keep the log for longer than messages wait (fileReservedTime)."
+            None, "these messages cannot come back; keep the log longer than messages wait (fileReservedTime)."
         ),
         "last": Kind("warn"),
-        "delivered": Kind("note", "nothing needs to be done: these were delivered."),
+        "delivered": Kind("note", "no action needed: these were delivered."),
     },
     needs=LOG | CONFIG | TIMER,
 )
 TM03 = _rule(
     "TM03",
     "error",
-    "A timer wheel or timer log that was lost",
-    "What waits for its time stands in the timer log, found by the wheel. A start takes in only what is behind "
-    "timercheck's place in the timer queue, and makes the wheel again from the last two files of the timer log.",
-    "start no broker; bring timerlog, timerwheel and config/timercheck back together from a backup.",
+    "A lost timer wheel or timer log",
+    "The timer log lists the messages that wait for their time; the wheel points to them. A start reads only the "
+    "timer queue after timercheck's place, and rebuilds the wheel from the last two files of the timer log.",
+    "do not start a broker; restore timerlog, timerwheel and config/timercheck together from a backup.",
     "apache/rocketmq#9735",
     kinds={
         "log": Kind(
             None,
-            "bring timerlog, timerwheel and config/timercheck back together; or let a start take the queue in again "
-            "from the first message that is not due: what was due behind it is delivered twice.",
+            "restore timerlog, timerwheel and config/timercheck together; or let a start read the timer queue "
+            "again from the first message that is not due: messages after it that were due are delivered twice.",
         ),
-        "wheel": Kind(None, "let a start make the wheel again from the first file of the timer log."),
-        "again": Kind("note", "nothing needs to be done: the next start makes the wheel again."),
+        "wheel": Kind(None, "let a start rebuild the wheel from the first file of the timer log."),
+        "again": Kind("note", "no action needed: the next start rebuilds the wheel."),
     },
     needs=BOTH | CONFIG | TIMER,
 )
 CL13 = _rule(
     "CL13",
     "note",
-    "Producers whose clock is not the broker's",
-    "A message has the time at which its producer says it was born and the one at which the broker stored it. "
-    "Searches, index queries and retention go by the second, what people remember is mostly the first.",
-    "nothing needs to be done in the store; set the producer's clock, and shift the window of a search by as much.",
+    "Producers whose clock differs from the broker's",
+    "A message has the time when its producer created it and the time when the broker stored it. Searches, index "
+    "queries and retention use the store time; people usually remember the creation time.",
+    "no action needed in the store; correct the producer's clock, and shift the time range of a search by the "
+    "same amount.",
     "apache/rocketmq#681",
     needs=SEEN,
 )
 IX10 = _rule(
     "IX10",
     "warn",
-    "No index, or files of it with nothing in them",
+    "Missing or empty index files",
     "Queries by key or id go by the index alone: what stands in the log and not there is not found, though consumers "
     "get it. No start fills in what is missing. A broker with messageIndexEnable=false builds none.",
     "give the broker's configuration (--config) if it builds no index or the sizes are special; else the index can be "
@@ -297,8 +303,8 @@ IX10 = _rule(
     kinds={
         "blank": Kind(),
         "name": Kind(
-            step="give the file its name back, the time in its header as yyyyMMddHHmmssSSS in the broker's zone; or "
-            "build the index again from the log."
+            step="give the file its old name, the time in its header as yyyyMMddHHmmssSSS in the broker's time "
+            "zone; or rebuild the index from the log."
         ),
     },
     needs=LOG | INDEX,
@@ -306,23 +312,23 @@ IX10 = _rule(
 CQ15 = _rule(
     "CQ15",
     "error",
-    "Ext files of a queue that are gone, empty or short",
-    "With enableConsumeQueueExt an entry holds an address in place of its tag code. The next start writes new "
-    "units where the lost ones were, and old entries then lead to those: filters by tag and SQL hide messages or show "
-    "others.",
-    "start no broker with filters on the queue; bring consumequeue_ext back, or build the queue again from the log.",
+    "Ext files of a queue that are missing, empty or short",
+    "With enableConsumeQueueExt an entry has an address instead of its tag code. The next start writes new units "
+    "where the lost ones were, and old entries then lead to those: tag and SQL filters hide messages or show "
+    "wrong ones.",
+    "do not start a broker with filters on this queue; restore consumequeue_ext, or rebuild the queue from the log.",
     "apache/rocketmq#10756",
     command=BUILD,
-    kinds={"orphans": Kind("note", "nothing needs to be done: the next start cuts them.", "")},
+    kinds={"orphans": Kind("note", "no action needed: the next start cuts them.", "")},
     needs=QUEUE,
 )
 DK03 = _rule(
     "DK03",
     "chat",
-    "Units that releases before 5 cannot read",
-    "Topics with names of more than 127 bytes need version 2 units. A 4.9 broker takes such a unit for damage: it does "
-    "not go back to that release with this store.",
-    "before a broker of 4.9 starts on a copy of the store, see what it would keep.",
+    "Messages that releases before 5.0 cannot read",
+    "Messages of topics with names longer than 127 bytes are stored as version 2 units. For a 4.9 broker such a "
+    "unit is damage: this store cannot go back to that release.",
+    "before a 4.9 broker starts on a copy of this store, see what it would keep.",
     command=f"storescope recover {STORE} --plan --like 4.9",
     kinds={
         "timers": Kind(
@@ -339,17 +345,17 @@ CLOSE_THEN_BUILD = f"storescope recover {STORE} --apply && storescope dispatch {
 IX04 = _rule(
     "IX04",
     "chat",
-    "An index file that the next abnormal start deletes",
-    "After a crash a broker deletes whole every index file that ends later than the checkpoint's index time, and "
-    "indexes again only from its recovery start file on.",
-    "nothing needs to be done: what is deleted is indexed again.",
+    "An index file that a start after a crash deletes",
+    "After a crash a broker deletes every index file that ends later than the checkpoint's index time, and "
+    "indexes messages again only from its recovery start file on.",
+    "no action needed: the broker indexes these messages again.",
     "apache/rocketmq#3868",
     "apache/rocketmq#8007",
     kinds={
         "lost": Kind(
             "warn",
-            "recover the store without a broker, build its index again from the log, and start the broker then; or "
-            "start it and build the index again when it is closed.",
+            "recover the store without a broker, rebuild its index from the log, and then start the broker; or "
+            "start it, and rebuild the index when it is stopped.",
             CLOSE_THEN_BUILD,
         )
     },
@@ -358,10 +364,10 @@ IX04 = _rule(
 RP01 = _rule(
     "RP01",
     "error",
-    "Units that no start will dispatch",
-    "They are in the log and in no queue, and lie before what the next start dispatches: their queues lost pages, a "
-    "file or a folder. Nobody consumes them, and their queue offsets are given to new messages.",
-    f"start no broker on the store; build the queues again from the log. Then, {PUT_IN_WORDS}",
+    "Messages that no start will dispatch",
+    "They are in the log but in no queue, and before the place from which the next start dispatches: their queues "
+    "lost pages, a file or a folder. Nobody can consume them, and new messages get their queue offsets.",
+    f"do not start a broker on this store; rebuild the queues from the log. Then, {PUT_IN_WORDS}",
     "apache/rocketmq#405",
     "apache/rocketmq#467",
     "apache/rocketmq#678",
@@ -372,12 +378,12 @@ RP01 = _rule(
 RP03 = _rule(
     "RP03",
     "error",
-    "Units that a start gives wrong queue offsets",
-    "A queue ends, and the next unit that the log has of it has a later number: the units in between are gone, as on a "
-    "slave that was away for longer than its master keeps files. A start puts the next unit right behind the end, so "
-    "queue offsets no longer say what their messages say, and groups are moved or pass messages over.",
-    "start no broker on the store: recover it without one and build its queues again from the log, then every message "
-    "has its own number and the groups stay right.",
+    "Messages that a start gives wrong queue offsets",
+    "A queue ends, and its next message in the log has a later queue offset: the messages in between are gone, as "
+    "on a slave that was away longer than its master keeps files. A start puts this message directly after the "
+    "end, so queue offsets no longer match the messages, and groups are moved or skip messages.",
+    "do not start a broker on this store. Recover it without a broker and rebuild its queues from the log; then "
+    "every message keeps its queue offset and the groups stay right.",
     "apache/rocketmq#2784",
     "alibaba/RocketMQ#395",
     command=CLOSE_THEN_BUILD,
@@ -386,11 +392,11 @@ RP03 = _rule(
 RP02 = _rule(
     "RP02",
     "error",
-    "A start that waits for ever",
-    "RocketMQ 4.9 waits in its start until dispatch has reached the end of the log. Dispatch stands still at a byte "
-    "that no file holds, so the broker never comes up; 5.3 does.",
-    "bring the missing log file back; or build queues from the log that know what lies behind the gap, and start on "
-    "these (with --config broker.conf where the broker's file sizes are its own).",
+    "A start that waits forever",
+    "RocketMQ 4.9 waits during its start until dispatch has reached the end of the log. Dispatch stops at a byte "
+    "that no file has, so the broker never comes up. RocketMQ 5.3 does.",
+    "restore the missing log file; or build queues from the log that know the messages after the gap, and start "
+    "with these (add --config broker.conf if the broker's file sizes are not the defaults).",
     command=BUILD,
     needs=BOTH,
 )

@@ -14,54 +14,60 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("DK04", "a copy left files without a byte, or changed them"),
     ("CL12", "the commit log is empty or gone: its disk is not mounted, or its files were deleted"),
     ("CL14", "queues and commit log do not fit together"),
-    ("CL07", "the files of the commit log do not follow each other"),
-    ("CL05", "bytes of another place or of an older life of a file stand in the commit log"),
-    ("CL11", "the commit log lost its tail: what queues, index or checkpoint know of was never written, or cut off"),
-    ("CL01", "a stretch of the commit log was overwritten or never written"),
+    ("CL07", "the files of the commit log are not contiguous"),
+    ("CL05", "bytes from another place or from an earlier use of a file are in the commit log"),
+    (
+        "CL11",
+        (
+            "the commit log lost its last part: messages that queues, index or checkpoint know were never written, or "
+            "were cut off"
+        ),
+    ),
+    ("CL01", "a part of the commit log was overwritten or never written"),
     ("CL02", "the end of a log file was overwritten"),
-    ("CL04", "properties of messages were torn while they were written, or changed afterwards"),
-    ("CL03", "bodies of messages are not what was stored: the disk, the memory or a copy changed them"),
+    ("CL04", "properties of messages were written only in part, or changed afterwards"),
+    ("CL03", "bodies of messages differ from what was stored: the disk, the memory or a copy changed them"),
     ("CL09", "the head of a message was changed on the disk"),
     ("CF14", "the tables in config/ do not fit this store"),
     ("CF03", "a configuration table was lost: a power cut or a full disk while it was written, or it was not copied"),
-    ("CF01", "a configuration table was torn while it was written, or edited wrongly"),
+    ("CF01", "a configuration table was written only in part, or edited wrongly"),
     ("CF04", "text stands behind the end of a configuration table"),
-    ("CF05", "the broker's configuration is not the one that this store was made with"),
+    ("CF05", "the broker's configuration does not fit this store"),
     ("RP02", "the commit log has a gap that dispatch has to cross"),
-    ("CQ11", "the queues of a topic are not of the kind that its configuration has"),
-    ("CQ06", "the broker died between making a queue file and filling it"),
-    ("CQ01", "a file of a queue is missing, or of another length"),
+    ("CQ11", "the queues of a topic are not of the kind in its configuration"),
+    ("CQ06", "the broker died after it created a queue file and before it filled it"),
+    ("CQ01", "a file of a queue is missing or has a wrong length"),
     ("CQ05", "entries of a queue were written twice"),
     ("CQ04", "entries of a queue do not point to their units"),
     ("CQ03", "pages of a queue were lost"),
     ("CQ12", "entries of a queue go backwards in the log"),
-    ("RP03", "queues end, and the log goes on with later numbers: the units in between are gone"),
-    ("CQ10", "queues lost their last entries, a file or their folder, or never got what the log has"),
-    ("RP01", "queues lost entries that lie before what the next start dispatches"),
+    ("RP03", "queues end, and the log continues with later queue offsets: the messages in between are gone"),
+    ("CQ10", "queues lost their last entries, a file or their folder, or never got messages that the log has"),
+    ("RP01", "queues lost entries that the next start does not dispatch"),
     ("CQ13", "the commit log was cut and the queues were not"),
-    ("CQ09", "tag codes of a queue are not those of its messages"),
+    ("CQ09", "tag codes of a queue differ from those of its messages"),
     ("TM03", "the timer wheel or the timer log was lost"),
     ("TM04", "the timer wheel has another length than brokers give it"),
-    ("TM01", "the timer's checkpoint is not the one of this timer queue"),
+    ("TM01", "the timer's checkpoint does not belong to this timer queue"),
     ("TM02", "units of the timer log lead to no timer message"),
-    ("CK02", "the checkpoint is ahead of the data: it is another store's, or the data was lost behind it"),
-    ("CK05", "the checkpoint was torn or lost"),
-    ("IX06", "the index is another store's, or the log was changed below it"),
-    ("IX08", "an index file was cut or torn"),
-    ("CL06", "the write of the last message was torn"),
+    ("CK02", "the checkpoint is ahead of the data: it belongs to another store, or data was lost"),
+    ("CK05", "the checkpoint was written only in part, or lost"),
+    ("IX06", "the index belongs to another store, or the log was changed after it was built"),
+    ("IX08", "an index file is incomplete"),
+    ("CL06", "the last message was written only in part"),
     ("CL08", "the broker's clock jumped"),
     ("CQ14", "a topic is missing in topics.json"),
     ("CF07", "topics.json hides queues from clients"),
     ("CF15", "groups may not consume, and messages wait for them"),
     ("CF12", "groups have read more messages than the log ever held"),
     ("CF08", "groups have offsets in a topic of which the store has nothing"),
-    ("CF13", "a service of the broker stands still"),
-    ("CF09", "the delay levels' offsets are not those of their queue"),
+    ("CF13", "a broker service makes no progress"),
+    ("CF09", "the delay levels' offsets do not match their queues"),
     ("CF06", "retention deleted messages before their group had read them"),
     ("CF02", "the offset of a group is beyond its queue"),
-    ("CF10", "a filter has no bloom filter data, so a broker throws all filters away"),
+    ("CF10", "a filter has no bloom filter data, so a broker discards all filters"),
     ("CF11", "a client wrote an offset below zero"),
-    ("DK01", "something was put into the store's folders"),
+    ("DK01", "a foreign file or folder was put into the store's folders"),
 )
 """Rules in the order in which they explain others, each with what happened then, where a finding does not say it
 of its own kind and place; another rule's title speaks for it.
@@ -116,8 +122,8 @@ def _times(finding: Finding) -> str:
     if start_time is not None and end_time is not None:
         return f", between messages stored {time_text(start_time)} and {time_text(end_time)}"
     if start_time is not None:
-        return f", behind a message stored {time_text(start_time)}"
-    return f", in front of a message stored {time_text(end_time)}" if end_time is not None else ""
+        return f", after a message stored {time_text(start_time)}"
+    return f", before a message stored {time_text(end_time)}" if end_time is not None else ""
 
 
 def by_cause(findings: Sequence[Finding]) -> list[Finding]:

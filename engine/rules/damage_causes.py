@@ -1,7 +1,7 @@
 """Describe bytes of the log that differ from what was written; an incident begins with such a clause.
 
 A lost write leaves whole pages of zeros, a torn one only a beginning; flipped bits leave a body that a few flips
-explain; a reused file has units of an older life.
+explain; a reused file has units of an earlier use.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def of_overflow(start: int, stored_length: int, length: int) -> str:
     """The properties of the message at ``start`` are too long for their 16-bit length field."""
     return (
         f"a batch of 4.x stored a message with {length:,} bytes of properties at {start:,} of the commit log: their "
-        f"16-bit length overflowed and says {stored_length:,}, so no broker dispatches the message"
+        f"16-bit length overflowed to {stored_length:,}, so no broker dispatches the message"
     )
 
 
@@ -64,17 +64,19 @@ def of_torn_end(data: bytes, start: int, size: int) -> str:
     zeros = zero_pages(data, start)
     if zeros is not None and any(data):
         return f"whole pages of the commit log from {zeros[0]:,} on are zero ({zeros[1]:,} bytes): their write was lost"
-    return f"the write of the last message was torn, at {start:,} of the commit log ({size:,} bytes)"
+    return f"the last message was written only in part, at {start:,} of the commit log ({size:,} bytes)"
 
 
 def of_lost_tail(data: bytes, end: int, *, torn: bool) -> str:
     """The log ends at ``end``, but other files know later messages; ``data`` are the bytes there."""
     if torn:
-        return f"the write of a message was torn at {end:,} of the commit log, and all behind it was lost"
+        return f"a message was written only in part at {end:,} of the commit log, and everything after it was lost"
     if not data:
-        return f"the commit log ends at {end:,}: the files that went on there are gone, or were cut"
+        return f"the commit log ends at {end:,}: the files after it are missing or were cut"
     if not any(data):
-        return f"the commit log is zero from {end:,} on: what stood there never reached the disk, or is an older copy's"
+        return (
+            f"the commit log is zero from {end:,} on: what was there never reached the disk, or this is an older copy"
+        )
     return f"the commit log is broken from {end:,} on"
 
 
@@ -89,7 +91,10 @@ def of_body(body: bytes, offset: int, body_at: int, stored: int, explained: Expl
         return f"the message at {offset:,} of the commit log was stored without a CRC"
     if zero_pages(body, body_at) is not None:
         return f"whole pages of the body of the message at {offset:,} of the commit log are zero: their write was lost"
-    return f"the body of the message at {offset:,} of the commit log is not what was stored: it was torn or changed"
+    return (
+        f"the body of the message at {offset:,} of the commit log differs from what was stored: it was written only "
+        "in part, or changed"
+    )
 
 
 def of_properties(offset: int, zeros: int, length: int) -> str:
@@ -97,8 +102,11 @@ def of_properties(offset: int, zeros: int, length: int) -> str:
     zero.
     """
     if zeros:
-        return f"the write of the message at {offset:,} of the commit log was torn: {zeros:,} of its properties' {length:,} bytes are zero"  # noqa: E501
-    return f"the properties of the message at {offset:,} of the commit log are not what was stored"
+        return (
+            f"the message at {offset:,} of the commit log was written only in part: {zeros:,} of its properties' "
+            f"{length:,} bytes are zero"
+        )
+    return f"the properties of the message at {offset:,} of the commit log differ from what was stored"
 
 
 def of_stale(units: int, offset: int, *, is_copy: bool) -> str:
@@ -107,5 +115,5 @@ def of_stale(units: int, offset: int, *, is_copy: bool) -> str:
     """
     if is_copy:
         return f"units of the commit log were written a second time, at {offset:,} ({units:,} units)"
-    origin = "bytes of another place or of an older life of the file"
-    return f"{origin} stand in the commit log from {offset:,} on ({units:,} units)"
+    origin = "bytes from another place or from an earlier use of the file"
+    return f"{origin} are in the commit log from {offset:,} on ({units:,} units)"

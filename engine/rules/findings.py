@@ -307,7 +307,7 @@ BUILD = f"storescope dispatch {STORE} --to NEW"
 PUT_IN = "for part in $(ls NEW); do test -e STORE/$part && mv STORE/$part OLD; mv NEW/$part STORE; done"
 """Replaces the store's folders by the result of :data:`BUILD`, and keeps the old ones."""
 PUT_IN_WORDS = (
-    f"while the broker is stopped, put it in the place of the store's folders and keep these (mkdir OLD; {PUT_IN})."
+    f"while the broker is stopped, replace the store's folders by it and keep the old ones (mkdir OLD; {PUT_IN})."
 )
 PLAN = f"storescope recover {STORE} --plan"
 """Shows what the next start would do."""

@@ -118,12 +118,12 @@ def with_changed_hash(bad: Sequence[BadLink]) -> int | None:
 def link_words(bad: BadLink) -> str:
     """Describe the expected and the actual link."""
     if bad.kind == "loop":
-        goes_on = f"with entry {bad.expected:,}" if bad.expected else "nowhere"
+        should = f"continue with entry {bad.expected:,}" if bad.expected else "end here"
         link = f"entry {bad.entry:,} links to itself" if bad.found == bad.entry else _loop(bad)
-        return f"{link}: the chain is a loop, a query that comes here never ends; it should go on {goes_on}"
+        return f"{link}: the chain is a loop, a query that comes here never ends; it should {should}"
     subject = f"slot {bad.slot:,} names" if not bad.entry else f"entry {bad.entry:,} links to"
     should = f"entry {bad.expected:,}" if bad.expected else "nothing"
-    return f"{subject} {bad.found:,}, its chain goes on with {should}"
+    return f"{subject} {bad.found:,}, its chain continues with {should}"
 
 
 def _loop(bad: BadLink) -> str:

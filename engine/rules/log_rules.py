@@ -140,8 +140,8 @@ def _describe_crc(columns: UnitColumns, row: int) -> TextAndEvidence:
     }
     if stored == 0 and not explained.flips:
         evidence["explanation"] = "no CRC was stored"
-        return f"The unit says CRC 0: its writer stored none; the body's is {hex_crc(computed)}", evidence
-    return f"The body's CRC is {hex_crc(computed)}, the unit says {hex_crc(stored)}: {explained.words}", evidence
+        return f"The stored CRC is 0: the writer stored none; the CRC of the body is {hex_crc(computed)}", evidence
+    return f"The body's CRC is {hex_crc(computed)}, the stored CRC is {hex_crc(stored)}: {explained.words}", evidence
 
 
 def _stored(columns: UnitColumns, row: int) -> dict[str, int]:
@@ -167,9 +167,9 @@ def _describe_properties(columns: UnitColumns, row: int) -> TextAndEvidence:
     evidence[HAPPENED] = damage_causes.of_properties(int(columns.offset[row]), zeros if torn else 0, length)
     evidence |= _stored(columns, row)
     if torn:
-        fault_words = f"{zeros:,} of the {length:,} bytes of its property text are zero: a write that was torn"
+        fault_words = f"{zeros:,} of the {length:,} bytes of its properties are zero: it was written only in part"
     return (
-        f"Unit of {int(columns.size[row]):,} bytes: {fault_words}; the next start keeps the unit and delivers it",
+        f"Unit of {int(columns.size[row]):,} bytes: {fault_words}; the next start keeps it and delivers it",
         evidence,
     )
 
@@ -263,7 +263,7 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
             text = f"nothing holds the {following.start - end:,} bytes from {end:,} to {following.start:,}"
             faults.append(FileFault("gap", following.path, end, end, following.start, text, expected))
         elif following is not None and following.start < end:
-            text = f"begins at {following.start:,}, before the file in front of it ends ({end:,})"
+            text = f"begins at {following.start:,}, before the previous file ends ({end:,})"
             faults.append(FileFault("overlap", following.path, following.start, end, end, text, expected))
     return faults
 
@@ -276,7 +276,7 @@ def happened(fault: FileFault, file_size: int, owner: str = "the commit log") ->
     if fault.kind in ("gap", "next"):
         return _missing(fault, file_size, owner)
     if fault.kind == "overlap":
-        return f"the file {name} of {owner} begins before the one in front of it ends"
+        return f"the file {name} of {owner} starts before the previous file ends"
     file_length = fault.missing - fault.offset
     if fault.kind == "empty" or file_length == 0:
         return f"the file {name} of {owner} is empty"

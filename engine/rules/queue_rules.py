@@ -88,10 +88,10 @@ def words(reason: Verdict, entry: Side, required: Side) -> str:
         case "tag":
             return f"has tag code {entry.tags}, its unit at {required.physical:,} gives {required.tags}"
         case "duplicate":
-            return f"repeats the entry in front of it (offset {entry.physical:,}); its unit is at {required.physical:,}"
+            return f"repeats the entry before it (offset {entry.physical:,}); its unit is at {required.physical:,}"
         case "backward":
             return f"points back to {entry.physical:,}; its unit is at {required.physical:,}"
         case "offset":
             return f"points to {entry.physical:,}; its unit is at {required.physical:,}"
         case "unit":
-            return f"points at its unit, which itself says queue offset {entry.tags:,}"
+            return f"points to its message, which has queue offset {entry.tags:,}"

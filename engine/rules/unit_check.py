@@ -121,7 +121,7 @@ def _parse(buf: Bytes, start: int, limit: int, rules: Rules, body: bool) -> Requ
         if body and rules.crc and not rules.property_crc:
             computed = crc31(buf[position : position + body_length])
             if computed != stored_crc:
-                return Refusal(-1, f"CRC of the body is {hex_crc(computed)}, the unit says {hex_crc(stored_crc)}")
+                return Refusal(-1, f"CRC of the body is {hex_crc(computed)}, the stored CRC is {hex_crc(stored_crc)}")
         position += body_length
     length_field = BY_MAGIC[magic].topic_length
     (topic_length,) = length_field.unpack_from(buf, position)
@@ -167,5 +167,5 @@ def _wrong_properties(
         expected = int(digits[::-1])
         computed = crc31(buf[start : start + total - _CRC_RESERVED]) if start >= 0 else -1
         if computed != expected:
-            return f"property CRC is {computed}, the unit says {expected}"
+            return f"property CRC is {computed}, the stored CRC is {expected}"
     return None

@@ -67,7 +67,7 @@ NOT_LISTED = frozenset(("absent", "noQueue", "deletedTopic"))
 ROLE_WORDS: dict[Role, str] = {
     "plain": "stored in its topic",
     "delayed": "waits in the delay topic",
-    "timer": "waits in the timing wheel",
+    "timer": "waits in the timer wheel",
     "recall": "a recall: the timed message is taken back",
     "half": "half message of a transaction",
     "committed": "committed message of a transaction",
@@ -381,7 +381,7 @@ def _by_offset(unit: Unit, facts: Facts) -> Route:
     if unit.crc == "bad":
         return Route("offset", value, "damaged", "the body is not what was stored")
     if unit.offset >= facts.log_end:
-        return Route("offset", value, "truncated", "it stands behind the end of the log")
+        return Route("offset", value, "truncated", "it is after the end of the log")
     return Route("offset", value, "found", f"the unit is intact; its id is {unit.offset_msg_id}")
 
 
@@ -420,15 +420,15 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     if facts.place.state == "undecoded":
         return UNDECODED_STEP
     if verdict == "rolledBack" and role(unit) == "recall":
-        return "The producer called it back before it was due: it is not to be delivered."
+        return "The producer recalled it before it was due: it must not be delivered."
     if verdict == "half" and role(unit) == "givenUp":
-        return "The broker has given up asking: look at the producer, and send the message again if it is wanted."
+        return "The broker has given up asking: look at the producer, and send the message again if it is needed."
     return NEXT_STEPS[verdict]
 
 
 DELETED_STEP = (
-    "Its topic was deleted, and no dispatch gives it a queue again; what is wanted can be read from the log "
-    "until retention takes it, and sent again."
+    "Its topic was deleted, and no dispatch gives it a queue again. Until retention deletes it, you can read it from "
+    "the log and send it again."
 )
 COMPACTED_STEP = (
     "The log has deleted it; its topic is compacted, and a broker's compaction log may hold it: consume it from there."
@@ -437,7 +437,7 @@ UNDECODED_STEP = (
     "The log holds it; its queue is in a part of the store that is not decoded: ask a broker, by queryMsgByOffset."
 )
 RULED_OUT_STEP = "Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica."
-STANDING_STEP = "It is overdue, and the service that delivers it stands still: do what check says of CF13."
+STANDING_STEP = "It is overdue, and the service that delivers it makes no progress: follow the steps of CF13 in check."
 BARRED_STEP = (
     "It waits, and the broker refuses to hand it out; the evidence names the table and the setting: change that while "
     "the broker runs."
@@ -451,11 +451,12 @@ MISNAMED_STEP = (
     "A file of the log stands in its folder under another name or packed, and may hold it: do what check says of CL07."
 )
 OTHER_HOST_STEP = (
-    "The id is of another broker: ask the store of that one, or give the message's unique key or topic/queue/offset."
+    "The id belongs to another broker: look in that broker's store, or give the message's unique key or "
+    "topic/queue/offset."
 )
 BEGINS_WITH = " begins with it"
 """Text behind each key that begins with half an id."""
-BEGINNING_STEP = "It is the beginning of other names: give the whole id or key."
+BEGINNING_STEP = "Other names begin with it: give the complete id or key."
 
 NEXT_STEPS: dict[Verdict, str] = {
     "found": "The message can be read: look at the group's progress and its subscription.",
@@ -464,18 +465,20 @@ NEXT_STEPS: dict[Verdict, str] = {
     "damaged": "Take a snapshot first; then compare the damaged bytes with a replica.",
     "notInQueue": "Take a snapshot, and ask check why its queue lacks it; only then build the queues again, into a new "
     "place.",
-    "notInIndex": "It can be consumed; only queries by key miss it. The index can be built again from the log.",
-    "half": "Ask the producer's group why it has not answered the check; it is invisible until then.",
-    "rolledBack": "The producer rolled it back: it is not to be delivered.",
-    "delayed": "Wait until it is due; the evidence names the time.",
+    "notInIndex": "It can be consumed; only queries by key miss it. Rebuild the index from the log.",
+    "half": "Find out why the producer group has not answered the transaction check; consumers do not see the message "
+    "until then.",
+    "rolledBack": "The producer rolled it back: it must not be delivered.",
+    "delayed": "Wait until it is due; the evidence shows the time.",
     "retried": "Look at the consumer's log for the failure of the earlier delivery.",
-    "deadLetter": "Read it from the dead letter topic, mend the cause, and send it again.",
+    "deadLetter": "Read it from the dead letter topic, fix the cause, and send it again.",
     "hiddenByTag": "Compare the message's tag or properties with the group's subscription.",
     "notYetDispatched": "No queue has it yet; ask recover --plan whether the next start dispatches it.",
-    "consumed": "The group has passed it: look at the consumer's own log.",
-    "notConsumed": "The group has not come so far: look at its progress.",
-    "beyondQueue": "The group's offset is beyond the end of the queue: it is of an earlier queue, or the queue lost "
-    "its end. Ask check which; where the queue was begun anew the group passes new messages over until it is set back.",
-    "neverSeen": "No byte of this store speaks of it: look at the producer's log and at the other brokers.",
-    "unknown": "The files do not tell; look at the other brokers and at the producer's log.",
+    "consumed": "The group has read past it: look at the consumer's log.",
+    "notConsumed": "The group has not reached it yet: look at its progress.",
+    "beyondQueue": "The group's offset is beyond the end of the queue: it belongs to an earlier queue, or the queue "
+    "lost its end. Run check to find out; if the queue was started anew, the group skips new messages "
+    "until its offset is set back.",
+    "neverSeen": "This store has no trace of it: look at the producer's log and at the other brokers.",
+    "unknown": "The files do not show it; look at the other brokers and at the producer's log.",
 }

@@ -103,7 +103,7 @@ def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpo
     if checkpoint is not None and checkpoint.logics_msg_timestamp:
         return Written("5.4", f"{evidence}, and its checkpoint no logicsPhysicalOffset")
     if checkpoint is not None and checkpoint.physic_msg_timestamp:
-        return Written("5.5", f"{evidence}, and its checkpoint no logicsMsgTimestamp, as after a short life of 5.5")
+        return Written("5.5", f"{evidence}, and its checkpoint no logicsMsgTimestamp, as after a short run of 5.5")
     return Written("5.5", evidence)
 
 

@@ -86,8 +86,8 @@ ON_SPARK = {"pipeline"}
 QUESTIONS = [question for questions in ASKED.values() for question in questions]
 HOWS = (*ERRORS, "vanish", "short")
 CLEAN = re.compile(
-    r'closed cleanly|nothing to complain about|"willStart":true|would start:? +yes|"complete":true|'
-    r'"verdict":"neverSeen"|nothing would be lost|no unit has|no finding is'
+    r'closed cleanly|no problems found(?! in what)|"willStart":true|would start:? +yes|"complete":true|'
+    r'"verdict":"neverSeen"|nothing would be lost|no message has|no finding is'
 )
 
 

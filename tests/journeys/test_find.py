@@ -87,7 +87,7 @@ def test_row_63_find_says_what_was_scanned_and_that_it_went_round(run: Run, walk
         assert "scanned 1.80 MiB of 1.80 MiB" in said(walker)
         await walker.act("go.last")
         await find(walker, "SO-000001")
-        assert "went on from the other end" in said(walker)
+        assert "continued from the other end" in said(walker)
 
     run(walk())
 

@@ -138,7 +138,7 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
         await lab.until(lambda: lab.session.report.after is not None and lab.session.alive, "the store is recovered")
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert "as ASYNC_FLUSH allows" in rows["units"]["Verdict"]
-        assert rows["plan against deed"]["Verdict"].startswith("equal in all")
+        assert rows["plan and result"]["Verdict"].startswith("equal in all")
         await lab.until(lambda: walker.action("lab.recoverAgain").isEnabled(), "it can be recovered again")
         assert not walker.find(QPushButton, "lab.recover").isVisible()
         walker.find(QPushButton, "lab.recoverAgain").click()
@@ -169,7 +169,7 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
             await lab.put(key)
         await lab.until(lambda: fed.topic.currentText() == "OrderPaid", "the topic is there")
         await lab.until(lambda: fed.bars.bars == (("0", 1), ("3", 3)), "its queues are counted")
-        assert fed.words.text() == "4 entries in 2 queues · unevenly fed: 0.50 to 1.50 × the mean"
+        assert fed.words.text() == "4 entries in 2 queues · unevenly filled: 0.50 to 1.50 × the mean"
         await lab.session.pause("flush", True)
         await lab.put("late")
         await lab.until(lambda: sum(lab.session.sample.statuses.values()) == 5, "all are counted")
@@ -220,7 +220,7 @@ def test_two_ways_at_once_are_compared_until_both_plugs_are_pulled(
         await lab.until(lambda: all(side.lost is not None for side in two.sides), "both plugs are pulled")
         rows = {row["Figure"]: row for row in walker.rows("lab.two.table")}
         assert rows["PUT_OK"]["A"] != "0" != rows["PUT_OK"]["B"]
-        assert rows["lost at the pulled plug"]["B"] == "0", "what SYNC_FLUSH answered is kept"
+        assert rows["lost at the power cut"]["B"] == "0", "what SYNC_FLUSH answered is kept"
         assert {"median of a put", "p99 of a put", "longest put, at most", "recovery took"} <= set(rows)
         await lab.until(lambda: walker.action("lab.copyTwo").isEnabled(), "it can be copied")
         walker.action("lab.copyTwo").trigger()

@@ -189,7 +189,7 @@ def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
     burst = f"× {max(bursts):.1f}" if max(bursts) > 1 else "× 1"
     return {
         "Pause": f"{max(pauses):,} ms",
-        "Handed out twice": f"{twice:,}",
+        "Delivered twice": f"{twice:,}",
         "Burst": burst,
         "Idle consumers": f"{idle[0]} → {idle[1]}",
     }
@@ -203,7 +203,7 @@ def two_clients(record: Record, told: dict[str, str]) -> None:
     assert told["With two owners"] == str(sum(count == 2 for count in owners.values())) == "1"
     assert told["With no owner"] == str(4 - len(owners)) == "1"
     twice = Counter((one.queue, one.queue_offset) for one in record.of(Delivered))
-    assert told["Handed out twice"] == f"{sum(count - 1 for count in twice.values()):,}" != "0"
+    assert told["Delivered twice"] == f"{sum(count - 1 for count in twice.values()):,}" != "0"
     assert {q for q, n in owners.items() if n == 2} <= {queue for (queue, _), count in twice.items() if count > 1}
     seen = {one.keys for one in record.of(Delivered)}
     orphans = [one.keys for one in record.of(Sent) if one.queue not in owners and one.keys not in seen]
@@ -261,4 +261,4 @@ def nobody_finishes(record: Record, told: dict[str, str]) -> None:
     given_up = {one.keys for one in record.of(Delivered) if one.group.endswith("-given-up")}
     assert {int(key.split("-")[1]) for key in handed} == {0, 2, 4, 6}
     assert {int(key.split("-")[1]) for key in given_up} == {1, 3, 5, 7}
-    assert told == {"Half messages": "8", "Handed out": "4", "Checks": "12", "Given up": "4"}
+    assert told == {"Half messages": "8", "Delivered": "4", "Checks": "12", "Given up": "4"}

@@ -338,7 +338,7 @@ def test_statistics_stand_beside_what_other_jobs_found_and_rates_are_drawn_by_ho
             lines.summary("trace", keys=2, keysMissing=1),
         ]
         await played(walker, tmp_path, "trace", told)
-        assert [row["Verdict"] for row in walker.rows(RESULTS)] == ["It is there", "Never seen"]
+        assert [row["Verdict"] for row in walker.rows(RESULTS)] == ["Found", "Never seen"]
         assert walker.find(PipelinePane, "pipeline.pane").aside.isVisible()
         assert len(walker.rows(STATS)) == len(lines.TOPICS)
         target = tmp_path / "table.jsonl"

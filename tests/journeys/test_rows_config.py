@@ -34,7 +34,7 @@ def test_row_52_tables_stand_against_their_bak(
         told = {row["Table"]: row for row in walker.rows(TABLES)}
         assert told["consumerOffset.json"]["A broker"] == "loads"
         assert told["consumerOffset.json"]["Against its .bak"] == "1 value"
-        assert told["topics.json"]["A broker"] == "the .bak counts"
+        assert told["topics.json"]["A broker"] == "the .bak is used"
         assert "so topics.json.bak counts" in told["topics.json"]["Why"]
         assert walker.row(TABLES)["Table"] == "consumerOffset.json"
         walker.find(WordTabs, "config.tabs").choose("changes")

@@ -27,7 +27,7 @@ def test_row_29_groups_say_what_is_unread_gone_and_beyond(
         rows = walker.rows(GROUPS)
         assert (rows[0]["Group"], rows[0]["State"]) == ("lost", "beyond the end")
         says = walker.find(QLabel, "groups.says")
-        assert "new messages will be passed over" in says.text()
+        assert "new messages will be skipped" in says.text()
         states = {row["State"] for row in rows}
         assert {"beyond the end", "behind", "queue is gone", "caught up"} <= states
         behind = next(n for n, row in enumerate(rows) if row["State"] == "behind")

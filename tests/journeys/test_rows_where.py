@@ -38,7 +38,7 @@ def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Wa
         await walker.choose(RESULTS, 2)
         assert walker.find(QLabel, "where.verdict").text() == "Damaged"
         assert "snapshot" in walker.find(QLabel, "where.next").text()
-        says = [row["It says"] for row in walker.rows(EVIDENCE)]
+        says = [row["Contents"] for row in walker.rows(EVIDENCE)]
         assert any("is stored, the body has" in one for one in says)
         whats = [row["Looked at"] for row in walker.rows(EVIDENCE)]
         assert whats[0] == "Unit"

@@ -80,7 +80,7 @@ def test_row_38_positions_of_a_running_broker_move_and_say_what_files_cannot(
         assert told["flushed"].offset is None
         assert "memory" in told["flushed"].why
         assert told["confirm"].offset is None
-        assert "not knowable" in pane.beside.losses.findChildren(type(pane.beside.died))[1].text()
+        assert "unknown" in pane.beside.losses.findChildren(type(pane.beside.died))[1].text()
         assert "messages/s" in pane.over_time.group.accessibleDescription()
         pane.over_time.pause()
         held = pane.over_time.range().end

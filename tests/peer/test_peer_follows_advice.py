@@ -150,7 +150,9 @@ def followed(root, found, tmp_path, monkeypatch, capsys):
     conf.write_text("".join(f"{key}={value}\n" for key, value in states.CONFIG.items()))
     given = ["--config", str(conf)] if "--config broker.conf" in found.next_step else []
     assert main([*words[1:], "--quiet", *given]) == 0
-    script = found.next_step.partition("keep these (")[2].removesuffix(").").replace("STORE", shlex.quote(str(root)))
+    script = (
+        found.next_step.partition("keep the old ones (")[2].removesuffix(").").replace("STORE", shlex.quote(str(root)))
+    )
     subprocess.run(["sh", "-ec", script], cwd=tmp_path, check=True)
     capsys.readouterr()
 
@@ -168,7 +170,7 @@ def test_queues_that_are_all_lost_are_left_to_the_next_start(golden, tmp_path, r
         found = next(one for one in list(check(opened, only={"CQ10"}))[:-1])
     assert (
         found.severity,
-        f"the next start of RocketMQ {release} dispatches these units again" in found.next_step,
+        f"the next start of RocketMQ {release} dispatches these messages again" in found.next_step,
     ) == ("warn", True)
     assert entries(java, root) >= entries(java, golden(store)) > 0, "those of a topic that was deleted come back, too"
 
@@ -199,7 +201,7 @@ def test_an_empty_last_file_is_removed(golden, tmp_path, release, store):
     whole = entries(java, golden(store))
     assert entries(java, root) == (None if release == "4.9.8" else whole)
     said = advice(root, "CL07")
-    assert "remove the empty file" in said.next_step
+    assert "delete the empty file" in said.next_step
     Path(said.file).unlink()
     assert entries(java, root) == whole > 0
 
@@ -208,7 +210,7 @@ def test_a_longer_last_file_is_copied_out_of(golden, tmp_path, java, capsys):
     root = incidents.copied(golden("broker-orders"), tmp_path / "store")
     newest(root).write_bytes(newest(root).read_bytes() + bytes(4096))
     assert entries(java, root) is None
-    assert "copy the units out of the longer file" in advice(root, "CL07").next_step
+    assert "Copy the messages out of the longer file" in advice(root, "CL07").next_step
     assert main(["copy", str(root), str(tmp_path / "new"), "--quiet"]) == 0
     assert entries(java, tmp_path / "new") == states.MESSAGES
     capsys.readouterr()
@@ -220,7 +222,10 @@ def test_a_short_last_file_is_brought_back_or_copied_out_of(golden, tmp_path, ja
     newest(root).write_bytes(whole[:300_000])
     assert entries(java, root) is None
     said = advice(root, "CL07")
-    assert "bring the whole file from a replica or a backup; what is left can be copied out of it" in said.next_step
+    assert (
+        "restore the complete file from a replica or a backup; what is left in this file can be copied out"
+        in said.next_step
+    )
     assert main(["copy", str(root), str(tmp_path / "new"), "--quiet"]) == 0
     assert entries(java, tmp_path / "new") == states.MESSAGES - said.evidence["queueEntries"]
     newest(root).write_bytes(whole)
@@ -274,7 +279,7 @@ def test_a_lost_index_is_built_again(golden, tmp_path, java, capsys):
     assert not any(by_key(java.dump(PLAN, root)).values())
     conf = tmp_path / "broker.conf"
     conf.write_text("".join(f"{key}={value}\n" for key, value in states.CONFIG.items()))
-    assert "(--config) if the sizes are special" in advice(root, "IX10").next_step
+    assert "(--config) if the index sizes are not the defaults" in advice(root, "IX10").next_step
     built_as_said(root, "IX10", tmp_path, "--config", str(conf))
     assert by_key(java.dump(PLAN, root)) == before
     assert sum(map(bool, before.values())) > 100
@@ -293,7 +298,7 @@ def test_a_checkpoint_of_no_bytes_costs_nothing_but_time(golden, tmp_path, java,
     (root / "checkpoint").write_bytes(b"")
     if ended == "crashed":
         incidents.crashed(root)
-    assert "nothing but time is lost" in advice(root, "CK05").next_step
+    assert "costs only time" in advice(root, "CK05").next_step
     assert entries(java, root) == states.MESSAGES + (states.DELETED if ended == "crashed" else 0)
 
 

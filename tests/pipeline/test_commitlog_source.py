@@ -93,7 +93,7 @@ def test_bodies_as_they_are_stored(golden):
 def test_only_the_columns_that_are_asked_for(golden):
     rows = log_rows(golden("clean-5.3.3"), columns="topic, size")
     assert list(rows[0]) == ["topic", "size"]
-    with pytest.raises(UsageError, match="colour is no column; there are type, physicalOffset"):
+    with pytest.raises(UsageError, match="colour is not a column; the columns are type, physicalOffset"):
         LogOptions({"path": "x", "columns": "colour"})
     with pytest.raises(
         UsageError, match="splitBytes: expected a number from 1 on, or a size like 64k, 128m, 1g, found many"

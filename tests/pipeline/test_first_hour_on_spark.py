@@ -74,14 +74,14 @@ def test_times_go_to_pandas(log):
 @pytest.mark.parametrize(
     ("ask", "told"),
     [
-        pytest.param(lambda read, path: read.option("bdy", "true").load(path), "bdy is no option", id="option"),
+        pytest.param(lambda read, path: read.option("bdy", "true").load(path), "bdy is not an option", id="option"),
         pytest.param(lambda read, path: read.load(f"{path}/commitlog/x").count(), "expected a store", id="path"),
         pytest.param(lambda read, path: read.load().count(), r"name the store: load\(PATH\)", id="no path"),
         pytest.param(lambda read, path: read.load("hdfs://x/y"), "hdfs: is not read here", id="hdfs"),
         pytest.param(lambda read, path: read.option("columns", "x").load(path), "x is no column", id="column"),
         pytest.param(
             lambda read, path: read.schema("queueId long, topic string").load(path).select("topic").explain(),
-            "queueId is int, the schema that was given says bigint",
+            "queueId is int, the given schema says bigint",
             id="schema",
         ),
     ],

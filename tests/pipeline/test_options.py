@@ -30,12 +30,13 @@ def found(*paths):
 def test_an_option_that_is_none_is_refused_with_those_that_are():
     """``bdy=true`` was taken for nothing, and the column was not there."""
     with pytest.raises(
-        UsageError, match="bdy is no option of this format; there are path, broker, columns, splitBytes"
+        UsageError, match="bdy is not an option of this format; the options are path, broker, columns, splitBytes"
     ):
         LogOptions({"path": "x", "bdy": "true"})
     with pytest.raises(
         UsageError,
-        match=r"crc is no option of this format; there are path, broker, columns, splitBytes, unreadable, headers$",
+        match=r"crc is not an option of this format; the options are path, broker, columns, splitBytes, unreadable, "
+        r"headers$",
     ):
         Options({"path": "x", "crc": "true"}, schema.CQ)
     given = dict.fromkeys(options.KNOWN, "x")

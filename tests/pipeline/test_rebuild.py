@@ -86,7 +86,7 @@ def test_a_log_without_units_gives_an_empty_place(tmp_path):
 
 def test_a_used_place_is_refused_and_left_alone(golden, tmp_path):
     (tmp_path / "mine").write_text("x")
-    with pytest.raises(UsageError, match="absent or empty"):
+    with pytest.raises(UsageError, match="new or empty"):
         rebuilt(golden("lmq-5.3.3"), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 

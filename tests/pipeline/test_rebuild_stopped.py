@@ -115,8 +115,8 @@ def test_used_places_and_places_without_rights_are_told_in_a_line(golden, tmp_pa
     used = tmp_path / "used"
     used.mkdir()
     (used / "mine").write_text("x")
-    assert "absent or empty directory" in said(used, 2)
-    assert "absent or empty directory" in said(used / "mine", 2)
+    assert "new or empty folder" in said(used, 2)
+    assert "new or empty folder" in said(used / "mine", 2)
     (tmp_path / "file").write_text("x")
     assert f"{tmp_path / 'file'}: " in said(tmp_path / "file" / "new", 3)
     if os.geteuid():

@@ -34,9 +34,9 @@ def fields(*given):
 def test_a_schema_that_cannot_be_is_refused():
     """``queueId long`` failed in a task."""
     for asked, told in (
-        (("queueId", LongType(), True), "queueId is int, the schema that was given says bigint"),
-        (("colour", StringType(), True), "colour is no column; there are type, physicalOffset"),
-        (("topic", StringType(), False), "topic is null in some rows, the schema that was given says NOT NULL"),
+        (("queueId", LongType(), True), "queueId is int, the given schema says bigint"),
+        (("colour", StringType(), True), "colour is not a column; the columns are type, physicalOffset"),
+        (("topic", StringType(), False), "topic is null in some rows, the given schema says NOT NULL"),
     ):
         with pytest.raises(UsageError, match=told):
             schema.user_columns(schema.UNIT, fields(asked))

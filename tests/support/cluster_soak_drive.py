@@ -39,7 +39,7 @@ GROUP, TOPIC = "readers", "Orders"
 async def until(true: Any, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timed out"
         await asyncio.sleep(0.05)
 
 

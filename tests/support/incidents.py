@@ -55,7 +55,7 @@ def crashed(root: Path) -> None:
 
 
 def shift(root: Path, queue: str, number: int) -> None:
-    """The entry ``number`` was never written, and those behind it stand one place early."""
+    """The entry ``number`` was never written, and the entries after it are one place too early."""
     data = _of_queue(root, queue)
     del data[number * ENTRY.size : (number + 1) * ENTRY.size]
     _write_queue(root, queue, data + bytes(ENTRY.size))

@@ -643,7 +643,7 @@ STATES: dict[str, ReportState] = {
                     "begin with the last one",
                     r"0+4096 of the commit log was renamed to 0+\b",
                 ),
-                ("of another log", "bring back this log's own file", "storescope copy"),
+                ("of another log", "restore this log's own file", "storescope copy"),
                 exit=1,
             ),
             Question("where STORE U00058", ("belongs at another offset", "CL05"), ("build the queues again",)),
@@ -727,7 +727,7 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                ("CQ01", "nothing was written into it", "remove the empty file", "4.9 does not start"),
+                ("CQ01", "nothing was written into it", "delete the empty file", "4.9 does not start"),
                 ("broker died", "storescope dispatch"),
                 exit=1,
             ),
@@ -752,12 +752,12 @@ STATES: dict[str, ReportState] = {
         index_of_another_store,
         (
             Question("check STORE", ("IX06", "another store"), exit=1),
-            Question("recover STORE --plan", ("Written by RocketMQ 5.4",), ("Written by RocketMQ 5.3",)),
+            Question("recover STORE --plan", ("Probably written by RocketMQ 5.4",), ("ritten by RocketMQ 5.3",)),
         ),
     ),
     "the last log file was half made": ReportState(
         last_log_file_half_made,
-        (Question("check STORE", ("CL07", "never made whole", "mv .*12288 ELSEWHERE"), ("replica",), exit=1),),
+        (Question("check STORE", ("CL07", "never completed", "mv .*12288 ELSEWHERE"), ("replica",), exit=1),),
     ),
     "the last log file was cut behind its messages": ReportState(
         last_log_file_cut_behind_its_messages,
@@ -816,12 +816,12 @@ STATES: dict[str, ReportState] = {
         timer_stands,
         (
             Question("check STORE", ("CF13", "timer wheel stands", "1 message is overdue", "timerWheelEnable")),
-            Question("where STORE U00000", ("stands", "overdue")),
+            Question("where STORE U00000", ("has been at", "overdue")),
         ),
     ),
     "a timer waits": ReportState(timer_waits, (Question("check STORE", (), ("CF13", "overdue"), exit=0),)),
     "the check of transactions stands": ReportState(
-        transactions_stand, (Question("check STORE", ("CF13", "check of transactions stands at 0", "3 messages")),)
+        transactions_stand, (Question("check STORE", ("CF13", "check of transactions has been at 0", "3 messages")),)
     ),
     "a level waited while no broker ran": ReportState(
         level_waited_while_no_broker_ran, (Question("check STORE", (), ("CF13", "overdue"), exit=0),)
@@ -848,19 +848,21 @@ STATES: dict[str, ReportState] = {
     ),
     "a log of another program": ReportState(
         foreign_log,
-        (Question("check STORE", ("not one unit of RocketMQ", "another program"), (r"\d+ messages lost",), 1),),
+        (Question("check STORE", ("have no RocketMQ message", "another program"), (r"\d+ messages lost",), 1),),
     ),
     "queue numbers jump": ReportState(
         jump_behind_a_clean_close,
         (
-            Question("check STORE", ("RP03", "numbers jump", "storescope dispatch"), ("leave consumer offsets",), 1),
-            Question("recover STORE --plan", ("Wrong numbers",)),
+            Question(
+                "check STORE", ("RP03", "numbers jump", "storescope dispatch"), ("do not change consumer offsets",), 1
+            ),
+            Question("recover STORE --plan", ("Wrong queue offsets",)),
         ),
     ),
     "offsets of a log that was deleted": ReportState(
         light_offsets_of_another_log,
         (
-            Question("check STORE", ("CF12", "begun anew", "CF11"), ("log has deleted",)),
+            Question("check STORE", ("CF12", "started anew", "CF11"), ("log has deleted",)),
             Question("groups STORE", ("beyondMax", "notBegun")),
             Question("where STORE Orders/0/0 --group billing", ("beyond the end",), ("has read past",)),
         ),

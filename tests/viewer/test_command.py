@@ -61,7 +61,7 @@ def test_a_picture_of_a_recording_that_is_not_there_is_an_error(tmp_path):
     """It drew an empty view and ended with 0, so that a script went on as if there were no requests."""
     target, missing, other = tmp_path / "window.png", tmp_path / "none.requests", tmp_path / "text"
     other.write_text("no recording")
-    for file, words in ((missing, "No such file"), (other, "is no recording of requests")):
+    for file, words in ((missing, "No such file"), (other, "is not a recording of requests")):
         done = view(tmp_path, "--at", f"requests:{file}", "--screenshot", str(target))
         assert (done.returncode, target.exists()) == (3, False), done.stderr
         assert str(file) in done.stderr

@@ -100,14 +100,14 @@ def test_lines_of_the_terminal_count_right():
 
 
 ONES = [
-    ("1 units from here on belong elsewhere", "1 unit from here on belongs elsewhere"),
-    ("1 entries of all queues point behind its end", "1 entry of all queues points behind its end"),
+    ("1 units from here on belong to another place", "1 unit from here on belongs to another place"),
+    ("1 entries of all queues point after its end", "1 entry of all queues points after its end"),
     ("1 more entries lead nowhere", "1 more entry leads nowhere"),
-    ("1 keys are in no index file, of units from 5 to 5", "1 key is in no index file, of units from 5 to 5"),
+    ("1 keys are in no index file, of messages from 5 to 5", "1 key is in no index file, of messages from 5 to 5"),
 ]
 
 
 @pytest.mark.parametrize(("many", "one"), ONES)
 def test_a_finding_on_one_thing_counts_it_as_one(many: str, one: str) -> None:
-    """The verb stayed in the plural: "1 unit from here on belong elsewhere"."""
+    """The verb stayed in the plural: "1 unit from here on belong to another place"."""
     assert (one_of(many), many_of(one)) == (one, many)

@@ -103,7 +103,7 @@ class CellsHead(SelectableCanvas):
         p.drawText(QRectF(0, 0, plan.senders_width - 12, HEAD_HEIGHT), RIGHT, tr("Clients"))
         p.drawText(QRectF(topics_x + 14, 0, 130, HEAD_HEIGHT), LEFT, tr("Topic"))
         p.drawText(QRectF(topics_x + CELLS_AT, 0, 240, HEAD_HEIGHT), LEFT, tr("Queues, behind"))
-        heads = {"worst": tr("Worst behind"), "groups": tr("Groups"), "went": tr("Out /s"), "came": tr("In /s")}
+        heads = {"worst": tr("Largest lag"), "groups": tr("Groups"), "went": tr("Out /s"), "came": tr("In /s")}
         for name, right_edge, width in FIGURES:
             p.drawText(QRectF(topics_x + topics_width - right_edge - width, 0, width, HEAD_HEIGHT), RIGHT, heads[name])
         p.drawText(QRectF(groups_x + 14, 0, 150, HEAD_HEIGHT), LEFT, tr("Consumer group"))
@@ -433,7 +433,7 @@ class QueueMap(SelectableCanvas):
         self._codes, self._visible_range = plan.cells, (first_topic, end_topic)
         self._names = tuple(topic.name for topic in plan.topics)
         self.setAccessibleDescription(
-            tr("{n:,} topics, {m:,} of them in sight", n=len(self._names), m=end_topic - first_topic)
+            tr("{n:,} topics, {m:,} of them visible", n=len(self._names), m=end_topic - first_topic)
         )
         self.update()
 
@@ -594,7 +594,7 @@ class TopicQueues(SelectableCanvas):
             p.drawText(QRectF(32, self.HEIGHT - 16, 240, 14), LEFT, tr("pull held by the broker"))
         if shown < len(self._rows):
             box = QRectF(12, self.HEIGHT - 16, self.width() / z - 24, 14)
-            p.drawText(box, RIGHT, tr("{n:,} queues more: Tables has them", n=len(self._rows) - shown))
+            p.drawText(box, RIGHT, tr("{n:,} more queues: see Tables", n=len(self._rows) - shown))
         self.paint_focus(p)
 
     def _queue(self, p: QPainter, row: QueueRow, box: QRectF) -> None:

@@ -41,14 +41,14 @@ class ClientsBar(Paper):
     def __init__(self) -> None:
         super().__init__("pane", ("bottom",))
         self.setObjectName("cluster.clients")
-        self.setAccessibleName(tr("Clients of your own"))
+        self.setAccessibleName(tr("Your own clients"))
         self.model = ClusterModel()
         self.own: OwnClients | None = None
         self._kind = "consumer"
         self._focus_before: QWidget | None = None
         """Widget that had the focus before a form was opened."""
         self.lock = Label("", 12, "ok", 600)
-        self.own_button = Button(tr("It is my own: let me add clients"))
+        self.own_button = Button(tr("This cluster is mine: allow me to add clients"))
         self.own_button.setObjectName("cluster.mine")
         self.own_button.clicked.connect(self._allow)
         self.producer = self._tool(
@@ -62,12 +62,12 @@ class ClientsBar(Paper):
         self.name = Label("", 12, "accent", 600)
         self.slow = self._tool("slow", "cluster.slow", tr("Slow 25 ms"), tr("Each message takes 25 ms longer"))
         self.slow.setCheckable(True)
-        self.pause = self._tool("pause", "cluster.client.pause", tr("Pause"), tr("Pause this client, or let it go on"))
+        self.pause = self._tool("pause", "cluster.client.pause", tr("Pause"), tr("Pause or resume this client"))
         self.pause.setCheckable(True)
-        self.stop = self._tool("stop", "cluster.stop", tr("Stop"), tr("It says goodbye and ends (Del)"))
+        self.stop = self._tool("stop", "cluster.stop", tr("Stop"), tr("Stop it properly: it unregisters first (Del)"))
         self.kill = Button(tr("Kill −9"), "danger", "kill")
         self.kill.setObjectName("cluster.kill")
-        self.kill.setToolTip(tr("It ends without a word, as a process that is killed (Shift+Del)"))
+        self.kill.setToolTip(tr("Kill it without unregistering, like kill -9 (Shift+Del)"))
         self.slow.clicked.connect(lambda _on: self.slow_now())
         self.pause.clicked.connect(lambda _on: self.pause_now())
         self.stop.clicked.connect(lambda _on: self.end(kill=False))
@@ -171,7 +171,7 @@ class ClientsBar(Paper):
 
     def _status_text(self, *, is_own: bool) -> str:
         if not is_own:
-            return tr("only asked, by administrators' requests")
+            return tr("read-only, with admin requests")
         failed = [
             client_row for client_row in (self.own.rows.values() if self.own is not None else ()) if client_row.words
         ]

@@ -83,7 +83,7 @@ def _picture_details(model: ClusterModel) -> Iterator[Detail]:
     )
     for refusal in model.state.refusals:
         yield Detail(
-            tr("Not told"),
+            tr("Unknown"),
             f"{refusal.request} {refusal.about}".strip(),
             f"{refusal.code} {engine_words(refusal.words)}",
             "warn",
@@ -129,7 +129,7 @@ def _topic(model: ClusterModel, name: str) -> Iterator[Detail]:
     )
     yield Detail(tr("In"), rate(row.in_rate))
     yield Detail(tr("Out"), rate(row.out_rate), row.groups[0] if row.groups else "")
-    yield Detail(tr("Worst behind"), count(row.worst))
+    yield Detail(tr("Largest lag"), count(row.worst))
     for group in row.groups:
         yield Detail(tr("Group"), group, target=Selection("group", group))
     for queue in row.queues:
@@ -171,7 +171,7 @@ def _queue(model: ClusterModel, queue: Queue | None) -> Iterator[Detail]:
         if group_queue.held_pulls is not None:
             yield Detail(tr("Held pulls"), number(group_queue.held_pulls), tr("wait at the broker for a message"))
         else:
-            yield Detail(tr("Held pulls"), UNKNOWN, tr("nobody can ask a broker of RocketMQ's own"), "text3")
+            yield Detail(tr("Held pulls"), UNKNOWN, tr("RocketMQ's own broker does not report it"), "text3")
         yield Detail(
             tr("Owner"),
             owner_words(model, group_queue),
@@ -221,7 +221,7 @@ def _client(model: ClusterModel, chosen: Selection) -> Iterator[Detail]:
     yield Detail(tr("Consumes"), rate(row.out_rate))
     yield Detail(tr("Behind"), count(row.lag), "", "warn" if (row.lag or 0) >= 1000 else "text")
     if row.owned is None:
-        yield Detail(tr("Owns"), UNKNOWN, tr("it did not tell"), "warn")
+        yield Detail(tr("Owns"), UNKNOWN, tr("not reported"), "warn")
         return
     yield Detail(tr("Owns"), tr("{n:,} queues", n=len(row.owned)), tr("of {n:,} of its group", n=len(group.queues)))
     queues_of_group = {queue.queue: queue for queue in group.queues}
@@ -242,4 +242,4 @@ def _producer(model: ClusterModel, client_id: str) -> Iterator[Detail]:
         yield Detail(tr("Group"), name)
     for name in row.brokers:
         yield Detail(tr("Connected"), name, target=Selection("broker", name))
-    yield Detail("", tr("To which topics it sends is told by no administrator's request."), "", "text3")
+    yield Detail("", tr("No admin request shows to which topics it sends."), "", "text3")

@@ -113,8 +113,8 @@ class LabActions(QObject):
         if self.serves:
             return ""
         if self.session is None or self.session.serving is None:
-            return tr("Only asked: what changes a cluster is done to one that the lab serves (Lab, Serve).")
-        return tr("Only asked: the lab of this window serves {address}.", address=self.session.serving.namesrv)
+            return tr("Read-only: only a cluster that the lab serves can be changed (Lab, Serve).")
+        return tr("Read-only: the lab of this window serves {address}.", address=self.session.serving.namesrv)
 
     def connections(self) -> list[ServedClient]:
         """Return the selected client's connections to brokers of the lab."""
@@ -139,7 +139,7 @@ class LabActions(QObject):
         chosen = self.model.chosen
         is_client = chosen.kind in {"client", "producer"}
         has_connections = bool(self.connections())
-        cut_tip = tr("End its connection; it comes again by itself (Ctrl+Del)")
+        cut_tip = tr("Cut its connection; it reconnects by itself (Ctrl+Del)")
         no_connection_tip = tr("This client has no connection to a broker of the lab.")
         tips = {
             self.queues: (not reason, reason or tr("Give a topic more queues (+)")),
@@ -239,8 +239,8 @@ class LabActions(QObject):
             )
             if lab.folder is None and is_first_broker and not self._is_confirmed:
                 self._is_confirmed = True
-                self.fault.setText(tr("This is your own store, not one of the lab: its table of topics is written."))
-                self.go.setText(tr("Write it"))
+                self.fault.setText(tr("This is your own store, not a lab store: its topics table will be changed."))
+                self.go.setText(tr("Change it"))
                 return
             self._add_queues(broker_name, topic, int(amount))
         else:
@@ -248,7 +248,7 @@ class LabActions(QObject):
             if not name or name in {
                 broker.name for broker in self.model.unfiltered.brokers if not self._is_unreachable(broker.name)
             }:
-                self.fault.setText(tr("Expected the name of a broker that is not there yet."))
+                self.fault.setText(tr("Expected the name of a new broker."))
                 return
             self._add_broker(name)
 
@@ -346,7 +346,7 @@ class LabActions(QObject):
 
         async def cut(lab: LabSession) -> None:
             number = await lab.cut_client(client_id, broker)
-            self.said.emit(tr("Cut {n:,} connections of {client}: it comes again by itself.", n=number, client=name))
+            self.said.emit(tr("Cut {n:,} connections of {client}: it reconnects by itself.", n=number, client=name))
 
         parameters = {"client": name, "broker": broker or "*"}
         self._begin(cut, lambda: self.did.emit("cluster.cut", tr("Cut the connection of a client"), parameters))

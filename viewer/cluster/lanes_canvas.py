@@ -60,7 +60,7 @@ class LanesCanvas(SelectableCanvas):
     zoomed = Signal(float, object)
 
     def __init__(self, link_of: LinkOf = no_link) -> None:
-        super().__init__("cluster.lanes", tr("Who owned which queue when"), link_of=link_of)
+        super().__init__("cluster.lanes", tr("Queue owners over time"), link_of=link_of)
         self.line = Timeline()
         self.window_ms = (0, 1)
         self.step: int | None = None
@@ -255,7 +255,7 @@ class LanesCanvas(SelectableCanvas):
             return
         if interval.queues is None:
             hatch(p, box, "text3", 0.5)
-            self._paint_label(p, tr("it did not tell"), left_x, right_x, y + 16, "text3")
+            self._paint_label(p, tr("not reported"), left_x, right_x, y + 16, "text3")
             return
         if not interval.queues:
             p.setPen(QPen(C("text3"), 1, Qt.PenStyle.DashLine))
@@ -286,7 +286,7 @@ class LanesCanvas(SelectableCanvas):
         p.drawText(QRectF(EDGE, y, LABEL, HEAD), LEFT, tr("Queues"))
         p.setFont(words_font())
         p.setPen(C("text3"))
-        explanation = tr("who owns each queue; a gap is a pause, two at once hand out twice")
+        explanation = tr("the owner of each queue; a gap is a pause, two owners deliver twice")
         p.drawText(
             QRectF(LABEL, y, self._lanes_width, HEAD),
             LEFT,

@@ -138,7 +138,7 @@ def again_after_kill(record: Record) -> list[Harm]:
         offset >= first_offsets[queue] for queue, offset in delivered_before if queue in first_offsets
     )
     note = tr(
-        "handed out before it behind the offsets at which the new owners began, in {n:,} queues", n=len(first_offsets)
+        "delivered before it, after the offsets at which the new owners began, in {n:,} queues", n=len(first_offsets)
     )
     return [*figures, figure(tr("Not committed"), f"{uncommitted_count:,}", note, bad=uncommitted_count > 0)]
 
@@ -183,7 +183,7 @@ def disagreement(record: Record, name_of: Names) -> list[Harm]:
             bad=bool(orphans),
         ),
         figure(
-            tr("Handed out twice"),
+            tr("Delivered twice"),
             f"{repeated_positions:,}",
             tr("by queue and offset; {n:,} by key", n=repeated_keys),
             bad=repeated_positions > 0,
@@ -191,7 +191,7 @@ def disagreement(record: Record, name_of: Names) -> list[Harm]:
         figure(
             tr("Read by nobody"),
             f"{unread_count:,}",
-            tr("sent to queues without owner, and never handed out"),
+            tr("sent to queues without owner, and never delivered"),
             bad=unread_count > 0,
         ),
         figure(
@@ -335,12 +335,12 @@ def dead_letters(record: Record) -> list[Harm]:
         figure(
             tr("Taken at once"),
             tr("{n:,} of {m:,}", n=accepted_count, m=len({delivery.keys for delivery in record.of(Sent)})),
-            tr("handed out once each"),
+            tr("delivered once each"),
         ),
         figure(
             tr("Refused"),
             f"{len(refused):,}",
-            tr("each handed out {times} times", times=range_text(times, lambda n: f"{n:,.0f}")),
+            tr("each delivered {times} times", times=range_text(times, lambda n: f"{n:,.0f}")),
             bad=bool(refused),
         ),
     ]
@@ -397,12 +397,12 @@ def transactions(record: Record) -> list[Harm]:
         figure(
             tr("Half messages"),
             f"{len(sent):,}",
-            tr("{n:,} committed at once, {m:,} ended by nobody", n=len(sent) - len(undecided), m=len(undecided)),
+            tr("{n:,} committed at once, {m:,} never finished", n=len(sent) - len(undecided), m=len(undecided)),
         ),
         figure(
-            tr("Handed out"),
+            tr("Delivered"),
             f"{len(delivered_keys):,}",
-            tr("of those that nobody ended: {n:,}", n=len(delivered_keys & keys.keys())),
+            tr("of the unfinished ones: {n:,}", n=len(delivered_keys & keys.keys())),
             bad=bool(delivered_keys & keys.keys()),
         ),
         figure(

@@ -85,7 +85,7 @@ class LessonRun:
                 self.done += 1
                 self.action_started_ms = now
             elif now - self.action_started_ms > ACTION_TIMEOUT_MS:
-                self.status, self.result = "failed", tr("waited in vain")
+                self.status, self.result = "failed", tr("timed out")
                 self._stop(clients)
             else:
                 return

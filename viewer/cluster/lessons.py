@@ -117,8 +117,8 @@ LESSONS = (
         "more",
         words("One more consumer"),
         words(
-            "Two consumers share four queues, and a third one comes. Queues move: how long each stands still, and "
-            "what is handed out twice, is counted."
+            "Two consumers share four queues, and a third one joins. Queues move. The lesson measures how long "
+            "each queue pauses, and what is delivered twice."
         ),
         (
             Action("producer", 200),
@@ -137,8 +137,8 @@ LESSONS = (
         "many",
         words("One too many"),
         words(
-            "Four queues feed four consumers, and a fifth one comes. A queue has one owner at a time: one of the "
-            "five stands idle."
+            "Four consumers share four queues, and a fifth one joins. A queue has only one owner at a time, so "
+            "one of the five consumers is idle."
         ),
         (
             Action("producer", 200),
@@ -155,9 +155,9 @@ LESSONS = (
         "kill",
         words("Async commit and a kill"),
         words(
-            "Three consumers take 20 ms for a message, and a second more for each fiftieth. What is committed ends "
-            "before the oldest that is not done. The second consumer is killed: what it had taken behind that is "
-            "handed out again."
+            "Three consumers need 20 ms for a message, and one second more for each fiftieth. A consumer commits "
+            "only up to its oldest unfinished message. The second consumer is killed: messages that it took after "
+            "that offset are delivered again."
         ),
         (
             Action("producer", 300),
@@ -176,8 +176,8 @@ LESSONS = (
         "disagree",
         words("Two clients disagree"),
         words(
-            "Two consumers of a group share the queues out by different strategies, AVG and AVG_BY_CIRCLE. Both see "
-            "the same list; each computes its own share. Some queues have two owners, some have none."
+            "Two consumers of a group use different allocation strategies, AVG and AVG_BY_CIRCLE. Both see the "
+            "same list of clients, and each computes its own share. Some queues get two owners, some none."
         ),
         (
             Action("producer", 200),
@@ -192,8 +192,8 @@ LESSONS = (
         "slow",
         words("The slow queue and least latency"),
         words(
-            "A topic lies on two brokers, and the disk of one needs 0.6 s for each flush. A producer sends to all in "
-            "turn; then one with sendLatencyFaultEnable, which stays away from a broker that was slow."
+            "A topic is on two brokers, and the disk of one needs 0.6 s for each flush. One producer sends to all "
+            "queues in turn. Another one has sendLatencyFaultEnable and avoids a broker that was slow."
         ),
         (
             Action("broker", name="quick", options=Options(settings="flushDiskType=SYNC_FLUSH")),
@@ -209,8 +209,9 @@ LESSONS = (
         "broadcast",
         words("Broadcast"),
         words(
-            "Two consumers are handed everything, each for itself; offsets lie in a file of the client. The second "
-            "goes away, messages come, it returns under its name: it goes on where its file says."
+            "Two consumers each get every message, and each keeps its offsets in its own file. The second one "
+            "stops, messages arrive, and it starts again under its old name: it continues from the offsets in its "
+            "file."
         ),
         (
             Action("producer", 200, Options(message_count=BROADCAST_COUNT)),
@@ -230,8 +231,8 @@ LESSONS = (
         "retry",
         words("Retry to the dead letters"),
         words(
-            "A consumer refuses each fifth message. The broker hands it out again after a delay, each time a longer "
-            "one; after two times it is a dead letter. Delays are short here: 1 s and 2 s."
+            "A consumer rejects each fifth message. The broker delivers it again after a delay, which grows each "
+            "time; after two retries it is a dead letter. Delays are short here: 1 s and 2 s."
         ),
         (
             Action("broker", name="retry", options=Options(settings=RETRIES)),
@@ -246,8 +247,9 @@ LESSONS = (
         "transaction",
         words("A transaction that nobody finishes"),
         words(
-            "A producer commits every second half message, and of the others it never knows. The broker asks again "
-            "and again, then gives up: nobody is handed these. It asks each half second here, three times."
+            "A producer commits every second half message and never finishes the others. The broker checks these "
+            "again and again, then gives up: they are never delivered. Here it checks three times, every half "
+            "second."
         ),
         (
             Action("broker", name="checks", options=Options(settings=CHECKS), topic=GIVEN_UP),

@@ -121,8 +121,8 @@ class LessonsPanel(Paper):
             entry.asked.connect(lambda lesson=lesson: self.run(lesson))
             parts += [entry, Hairline()]
         explanation = tr(
-            "Every figure is counted from what clients told. Each run has a topic and a group of its own, which "
-            "go with it."
+            "All figures come from the reports of the clients. Each run has its own topic and group, which are "
+            "removed with it."
         )
         parts.append(column(Label(explanation, 12, "text3", wrap=True), margins=(12, 10, 12, 10)))
         ground = Paper("pane")

@@ -478,7 +478,7 @@ class LinesCanvas(SelectableCanvas):
         x = self._word(p, x + 30, y, tr("not consumed yet"))
         mark(p, "held", QPointF(x + 6, y + 10), 4.8)
         x = self._word(p, x + 20, y, tr("pull held by the broker"))
-        self._word(p, x, y, tr("left: connected; what it sends to is not told"))
+        self._word(p, x, y, tr("left: connected; the topics that it sends to are unknown"))
 
     @staticmethod
     def _word(p: QPainter, x: float, y: float, words: str) -> float:

@@ -43,7 +43,7 @@ def topic_of(chosen: Selection) -> str:
 def why_not(session: StoreSession | None, chosen: Selection) -> str:
     """Return why an item leads nowhere."""
     if session is None:
-        return tr("No store is open: nothing of the cluster can be looked up in one.")
+        return tr("No store is open, so nothing of the cluster can be looked up in it.")
     if chosen.kind in {"queue", "topic"}:
         return tr("The open store has no topic {topic}.", topic=topic_of(chosen))
     return tr("This leads nowhere in a store.")
@@ -60,8 +60,8 @@ def _requests(model: ClusterModel, chosen: Selection) -> tuple[str, object]:
     """Return the link to an item's requests, if the lab that serves the cluster records them."""
     if not model.of_lab:
         explanation = tr(
-            "Its requests are seen live only where the lab of this window serves the cluster. Of any other "
-            "broker of this program: `storescope serve STORE --record FILE`, then open the file."
+            "Its requests are shown live only if the lab of this window serves the cluster. For another broker of "
+            "this program, run `storescope serve STORE --record FILE` and open the file."
         )
         return explanation, None
     return tr("In Requests"), Place("requests", name=places.REQUESTS_LIVE, part=term_of(model, chosen))

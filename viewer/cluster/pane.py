@@ -116,7 +116,7 @@ class ClusterPane(Pane):
         self.table.copier = command_copier(self.table, shlex.join)
         self.requests_head = PaneHead(tr("Requests"), tr("asked of name servers and brokers"))
         tables = stacked(
-            PaneHead(tr("Lines"), tr("a row each queue and group")),
+            PaneHead(tr("Lines"), tr("one row per queue and group")),
             self.table,
             self.table.strip,
             self.requests_head,
@@ -159,7 +159,7 @@ class ClusterPane(Pane):
         self.address.returnPressed.connect(self.connect_now)
         self.address.textEdited.connect(lambda _text: self._fault_at_field(""))
         self.recent_action = self.address.addAction(icon("chevron-down"), QLineEdit.ActionPosition.TrailingPosition)
-        self.recent_action.setToolTip(tr("Clusters looked at before (Down)"))
+        self.recent_action.setToolTip(tr("Earlier clusters (Down)"))
         self.recent_action.triggered.connect(lambda _on: self._show_known())
         self.address.installEventFilter(self)
         self.go = Button(tr("Connect"), "primary")
@@ -371,7 +371,8 @@ class ClusterPane(Pane):
         except NoAddress as error:
             self._fault_at_field(
                 tr(
-                    "“{text}” is no address. Expected HOST:PORT, as 127.0.0.1:9876; several apart by ;",
+                    "“{text}” is not an address. Expected HOST:PORT, for example 127.0.0.1:9876; separate several "
+                    "with ;",
                     text=engine_words(str(error)),
                 )
             )
@@ -382,7 +383,7 @@ class ClusterPane(Pane):
             self._settings.remember_cluster(self.model.address)
             self._fill_recent()
         line = f"storescope cluster '{self.model.address}'"
-        self.did.emit("cluster.connect", tr("Look at a cluster"), {"address": self.model.address}, line)
+        self.did.emit("cluster.connect", tr("Connect to a cluster"), {"address": self.model.address}, line)
         self.placeMoved.emit(Place("cluster", name=self.model.address))
 
     def _fault_at_field(self, reason: str) -> None:
@@ -597,7 +598,7 @@ class ClusterPane(Pane):
         elif model.state is not None and not model.unfiltered.clients and not model.unfiltered.producers:
             address = model.address
             copy = (tr("Copy"), lambda: QGuiApplication.clipboard().setText(address))
-            message = tr("No client is connected. Point yours at {address}.", address=address)
+            message = tr("No client is connected. Connect your client to {address}.", address=address)
             self.fault.show_state(State("note", message, steps=(copy,)))
         else:
             self.fault.show_state(None)
@@ -608,14 +609,14 @@ class ClusterPane(Pane):
             page = 0
             asking = model.status == "connecting"
             self.empty_title.setText(
-                tr("Asking {address} …", address=model.address) if asking else tr("No cluster is looked at")
+                tr("Asking {address} …", address=model.address) if asking else tr("No cluster is connected")
             )
             self.empty_words.setText(
                 tr(
-                    "Give the address of a name server, of this program's or of a real cluster. It is asked as an "
-                    "administrator asks, every second, and nothing in it is changed: brokers, queues, who sends, who "
-                    "consumes and owns what, and what is behind. Serve in the lab starts a broker with a name server "
-                    "on this machine, and so does `storescope serve STORE`."
+                    "Enter the address of a name server, of a real cluster or of this program. Storescope reads "
+                    "the cluster every second with admin requests and changes nothing: brokers, queues, "
+                    "producers, consumers, queue owners and lag. Serve in the lab starts a broker with a name "
+                    "server on this machine, and so does `storescope serve STORE`."
                 )
             )
             self.recent.setVisible(not asking)

@@ -58,7 +58,7 @@ LISTS = RecordKind(
     "clusterList",
     (
         text_column("client", words("Client"), 60, filterable=False),
-        time_column("at", words("List seen"), 110, filterable=False),
+        time_column("at", words("List received"), 110, filterable=False),
         text_column("ids", words("Clients in it"), 160, filterable=False),
         text_column("owns", words("Owns"), 240, mono=True, filterable=False),
         text_column("change", words("Change"), 240, mono=True, filterable=False),
@@ -95,7 +95,7 @@ class RebalancePanel(QWidget):
         self.before.clicked.connect(lambda _on: self.walk(-1))
         self.after.clicked.connect(lambda _on: self.walk(1))
         self.at = Label("", 12, "text2", 600)
-        self.whole = Tool("go-to", tr("All the time that is held"))
+        self.whole = Tool("go-to", tr("Everything that was recorded"))
         self.whole.setObjectName("cluster.rebalance.fit")
         self.whole.clicked.connect(lambda _on: self.fit())
         self.head = PaneHead(tr("Rebalance"), "", self.group, self.before, self.at, self.after, self.whole)
@@ -118,7 +118,7 @@ class RebalancePanel(QWidget):
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self._harms)
-        self.harm_head = PaneHead(tr("Harm"), tr("of this step, as readings tell it"))
+        self.harm_head = PaneHead(tr("Impact"), tr("of this step, from the readings"))
         self.moves, self.steps = RecordView("cluster.moves", MOVES), RecordView("cluster.steps", STEPS)
         self.moves.setAccessibleName(tr("Allocation before and after"))
         self.steps.setAccessibleName(tr("Steps"))
@@ -128,16 +128,18 @@ class RebalancePanel(QWidget):
             ground,
             PaneHead(tr("Allocation"), tr("before and after this step")),
             self.moves,
-            PaneHead(tr("Steps"), tr("each one can be gone back to")),
+            PaneHead(tr("Steps"), tr("click a step to go back to it")),
             self.steps,
             room=5,
         )
         side.layout().setStretch(3, 1)  # type: ignore[union-attr]
         side.setMinimumWidth(px(SIDE_WIDTH - 60))
         self.side = side
-        self.lists_head = PaneHead(tr("What every client saw"), tr("its list of clients, and what it took and gave up"))
+        self.lists_head = PaneHead(
+            tr("What each client saw"), tr("its list of clients, and the queues that it took and gave up")
+        )
         self.lists = RecordView("cluster.lists", LISTS)
-        self.lists.setAccessibleName(tr("What every client saw"))
+        self.lists.setAccessibleName(tr("What each client saw"))
         lists = stacked(self.lists_head, self.lists, room=1)
         self._lists = lists
         lanes_column = splitter(True, (stacked(self.head, area, room=1), 620), (lists, 190))
@@ -215,7 +217,7 @@ class RebalancePanel(QWidget):
     def _fill(table: RecordView, rows: list[StepRow] | list[MoveRow] | list[ListRow]) -> None:
         if getattr(table.source, "rows", None) != rows:
             table.set_rows(list(rows))
-        table.set_state(None if rows else State("empty", tr("No group has consumed while it was read.")))
+        table.set_state(None if rows else State("empty", tr("No group has consumed during the readings.")))
 
     def _show_harms(self, step: Step | None) -> None:
         model, line = self.model, self.line
@@ -224,7 +226,7 @@ class RebalancePanel(QWidget):
             step_harms = harms(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
         is_counted = model.deliveries.knows(line.group)
         self.harm_head.set_note(
-            tr("of this step, counted from deliveries") if is_counted else tr("of this step, as readings tell it")
+            tr("of this step, counted from deliveries") if is_counted else tr("of this step, from the readings")
         )
         harm_texts = tuple((harm.name, harm.figure, harm.note, harm.kind) for harm in step_harms)
         if harm_texts == getattr(self, "_shown_harms", None):
@@ -232,7 +234,7 @@ class RebalancePanel(QWidget):
         self._shown_harms = harm_texts
         empty(self._harms.box)
         if not step_harms:
-            no_harm_text = tr("The first allocation is as it was found: its harm was before the first reading.")
+            no_harm_text = tr("This is the allocation at the first reading; its impact was before that.")
             self._harms.box.addWidget(Label(no_harm_text, 12, "text3", wrap=True))
         for number, harm in enumerate(step_harms):
             if number:

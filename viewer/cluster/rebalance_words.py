@@ -87,7 +87,7 @@ def step_words(model: ClusterModel, step: Step) -> str:
     """Describe a step: clients that joined or left, or only moved queues."""
     parts = []
     if step.number == 1:
-        return tr("as it was found: {names}", names=names(model, step.clients) or "–")
+        return tr("at the first reading: {names}", names=names(model, step.clients) or "–")
     if step.joined:
         parts.append(tr("{names} joins", names=names(model, step.joined)))
     killed = [client for client in step.departed if client in model.killed]
@@ -142,19 +142,19 @@ def harms(step: Step, every: float, deliveries: Deliveries | None = None, group:
     worst = step.worst_pause
     if worst is None:
         step_harms.append(
-            Harm(tr("Pause"), "0", tr("no queue was seen without owner; looked every {n} s", n=f"{every:g}"), "ok")
+            Harm(tr("Pause"), "0", tr("no queue was without owner; read every {n} s", n=f"{every:g}"), "ok")
         )
     else:
         queue, span = worst
         further_count = len(step.pauses) - 1
         note = tr("{queue} had no owner", queue=short(queue))
         if further_count:
-            note += " · " + tr("{n:,} queues more", n=further_count)
+            note += " · " + tr("{n:,} more queues", n=further_count)
         step_harms.append(Harm(tr("Pause"), length(span), note, "warn"))
     step_harms.append(_duplicates(step))
     burst = step.worst_burst
     if burst is None:
-        step_harms.append(Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok"))
+        step_harms.append(Harm(tr("Burst"), "× 1", tr("no queue became faster afterwards"), "ok"))
     else:
         queue, rates = burst
         note = tr(
@@ -183,7 +183,7 @@ def _counted_harms(step: Step, deliveries: Deliveries, group: str, end: int) -> 
             ongoing_pauses[queue] = pauses[queue] = since
     worst = max(pauses, key=lambda queue: pauses[queue], default=None)
     if worst is None:
-        yield Harm(tr("Pause"), UNKNOWN, tr("nothing was handed out around it"), "chat")
+        yield Harm(tr("Pause"), UNKNOWN, tr("nothing was delivered around it"), "chat")
     else:
         other_pauses = [pause_ms for queue, pause_ms in pauses.items() if queue != worst]
         figure, max_other_ms = f"{pauses[worst]:,} ms", max(other_pauses, default=0)
@@ -193,16 +193,16 @@ def _counted_harms(step: Step, deliveries: Deliveries, group: str, end: int) -> 
             note = tr("{queue} has no owner; the others at most {n:,} ms", queue=short(worst), n=max_other_ms)
         yield Harm(tr("Pause"), figure, note, "warn" if pauses[worst] >= LONG_PAUSE_MS else "ok")
     repeated = deliveries.repeated(group, step.begin, end)
-    note = tr("of {n:,} handed out since, by queue and offset", n=deliveries.handed(group, step.begin, end))
+    note = tr("of {n:,} delivered since, by queue and offset", n=deliveries.handed(group, step.begin, end))
     if deliveries.dropped:
-        note += " · " + tr("at least so many ({n:,} not told)", n=deliveries.dropped)
-    yield Harm(tr("Handed out twice"), f"{len(repeated):,}", note, "warn" if repeated else "ok")
+        note += " · " + tr("at least this many ({n:,} not reported)", n=deliveries.dropped)
+    yield Harm(tr("Delivered twice"), f"{len(repeated):,}", note, "warn" if repeated else "ok")
     bursts = deliveries.bursts(group, step.begin, step.end, end)
     fastest = max(bursts, key=lambda queue: bursts[queue][1] / bursts[queue][0], default=None)
     if fastest is None:
-        yield Harm(tr("Burst"), UNKNOWN, tr("too little was handed out before it"), "chat")
+        yield Harm(tr("Burst"), UNKNOWN, tr("too little was delivered before it"), "chat")
     elif bursts[fastest][1] <= bursts[fastest][0]:
-        yield Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok")
+        yield Harm(tr("Burst"), "× 1", tr("no queue became faster afterwards"), "ok")
     else:
         rate_before, rate_after = bursts[fastest]
         note = tr(
@@ -263,9 +263,9 @@ def _duplicates(step: Step) -> Harm:
         notes.append(tr("{queue} had two owners for {span}", queue=short(queue), span=length(span)))
     if step.went_back:
         notes.append(tr("offsets fell by {n:,}: these are read again", n=step.went_back))
-    notes.append(tr("how many, no administrator's request tells"))
+    notes.append(tr("the number is unknown: no admin request shows it"))
     figure = f"≥ {step.went_back:,}" if step.went_back else UNKNOWN
-    return Harm(tr("Handed out twice"), figure, " · ".join(notes), "warn" if len(notes) > 1 else "chat")
+    return Harm(tr("Delivered twice"), figure, " · ".join(notes), "warn" if len(notes) > 1 else "chat")
 
 
 def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
@@ -291,13 +291,13 @@ def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
     for queue, owners_after in step.owners_after.items():
         owners_before = step.owners_before.get(queue, ())
         change = (
-            tr("stays")
+            tr("unchanged")
             if owners_before == owners_after
             else tr("moved")
             if owners_before and owners_after
             else tr("taken")
             if owners_after
-            else (tr("nobody has it"))
+            else (tr("no owner has it"))
         )
         rows.append(
             MoveRow(

@@ -31,7 +31,7 @@ class Replay(QObject):
         self._parent = parent
         self.watch: ClusterWatch | None = None
         self.bar = TimeBar("cluster")
-        self.bar.pause.setToolTip(tr("Pause reading, or go on (Space)"))
+        self.bar.pause.setToolTip(tr("Pause or resume reading (Space)"))
         self.bar.pause.setAccessibleName(self.bar.pause.toolTip())
         self.bar.record.clicked.connect(lambda _on: self.ask_record())
         self.bar.load.clicked.connect(lambda _on: self.ask_recording())

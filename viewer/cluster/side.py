@@ -91,7 +91,7 @@ class SidePanel(Paper):
     def __init__(self) -> None:
         super().__init__("pane", ("left",))
         self.setObjectName("cluster.side")
-        self.setAccessibleName(tr("What is chosen"))
+        self.setAccessibleName(tr("Selected item"))
         self.head = PaneHead("", "")
         self.facts = Facts(84)
         self.facts.placeRequested.connect(self.chose)
@@ -133,7 +133,7 @@ class SidePanel(Paper):
         details = details_of(model, chosen)
         self.facts.show_facts([_fact(item_detail) for item_detail in details[:MAX_LINES]])
         hidden_count = len(details) - MAX_LINES
-        self.hidden_note.setText(tr("{n:,} lines more: Tables has them", n=hidden_count) if hidden_count > 0 else "")
+        self.hidden_note.setText(tr("{n:,} more lines: see Tables", n=hidden_count) if hidden_count > 0 else "")
         self.hidden_note.setVisible(hidden_count > 0)
         key = {"client": (chosen.group, chosen.name), "group": (chosen.name, ""), "topic": ("", chosen.name)}.get(
             chosen.kind
@@ -142,7 +142,7 @@ class SidePanel(Paper):
         for part in (self.curve_head, self.curve):
             part.setVisible(minute is not None)
         if minute is not None:
-            self.curve_head.set_title(tr("Came in") if chosen.kind == "topic" else tr("Consumed"))
+            self.curve_head.set_title(tr("Received") if chosen.kind == "topic" else tr("Consumed"))
             self.curve.show_minute(minute, model.badge(chosen.name).place if chosen.kind == "client" else -1)
         self._show_links(tuple(item_links(chosen)))
 

@@ -52,7 +52,7 @@ def broker_origin(part: BrokerPart) -> str:
 def held_words(row: QueueRow) -> str:
     """Describe the held pulls of a queue, or that its broker cannot report them."""
     if row.held_pulls is None:
-        return tr("held pulls: nobody can ask a broker of RocketMQ's own")
+        return tr("held pulls: RocketMQ's own broker does not report them")
     return tr("{n:,} pulls held", n=row.held_pulls)
 
 
@@ -80,7 +80,7 @@ def fault_words(model: ClusterModel) -> str:
     reason = engine_words(model.fault).rstrip(".")
     if state is None or not state.brokers:
         return tr("{words}. Expected a name server that answers at HOST:PORT, usually 9876.", words=reason)
-    return tr("No name server answers: {words}. What stands here is from {time}.", words=reason, time=clock(state.at))
+    return tr("No name server answers: {words}. The figures are from {time}.", words=reason, time=clock(state.at))
 
 
 def status_sentence(model: ClusterModel) -> str:
@@ -92,7 +92,7 @@ def status_sentence(model: ClusterModel) -> str:
     if state is None:
         if model.status == "connecting":
             return tr("Asking {address} …", address=model.address)
-        return tr("No cluster is looked at.")
+        return tr("No cluster is connected.")
     senders = picture.senders
     words = [
         model.address,
@@ -113,7 +113,7 @@ def status_sentence(model: ClusterModel) -> str:
     if held_counts:
         words.append(tr("{n:,} pulls held", n=sum(held_counts)))
     if model.status == "live":
-        words.append(tr("{n:,} requests in the last look", n=model.in_last))
+        words.append(tr("{n:,} requests in the last reading", n=model.in_last))
     else:
         words.append(tr("as of {time}", time=clock(state.at)))
     if state.refusals:
@@ -157,7 +157,7 @@ def queue_words(model: ClusterModel, row: QueueRow) -> str:
     parts = [queue_name(row.queue), tr("max offset {n:,}", n=row.ends.max_offset)]
     if row.group:
         parts += [
-            tr("{group} reads next {offset}", group=row.group, offset=count(row.next_offset)),
+            tr("{group} reads {offset} next", group=row.group, offset=count(row.next_offset)),
             tr("{n} behind", n=count(row.lag)),
             owner_words(model, row),
         ]

@@ -110,7 +110,7 @@ def built_words(built: Rebuilt) -> str:
     ]
     if built.damaged:
         clauses.append(
-            tr("{n:,} damaged places of the log stepped over ({size})", n=built.damaged, size=size(built.damaged_bytes))
+            tr("{n:,} damaged places of the log skipped ({size})", n=built.damaged, size=size(built.damaged_bytes))
         )
     if built.stale:
         clauses.append(tr("{n:,} units are left over from before a truncation", n=built.stale))
@@ -145,8 +145,8 @@ class RebuildBox(QDialog):
         self.amounts_label.setObjectName("rebuild.told")
         self.field = QLineEdit()
         self.field.setObjectName("rebuild.target")
-        self.field.setAccessibleName(tr("Directory for what is built, absent or empty"))
-        self.field.setPlaceholderText(tr("Directory for what is built, absent or empty"))
+        self.field.setAccessibleName(tr("New or empty folder for the result"))
+        self.field.setPlaceholderText(tr("New or empty folder for the result"))
         self.table = RecordView("rebuild.table", KIND)
         self.table.setAccessibleName(tr("Queues and index files, here and rebuilt"))
         self._show_rows()
@@ -291,7 +291,7 @@ class RebuildBox(QDialog):
         ask_target_folder(
             self,
             "rebuild.dialog",
-            tr("Folder for what is built"),
+            tr("Folder for the result"),
             tr("Choose"),
             "rebuilt",
             self._session.path,

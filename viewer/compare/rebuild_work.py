@@ -79,7 +79,7 @@ class RebuildComparison:
 def amounts(store: StoreSnapshot) -> Amounts:
     """Measure what rebuilding ``store`` would read and write."""
     if store.kind != "store":
-        return Amounts(refusal=tr("This is a part of a store: only a whole store has queues and an index."))
+        return Amounts(refusal=tr("This is a part of a store: only a complete store has queues and an index."))
     if store.writing_refusal:
         return Amounts(refusal=engine_words(store.writing_refusal))
     queues = [queue for queues in store.topics().values() for queue in queues.values()]
@@ -100,7 +100,7 @@ def refusal(store: Path, target: Path) -> str:
     if target.resolve().is_relative_to(folder):
         return tr("Nothing is written into the store: choose another folder.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        return tr("There is something at {path}: choose a directory that is absent or empty.", path=str(target))
+        return tr("There is something at {path}: choose a new or empty folder.", path=str(target))
     return ""
 
 

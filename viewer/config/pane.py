@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 USED_CHIPS = {
     "main": Chip("ok", words("loads")),
-    "bak": Chip("warn", words("the .bak counts")),
-    "defaults": Chip("warn", words("defaults count")),
+    "bak": Chip("warn", words("the .bak is used")),
+    "defaults": Chip("warn", words("defaults are used")),
     "nothing": Chip("error", words("broker does not start")),
 }
 CHANGE_CHIPS = {
@@ -227,7 +227,7 @@ class ConfigPane(Pane):
             )
             state = State("error", message)
         elif not row.changes:
-            state = State("empty", tr("{name} says the same as its .bak.", name=row.name))
+            state = State("empty", tr("{name} is the same as its .bak.", name=row.name))
         elif main.state != "ok":
             state = State("note", engine_words(row.table.why))
         else:

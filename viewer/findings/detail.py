@@ -141,7 +141,7 @@ class FindingDetail(Paper):
         walked = plan is None or plan.blockers or finding.group != "log" or not in_log(finding)
         if plan is not None and not walked and (finding.offset or 0) < plan.start_offset:
             text += " " + tr(
-                "The next start of {release} begins behind this place: it does not walk here, and cuts nothing.",
+                "The next start of {release} begins after this place: it does not read here and cuts nothing.",
                 release=release_name(plan),
             )
         self._why.setText(text)

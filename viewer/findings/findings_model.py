@@ -172,7 +172,7 @@ class FindingsModel:
         """Return what the detail says where nothing is wrong."""
         store = self.store
         if store is not None and store.complete and not store.findings:
-            return tr("No finding: what is here is as a broker would leave it.")
+            return tr("No finding: everything here is as a broker leaves it.")
         return ""
 
     def table_state(self, progress: Progress | None = None) -> TableState | None:
@@ -195,13 +195,13 @@ class FindingsModel:
             text = tr("This store has not been checked: {size} of log.", size=size(store.log_bytes))
             return TableState("empty", text, CHECK_NOW)
         if not store.complete:
-            return TableState("cut", tr("The check was stopped: this is what the part it saw shows."), CHECK_AGAIN)
+            return TableState("cut", tr("The check was stopped: these are the findings up to there."), CHECK_AGAIN)
         if self.stale:
             return TableState("stale", tr("The store has grown since it was checked."), CHECK_AGAIN)
         if not store.findings:
             if not store.is_whole:
-                return TableState("empty", tr("Nothing to complain about in this log. Most rules need a whole store."))
-            return TableState("empty", tr("Nothing to complain about: every rule looked at the whole store."))
+                return TableState("empty", tr("No problems found in this log. Most rules need a complete store."))
+            return TableState("empty", tr("No problems found: every rule checked the whole store."))
         if not self.rows:
             return TableState("empty", tr("All findings are hidden by their severity."))
         return None

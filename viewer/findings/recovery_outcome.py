@@ -114,10 +114,8 @@ class Outcome(Paper):
         self.trial: Trial | None = None
         self._pages = QStackedWidget()
         self.table = RecordView("recovery.tried", tried_kind())
-        self.table.setAccessibleName(tr("Plan against deed"))
-        self.tabs = WordTabs(
-            "recovery.outcome", (("plan", tr("What stays, what goes")), ("tried", tr("Plan against deed")))
-        )
+        self.table.setAccessibleName(tr("Plan and result"))
+        self.tabs = WordTabs("recovery.outcome", (("plan", tr("Kept and lost")), ("tried", tr("Plan and result"))))
         self.tabs.chosen.connect(lambda key: self._pages.setCurrentIndex(int(key == "tried")))
         self.again = Button(tr("Recover again"), "pill")
         self.again.setObjectName("recovery.again")

@@ -67,14 +67,14 @@ class RecoveryPanel(Paper):
         self.tools = RecoveryCommands(self)
         tools = (self._chips, self.release, self._again, self.tools.save, self.tools.attempt)
         self.head = PaneHead(tr("Recovery"), "", *tools)
-        self.line = RecoveryLine("recovery.line", tr("What stays of the log, what is read again, what goes"))
+        self.line = RecoveryLine("recovery.line", tr("The parts of the log that are kept, read again, and lost"))
         self.tail = RecoveryLine("recovery.tail", tr("The last part of the log"), 22)
         self._tail_words = Label("", 12, "text3")
         self._log_words = Label("", 12, "text3")
         self.plan = RecordView("recovery.plan", plan_kind())
         self.plan.setAccessibleName(tr("Recovery plan"))
         self.files = RecordView("recovery.files", fate_kind())
-        self.files.setAccessibleName(tr("What stays, what goes"))
+        self.files.setAccessibleName(tr("Kept and lost"))
         self.outcome = Outcome(self.files)
         self.outcome.againAsked.connect(self.tools.again)
         self.outcome.openAsked.connect(self.openAsked)
@@ -246,7 +246,7 @@ class RecoveryPanel(Paper):
             return State("empty", words, steps=((tr("Work it out"), self.ask),))
         if job.stale:
             words = tr("As of {time}. The store has grown since.", time=clock(round(job.at * 1000))[:8])
-            return State("stale", words, steps=((tr("Look again"), self.ask),))
+            return State("stale", words, steps=((tr("Refresh"), self.ask),))
         refusal = self._session.snapshot.writing_refusal if self._session is not None else ""
         if refusal:
             return State("note", tr("Nothing can be tried on a copy: {why}", why=engine_words(refusal)))
@@ -267,9 +267,9 @@ class RecoveryPanel(Paper):
         widths = shares(parts)
         again_words = tr("read and dispatched again") if plan.units else tr("read again, kept")
         kinds = [
-            ("keep", tr("stays as it is, not read")),
+            ("keep", tr("unchanged, not read")),
             ("again", again_words),
-            ("drop", tr("goes")),
+            ("drop", tr("lost")),
             ("gone", tr("missing")),
             ("zero", ""),
         ]
@@ -316,7 +316,7 @@ class RecoveryPanel(Paper):
             return
         kept_bytes = min(plan.end_offset - plan.log_min, dropped)
         self._tail_words.setText(tr("The last {size}", size=size(kept_bytes + dropped)))
-        words = tr("{n:,} units go, {size}", n=plan.units_dropped, size=size(dropped))
+        words = tr("{n:,} units are dropped, {size}", n=plan.units_dropped, size=size(dropped))
         widths = shares([kept_bytes, dropped])
         flag = LineFlag(widths[0], f"{plan.end_offset:,}: {engine_words(plan.end_reason)}", "error", plan.end_offset)
         parts = [

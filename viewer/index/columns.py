@@ -36,8 +36,8 @@ MEANINGS = {
     "collision": words("same hash, but the unit carries another key"),
     "hashDiffers": words("another key that shares only the slot"),
     "outOfTime": words("outside the window, so the broker leaves it out"),
-    "gone": words("no unit with such a key lies at this offset"),
-    "loop": words("the chain comes back to an entry it has passed: the walk stops here"),
+    "gone": words("there is no message with such a key at this offset"),
+    "loop": words("the chain comes back to an earlier entry: the walk stops here"),
     "beyondCount": words("the link leads past the entries of the file"),
     "empty": words("no entry in this slot"),
 }
@@ -123,7 +123,7 @@ def chain_kind(to_unit: ToUnit) -> RecordKind:
 
     def look(row: Any) -> RowLook | None:
         if row.verdict == "cut":
-            text = tr("The list is cut off here: the chain goes on with entry {n:,}.", n=row.entry)
+            text = tr("The list is cut off here: the chain continues with entry {n:,}.", n=row.entry)
             return RowLook("warn", "", "warn", text, words_from=2, strong=True)
         return None
 

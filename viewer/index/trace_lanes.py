@@ -172,7 +172,7 @@ def with_lanes(answer: Answer) -> tuple[Answer, list[ChainLane]]:
 def _lane(answer: Answer, file: TraceFile, steps: list[StepRow], many: bool) -> ChainLane:
     span = time_span(file.begin_timestamp, file.end_timestamp)
     if not file.chosen:
-        form = "damaged, not walked: {why}" if file.damaged else "passed over: {why}"
+        form = "damaged, not walked: {why}" if file.damaged else "skipped: {why}"
         return ChainLane(file.file, span, False, tr(form, why=engine_words(file.why)), damaged=file.damaged)
     slot = next((step for step in steps if step.kind == "slot"), None)
     entries = [step for step in steps if step.kind == "entry"]
@@ -232,7 +232,7 @@ def _end_note(entries: list[StepRow], loop: int | None, left_out: int) -> tuple[
     if loop is not None:
         return (
             tr("loop, walk stopped"),
-            tr("back to {entry:,}; entries it once led to may be missing", entry=loop),
+            tr("back to {entry:,}; entries to which it once led may be missing", entry=loop),
         )
     if left_out:
         return (tr("{n:,} more steps", n=left_out), tr("the table below has them all"))
@@ -304,7 +304,7 @@ class ChainLane:
     loop_to: int | None = None
     end_note: tuple[str, ...] = ()
     left_out: int = 0
-    damaged: bool = False  # passed over because it cannot be taken apart
+    damaged: bool = False  # passed over because it cannot be decoded
     quiet: str = ""  # drawn as one line with these words: nothing here but other keys
 
 

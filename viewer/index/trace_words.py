@@ -77,7 +77,7 @@ def sentence(answer: Answer) -> str:
     ]
     loops = [step.file for step in answer.steps if step.verdict == "loop"]
     if loops:
-        parts.append(tr("chain in {file} runs in a circle: entries it once led to may be missing", file=loops[0]))
+        parts.append(tr("chain in {file} has a loop: entries to which it once led may be missing", file=loops[0]))
     complete = answer.end is not None and answer.end.complete and not answer.cut
     parts.append(tr("complete") if complete else tr("not complete"))
     return " · ".join(parts)

@@ -72,7 +72,7 @@ class WriteConfirmation(Confirmation):
         self._session = session
         self._job: RecoveryJob = recovery_of(session)
         self._has_holder, self._is_closed = True, False
-        self._mark, self._holder_label = Mark(""), Label(tr("Looking who has the store open …"), 13, "text", wrap=True)
+        self._mark, self._holder_label = Mark(""), Label(tr("Checking who has the store open …"), 13, "text", wrap=True)
         self._holder_label.setObjectName("lab.write.holder")
         line = row(self._mark, self._holder_label, gap=8)
         line.box.setStretch(1, 1)
@@ -80,8 +80,8 @@ class WriteConfirmation(Confirmation):
         self.box.addWidget(
             Label(
                 tr(
-                    "Opening for writing does what a broker's start does: the plan below is carried out, a lock is "
-                    "taken, and messages you put stay in this store."
+                    "Opening for writing does what a broker's start does: it carries out the plan below and takes "
+                    "a lock, and messages that you put stay in this store."
                 ),
                 13,
                 "text2",
@@ -167,16 +167,14 @@ class PowerLossDialog(Confirmation):
 
     def __init__(self, parent: QWidget, lab: LabSession) -> None:
         place = str(lab.folder or "")
-        super().__init__(parent, "lab.plug.dialog", tr("Pull the plug of this lab store?"), place, tr("Pull the plug"))
+        super().__init__(parent, "lab.plug.dialog", tr("Cut the power of this lab store?"), place, tr("Cut the power"))
         sample = lab.sample
         facts = []
         if sample is not None:
             positions = sample.positions
             facts = [
-                Fact(
-                    tr("Stays"), size(max(0, positions.flushed - max(positions.min, 0))), tr("flushed, on disk"), "ok"
-                ),
-                Fact(tr("Goes"), size(positions.unflushed), tr("not flushed; a few pages of it may be kept"), "error"),
+                Fact(tr("Kept"), size(max(0, positions.flushed - max(positions.min, 0))), tr("flushed, on disk"), "ok"),
+                Fact(tr("Lost"), size(positions.unflushed), tr("not flushed; a few pages of it may be kept"), "error"),
             ]
         facts_list = Facts(88)
         facts_list.show_facts(facts)
@@ -184,8 +182,8 @@ class PowerLossDialog(Confirmation):
         self.box.addWidget(
             Label(
                 tr(
-                    "The engine's process ends at once. The directory becomes what a disk would have kept; what was "
-                    "there before stays beside it for the comparison. Recovery follows when you ask for it."
+                    "The engine's process ends at once. The folder then has only what a disk would have kept; the "
+                    "state before is saved beside it for the comparison. Recovery starts when you ask for it."
                 ),
                 13,
                 "text2",

@@ -62,8 +62,8 @@ class CreateDialog(QDialog):
                 Label(tr("Make a lab store"), 18, "text", 600),
                 Label(
                     tr(
-                        "A real store directory of its own, written by this program's engine. Only lab stores can "
-                        "have their plug pulled."
+                        "A real store folder, written by this program's engine. Only lab stores can have their "
+                        "power cut."
                     ),
                     12,
                     "text2",
@@ -124,7 +124,7 @@ class CreateDialog(QDialog):
 
     def say_replaced(self, store: str) -> None:
         """Say that the window will show the new store instead of ``store``."""
-        self._replaced_note.setText(tr("This window shows the new store then, instead of {store}.", store=store))
+        self._replaced_note.setText(tr("This window then shows the new store instead of {store}.", store=store))
         self._replaced_note.show()
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
@@ -165,11 +165,11 @@ class CreateDialog(QDialog):
     def fault(self) -> str:
         """Return why the store cannot be made; empty if it can."""
         if not NAME.fullmatch(self.name.text().strip()):
-            return tr("A name has letters, figures, dot, hyphen and underline.")
+            return tr("Use letters, digits, dot, hyphen and underscore.")
         if not self.folder.text().strip():
             return tr("A folder is needed.")
         if self.target == self._existing_folder:
-            return tr("There is a {name} in this folder already.", name=self.name.text().strip())
+            return tr("{name} exists already in this folder.", name=self.name.text().strip())
         if self.editor.wrong:
             return tr("A value is not permitted; see the line below.")
         return ""

@@ -67,7 +67,7 @@ class LoadPanel(Paper):
         """True once the plot library is loaded; nothing is drawn before."""
         self.facts = Facts(76)
         self.facts.setObjectName(f"{name}.facts")
-        self.facts.setAccessibleName(tr("What came of the load"))
+        self.facts.setAccessibleName(tr("Results of the load"))
         self._change_timer = QTimer(self, interval=CHANGE_DELAY_MS, singleShot=True)
         self._change_timer.timeout.connect(self._emit_change)
         box = QVBoxLayout(self)
@@ -193,7 +193,7 @@ class LoadPanel(Paper):
         self.start.setAccessibleName(self.start.text())
         self.pause.setVisible(self._running)
         self.pause.set_icon("play" if self._paused else "pause")
-        tooltip = tr("Go on with the load") if self._paused else tr("Pause the load")
+        tooltip = tr("Resume the load") if self._paused else tr("Pause the load")
         self.pause.setToolTip(tooltip)
         self.pause.setAccessibleName(tooltip)
         self._chip.setVisible(self._running)
@@ -306,7 +306,7 @@ KNOBS = (
         33,
         words("How far bodies are shorter or longer than that"),
     ),
-    Knob("topics", words("Topics"), (1, 2, 3, 4, 5, 8, 16, 32, 64), number, 3, words("How many topics are fed")),
+    Knob("topics", words("Topics"), (1, 2, 3, 4, 5, 8, 16, 32, 64), number, 3, words("How many topics get messages")),
     Knob(
         "keys",
         words("Keys"),

@@ -92,7 +92,7 @@ class LabPane(Pane):
         self._right = RightColumn(self.services, self.put_statistics)
         top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT_WIDTH))
         self.serve = ServePanel()
-        self.deck = WordTabs("lab.deck", (("plug", tr("Pull the plug")), ("serve", tr("Serve"))))
+        self.deck = WordTabs("lab.deck", (("plug", tr("Cut the power")), ("serve", tr("Serve"))))
         self._lower = QStackedWidget()
         self.deck.chosen.connect(lambda key: self._lower.setCurrentIndex(int(key == "serve")))
         self._lower.addWidget(self.plug)
@@ -132,8 +132,8 @@ class LabPane(Pane):
         self._reason_label.setObjectName("lab.why")
         explanation = Label(
             tr(
-                "The store in this window is open for reading only. In the lab you put messages into a store "
-                "of your own, watch them being committed, flushed and dispatched, and pull its plug."
+                "The store in this window is open for reading only. In the lab you put messages into a lab store, "
+                "watch them being committed, flushed and dispatched, and cut its power."
             ),
             13,
             "text2",
@@ -281,7 +281,7 @@ class LabPane(Pane):
         if lab.busy == "recover":
             return tr("Recovering: the log is read and dispatched again.")
         if lab.unplugged:
-            return tr("The plug was pulled. Nothing runs until the store is recovered.")
+            return tr("The power was cut. Nothing runs until the store is recovered.")
         sample = lab.sample
         names = {line.key: line.words for line in self.services.lines.values()}
         paused = [names[key] for key in names if (state := sample.services.get(key)) is not None and state.paused]
@@ -290,7 +290,7 @@ class LabPane(Pane):
             words.append(tr("Paused by hand: {services}", services=", ".join(paused)))
         unsafe = sample.positions.wrote - sample.positions.flushed
         words.append(
-            tr("{size} would go if the power failed now", size=size(unsafe))
+            tr("{size} would be lost if the power failed now", size=size(unsafe))
             if unsafe > 0
             else tr("everything is on disk")
         )
@@ -384,7 +384,7 @@ class LabPane(Pane):
             )
         is_store = self.session is not None and self.session.snapshot.paths is not None
         refusal = self.session.snapshot.writing_refusal if self.session is not None else ""
-        question = tr("Writing into this store shows the recovery plan first and asks. Its plug is never pulled.")
+        question = tr("Writing into this store shows the recovery plan first and asks. Its power is never cut.")
         self._write_words.setText(engine_words(refusal) if refusal else question)
         self._write.setEnabled(is_store)
         self._write.setVisible(not refusal)

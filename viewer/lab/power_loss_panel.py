@@ -59,7 +59,7 @@ class PowerLossPanel(Paper):
         self.again.setToolTip(tr("Recovers what the disk kept once more, beside the store, and compares"))
         self.again.clicked.connect(self.againAsked)
         self.again.hide()
-        self.plug = Button(tr("Pull the plug…"), "danger", "plug")
+        self.plug = Button(tr("Cut the power…"), "danger", "plug")
         self.plug.setObjectName("lab.plug")
         self.plug.clicked.connect(self.plugAsked)
         legend: list[QWidget | int | None] = []
@@ -67,7 +67,7 @@ class PowerLossPanel(Paper):
             legend += [Swatch(kind), Label(tr(label), 12, "text2"), 6]
         self._legend = row(*legend, gap=5)
         note = tr("as a power loss would: only what was flushed is kept · not to scale")
-        self.head = PaneHead(tr("Pull the plug"), note, self._legend, self.recover, self.again, self.plug)
+        self.head = PaneHead(tr("Cut the power"), note, self._legend, self.recover, self.again, self.plug)
         self._names: list[Label] = []
         self._notes: list[Elided] = []
         self.lines: list[RecoveryLine] = []

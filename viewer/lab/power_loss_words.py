@@ -61,7 +61,7 @@ class PowerLossView:
 def waiting_view() -> PowerLossView:
     """Return the view before any power loss."""
     line = PowerLossLine(tr("nothing yet"), (Part(1.0, "zero"),))
-    placeholder = tr("Before, kept and after are compared here when the plug was pulled.")
+    placeholder = tr("After a power cut this compares three states: before, kept by the disk, and after recovery.")
     return PowerLossView((line, line, line), (), placeholder)
 
 
@@ -170,7 +170,7 @@ def _kept_line(report: PlugReport, x: OffsetToPlace) -> PowerLossLine:
         Part(1 - x(end), "zero"),
     )
     flags = (LineFlag(x(torn_offset), tr("torn unit"), "error", torn_offset),) if kept_state.torn else ()
-    return PowerLossLine(tr("plug pulled, {time}", time=clock(kept_state.at_ms)), parts, flags)
+    return PowerLossLine(tr("power cut, {time}", time=clock(kept_state.at_ms)), parts, flags)
 
 
 def _gone_text(count: int) -> str:
@@ -226,9 +226,7 @@ def _checkpoint_age(report: PlugReport) -> str:
     checkpoint = report.kept.checkpoint
     if checkpoint is None or checkpoint.physic_msg_timestamp <= 0:
         return tr("recovery reads from the first file")
-    return tr(
-        "{span} old when the plug was pulled", span=span(max(0, report.before.at_ms - checkpoint.physic_msg_timestamp))
-    )
+    return tr("{span} old at the power cut", span=span(max(0, report.before.at_ms - checkpoint.physic_msg_timestamp)))
 
 
 def _end_row(report: PlugReport) -> CompareRow:
@@ -239,7 +237,7 @@ def _end_row(report: PlugReport) -> CompareRow:
             tr("end of log"), *figures, "", "note", tr("recovery will cut at {offset:,}", offset=plan.end_offset)
         )
     mark, verdict = (
-        ("ok", tr("cut at a unit boundary")) if not state_after.torn else ("error", tr("bytes follow that are no unit"))
+        ("ok", tr("cut at a unit boundary")) if not state_after.torn else ("error", tr("invalid bytes follow"))
     )
     return CompareRow(tr("end of log"), *figures, number(state_after.end_offset), mark, verdict)
 
@@ -281,7 +279,7 @@ def _queue_rows(report: PlugReport) -> list[CompareRow]:
         if state_after is None:
             mark, verdict = "", ""
         elif kept_end > end_after:
-            mark, verdict = "ok", tr("{n:,} entries pointed behind the log", n=kept_end - end_after)
+            mark, verdict = "ok", tr("{n:,} entries pointed after the end of the log", n=kept_end - end_after)
         elif end_after > kept_end:
             mark, verdict = "ok", tr("{n:,} entries made again from the log", n=end_after - kept_end)
         else:
@@ -339,14 +337,14 @@ def _pages_row(report: PlugReport) -> CompareRow:
 
 def _plan_row(report: PlugReport) -> CompareRow:
     if report.after is None:
-        return CompareRow(tr("plan against deed"), "", "", "", "", tr("known when the store was recovered"))
+        return CompareRow(tr("plan and result"), "", "", "", "", tr("known when the store was recovered"))
     differing = [figure for figure in report.figures if not figure.equal]
     if differing:
         figures = ", ".join(
             f"{difference.name} {difference.planned:,} ≠ {difference.done:,}" for difference in differing[:4]
         )
-        return CompareRow(tr("plan against deed"), "", "", "", "error", tr("differs: {figures}", figures=figures))
-    return CompareRow(tr("plan against deed"), "", "", "", "ok", tr("equal in all {n} figures", n=len(report.figures)))
+        return CompareRow(tr("plan and result"), "", "", "", "error", tr("differs: {figures}", figures=figures))
+    return CompareRow(tr("plan and result"), "", "", "", "ok", tr("equal in all {n} figures", n=len(report.figures)))
 
 
 def _repetition_rows(report: PlugReport) -> list[CompareRow]:
@@ -402,8 +400,8 @@ def _figure_column(key: str, title: str) -> Column:
 
 MEANINGS = {
     "PUT_OK": words("stored as it should be"),
-    "FLUSH_DISK_TIMEOUT": words("stored; the flush was not waited for to its end"),
-    "SERVICE_NOT_AVAILABLE": words("not stored: the store takes none now"),
+    "FLUSH_DISK_TIMEOUT": words("stored, but the wait for the flush ended too early"),
+    "SERVICE_NOT_AVAILABLE": words("not stored: the store does not accept messages now"),
     "CREATE_MAPPED_FILE_FAILED": words("not stored: no next file, or no buffer of the pool is free"),
     "MESSAGE_ILLEGAL": words("not stored: the message breaks a rule"),
     "PROPERTIES_SIZE_EXCEEDED": words("not stored: its properties are too long"),

@@ -101,7 +101,7 @@ class PutStatisticsPanel(Paper):
         heading = Label(tr("Answers since the store was opened"), 12, "text3")
         box.addWidget(column(heading, self.answers, self._none, gap=3, margins=(12, 8, 12, 8)))
         box.addWidget(Hairline())
-        box.addWidget(PaneHead(tr("Queues"), tr("how evenly they are fed"), self.topic))
+        box.addWidget(PaneHead(tr("Queues"), tr("how evenly they are filled"), self.topic))
         box.addWidget(column(self.words, self.bars, gap=4, margins=(12, 6, 12, 8)))
         box.addStretch(1)
         self._timer = QTimer(self, interval=POLL_INTERVAL_MS)

@@ -102,8 +102,8 @@ class ServePanel(Paper):
         self.fault.setObjectName("lab.serve.fault")
         explanation = Label(
             tr(
-                "A name server and a broker over this store, on the loopback: point a client of RocketMQ at "
-                "it. 0 takes a free port; an empty field follows broker.conf, or the broker's port."
+                "Run a name server and a broker on this store, on 127.0.0.1: connect a RocketMQ client to it. 0 "
+                "takes a free port; an empty field follows broker.conf, or the broker's port."
             ),
             13,
             "text2",
@@ -164,7 +164,7 @@ class ServePanel(Paper):
         show.setObjectName("lab.serve.requests")
         show.clicked.connect(lambda: self.requestsAsked.emit(""))
         self.code_head = PaneHead(tr("By code"), "", show)
-        self.client_head = PaneHead(tr("Clients"), tr("as their heartbeats tell"))
+        self.client_head = PaneHead(tr("Clients"), tr("from their heartbeats"))
         addresses = stacked(PaneHead(tr("Addresses"), "", copy), scrolling(ground), room=1)
         addresses.setMinimumWidth(px(280))
         top = splitter(False, (addresses, 320), (self.rates, 420), (self.waits, 240))
@@ -248,7 +248,7 @@ class ServePanel(Paper):
             (broker_port for broker_port in ports if broker_port is not None and broker_port > MAX_PORT), None
         )
         if bad_port is not None:
-            self.fail(tr("{port} is no port: expected 0 to 65,535", port=bad_port))
+            self.fail(tr("{port} is not a port: expected 0 to 65,535", port=bad_port))
             return
         nonzero_ports = [broker_port for broker_port in ports if broker_port]
         if len(set(nonzero_ports)) < len(nonzero_ports):

@@ -119,7 +119,7 @@ def address_facts(state: ServingState) -> list[Fact]:
     if state.config:
         name = PurePath(state.config).name
         ignored = ", ".join(state.without_effect)
-        note = tr("without effect here: {keys}", keys=ignored) if ignored else ""
+        note = tr("no effect here: {keys}", keys=ignored) if ignored else ""
         facts.append(Fact(tr("Config"), name, note, "warn" if ignored else "text"))
     return [
         *facts,

@@ -119,7 +119,7 @@ class ServiceLine(QWidget):
         for tool in (self.pause, self.step):
             tool.setEnabled(self._exists)
         self.pause.set_icon("play" if paused else "pause")
-        tooltip = tr("Go on with {service}" if paused else "Pause {service}", service=self._name.text())
+        tooltip = tr("Resume {service}" if paused else "Pause {service}", service=self._name.text())
         self.pause.setToolTip(tooltip)
         self.pause.setAccessibleName(tooltip)
         self.setAccessibleName(f"{self._name.text()} {self._state.text()}. {last_work}. {backlog}")
@@ -153,10 +153,10 @@ class ServicesPanel(Paper):
         self.flush.clicked.connect(self.flushAsked)
         self.commit = Button(tr("Commit now"), "pill")
         self.commit.setObjectName("lab.commit")
-        self.commit.setToolTip(tr("Hand the transient pool's buffers to the page cache"))
+        self.commit.setToolTip(tr("Write the transient pool's buffers to the page cache"))
         self.commit.clicked.connect(self.commitAsked)
         self.lines = {service.key: ServiceLine(service) for service in SERVICES}
-        self.now = RecoveryLine("lab.now", tr("Where the log stands now"), 18)
+        self.now = RecoveryLine("lab.now", tr("Log positions now"), 18)
         self._mode, self._has_pool = Elided("", 12, "text2", code=True), Elided("", 12, "text2")
         self.mode = Button("", "pill")
         self.mode.setObjectName("lab.mode")

@@ -144,7 +144,7 @@ def rows(side_a: Side, side_b: Side) -> list[FigureRow]:
 
 
 def _losses(side_a: Side, side_b: Side) -> list[FigureRow]:
-    lost_texts = [number(side.lost) if side.lost is not None else tr("plug not pulled") for side in (side_a, side_b)]
+    lost_texts = [number(side.lost) if side.lost is not None else tr("power not cut") for side in (side_a, side_b)]
     lost_a, lost_b = side_a.lost or 0, side_b.lost or 0
     if lost_a == lost_b:
         mark, verdict = (
@@ -153,9 +153,9 @@ def _losses(side_a: Side, side_b: Side) -> list[FigureRow]:
     else:
         mark, verdict = "warn", tr("{side} loses more of what was answered PUT_OK", side="AB"[lost_b > lost_a])
     if not (side_a.allowed and side_b.allowed):
-        mark, verdict = "error", tr("messages answered as safe are gone: that must not be")
+        mark, verdict = "error", tr("acknowledged messages are lost: this must not happen")
     return [
-        FigureRow(tr("lost at the pulled plug"), lost_texts[0], lost_texts[1], mark, verdict),
+        FigureRow(tr("lost at the power cut"), lost_texts[0], lost_texts[1], mark, verdict),
         FigureRow(tr("bytes gone"), size(side_a.lost_bytes), size(side_b.lost_bytes)),
         FigureRow(tr("messages after recovery"), number(side_a.recovered_units), number(side_b.recovered_units)),
         _row(tr("recovery took"), side_a.recovered_ms, side_b.recovered_ms, _ms),
@@ -164,7 +164,7 @@ def _losses(side_a: Side, side_b: Side) -> list[FigureRow]:
 
 def summary(side_a: Side, side_b: Side) -> str:
     """Summarize the main figures in a line: rate, late puts, losses; empty while nothing differs."""
-    figure_names = (tr("answered a second"), tr("p99 of a put"), tr("lost at the pulled plug"))
+    figure_names = (tr("answered a second"), tr("p99 of a put"), tr("lost at the power cut"))
     verdicts = {row.what: row.verdict for row in rows(side_a, side_b)}
     return " · ".join(f"{figure}: {verdicts[figure]}" for figure in figure_names if verdicts.get(figure))
 

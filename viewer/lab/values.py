@@ -94,7 +94,7 @@ def changed(config: MessageStoreConfig, key: str, text: str) -> MessageStoreConf
     except UsageError:
         row = next(row for row in config_rows(config) if row.key == key)
         span = f"{row.span} {row.unit}".strip()
-        raise UsageError(tr("Permitted is {span}, found {text}", span=span, text=text.strip() or "“”")) from None
+        raise UsageError(tr("Allowed: {span}, found {text}", span=span, text=text.strip() or "“”")) from None
 
 
 def differences(config: MessageStoreConfig) -> list[ConfigRow]:
@@ -210,7 +210,7 @@ class ValuesEditor(QWidget):
         chosen = self.table.current_row()
         rows = config_rows(self.config, self.search.text())
         self.table.set_rows(list(rows))
-        self.table.set_state(None if rows else State("empty", tr("No value has these words.")))
+        self.table.set_state(None if rows else State("empty", tr("No value matches these words.")))
         keys = [row.key for row in rows]
         if rows:
             self.table.go_to_row(keys.index(chosen.key) if chosen is not None and chosen.key in keys else 0)

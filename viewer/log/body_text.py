@@ -65,7 +65,7 @@ def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
         notes.append(tr("the first {count:,} characters", count=len(text)))
     wrong = text.count("�")
     if wrong:
-        notes.append(tr("{count:,} places are no {charset}", count=wrong, charset=charset))
+        notes.append(tr("{count:,} places are not valid {charset}", count=wrong, charset=charset))
     return text.replace("\0", "␀"), " · ".join(notes)
 
 
@@ -78,10 +78,13 @@ def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
         value = json.loads(text, parse_float=_Exact, parse_int=_Exact, parse_constant=_Exact)
         return _lay_out(value), ""
     except UnicodeDecodeError as error:
-        return "", tr("no {charset} at byte {at:,}", charset=charset, at=error.start)
+        return "", tr("not valid {charset} at byte {at:,}", charset=charset, at=error.start)
     except json.JSONDecodeError as error:
         return "", tr(
-            "no JSON: {what} in line {line}, column {column}", what=error.msg, line=error.lineno, column=error.colno
+            "not valid JSON: {what} in line {line}, column {column}",
+            what=error.msg,
+            line=error.lineno,
+            column=error.colno,
         )
     except RecursionError:
         return "", tr("JSON nested too deeply to lay out")

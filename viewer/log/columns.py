@@ -130,14 +130,14 @@ def look(row: LogRow) -> RowLook | None:
         return RowLook(mark="warn") if row.stale else None
     if row.kind == "blank":
         if row.next_file:
-            text = tr("End of file · the next message did not fit · the log goes on in {file}", file=row.next_file)
+            text = tr("End of file · the next message did not fit · the log continues in {file}", file=row.next_file)
         else:
             text = tr("End of file · the next message did not fit · no file follows")
         return RowLook("chat", "sunken", "text3", text)
     if row.kind == "zero":
-        return RowLook("out", "", "text3", tr("Zero tail · end of the log · nothing was written behind this place"))
+        return RowLook("out", "", "text3", tr("Zero tail · end of the log · nothing was written after this place"))
     if row.kind == "hole":
-        return RowLook("error", "errorFill", "error", tr("Missing · no file of the log holds these bytes"), strong=True)
+        return RowLook("error", "errorFill", "error", tr("Missing · no file of the log has these bytes"), strong=True)
     if row.kind == "error":
         text = tr("Cannot be read · {reason}", reason=engine_words(row.reason))
         return RowLook("unread", "sunken", "text2", text, strong=True)

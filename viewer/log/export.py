@@ -169,7 +169,7 @@ FORMS = (
     ("jsonl", words("JSON lines: every field"), "jsonl"),
     ("csv", words("CSV: one line a unit"), "csv"),
     ("markdown", words("Markdown table: long cells are cut"), "md"),
-    ("raw", words("Raw: the units' bytes, one behind the other"), "bin"),
+    ("raw", words("Raw: the units' bytes, one after the other"), "bin"),
 )
 
 
@@ -225,7 +225,7 @@ class ExportBox(QDialog):
             self.form.addItem(tr(text), key)
         self.body = _tick("export.body", tr("with bodies, as stored (base64)"))
         self.masks = {part: _tick(f"export.mask.{part}", tr(text)) for part, text in MASKS.items()}
-        self.keep = Field(tr("Properties that stay, with commas"), code=True)
+        self.keep = Field(tr("Properties to keep, separated by commas"), code=True)
         self.keep.setObjectName("export.keep")
         self.path = Field(tr("File"), code=True)
         self.path.setObjectName("export.path")
@@ -274,7 +274,7 @@ class ExportBox(QDialog):
                 "As storescope units --json prints them; blanks and damage are lines too where all is written."
             ),
             "csv": tr("Units only: blanks and damage are left out."),
-            "markdown": tr("Units only. Cells of more than 80 characters are cut, and their number is said."),
+            "markdown": tr("Units only. Cells of more than 80 characters are cut; the number of these is shown."),
             "raw": tr("Nothing is masked: these are the bytes of the store."),
         }
         self.note.setText(notes[key])

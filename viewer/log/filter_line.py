@@ -328,7 +328,7 @@ class _Offers(QListWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setObjectName("filter.offers")
-        self.setAccessibleName(tr("What may be typed next"))
+        self.setAccessibleName(tr("Suggestions"))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.picked = False

@@ -149,7 +149,7 @@ class LogFind(QObject):
                 return
             self.offsetWanted.emit(hit.offset)
             direction = tr("Next of {what}", what=subject) if forward else tr("Previous of {what}", what=subject)
-            self.told.emit(f"{direction} · {tr('went on from the other end')}" if hit.wrapped else direction)
+            self.told.emit(f"{direction} · {tr('continued from the other end')}" if hit.wrapped else direction)
 
         self._state.running = True
         self._task = session.jobs.start(work())
@@ -240,7 +240,7 @@ class LogFind(QObject):
             _place_among(number + 1, hits),
             where,
             tr("Found at {offset:,}", offset=hit),
-            tr("went on from the other end") if round_the_end else "",
+            tr("continued from the other end") if round_the_end else "",
         ]
         self.line.say(" · ".join(part for part in parts if part), "ok")
         self._show(hit)
@@ -268,7 +268,7 @@ class LogFind(QObject):
             return
         parts = [tr("Found at {offset:,}", offset=result.offset), where]
         if result.wrapped:
-            parts.append(tr("went on from the other end"))
+            parts.append(tr("continued from the other end"))
         self._state.take(result.offset, sought)
         self.line.say(" · ".join(part for part in (*parts, looked) if part), "ok")
         self._show(result.offset)

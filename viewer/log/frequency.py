@@ -115,7 +115,7 @@ class LogFrequency(QObject):
         notes.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(end - start, looked))))
         notes.append(session.unread.edge if frequencies.complete else tr("stopped"))
         if frequencies.others:
-            notes.append(tr("{n:,} more values are not told apart", n=frequencies.others))
+            notes.append(tr("{n:,} more values are not listed separately", n=frequencies.others))
         sheet.show_rows(value_rows(frequencies.values, frequencies.units, times), " · ".join(notes))
 
     def _drill(self, sheet: FrequencySheet, value: object) -> None:

@@ -341,7 +341,7 @@ class UnitsPane(Pane):
         return self.session is not None and not self.session.snapshot.log.files
 
     def _failed(self, error: Exception) -> None:
-        self.table.set_state(State("error", str(error), steps=((tr("Look again"), self.refresh),)))
+        self.table.set_state(State("error", str(error), steps=((tr("Refresh"), self.refresh),)))
 
     def _row_chosen(self, row: LogRow | None) -> None:
         field = self._field if row is not None and self._field_for == row.offset else ""

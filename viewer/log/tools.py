@@ -91,7 +91,7 @@ class LogTools(QObject):
     def _by_cell(self, how: str) -> None:
         term = self.chosen_term()
         if term is None:
-            self.told.emit(tr("This value cannot be asked for in a filter."))
+            self.told.emit(tr("A filter cannot search for this value."))
         else:
             self.take_term(how, term)
 

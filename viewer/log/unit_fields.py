@@ -122,7 +122,9 @@ def _with_wrong(group: Group, wrong: Sequence[FieldFault]) -> Group:
 def _wrong_line(line: Line, wrong: FieldFault) -> Line:
     hexed = line.value.startswith("0x")
     value = hexadecimal(wrong.stored & 0xFFFFFFFF) if hexed else number(wrong.stored)
-    return replace(line, value=value, note=tr("wrong: it would be {value}", value=line.value), place=None, tone="error")
+    return replace(
+        line, value=value, note=tr("wrong: it should be {value}", value=line.value), place=None, tone="error"
+    )
 
 
 def _identity(decoded: Decoded) -> tuple[Line, ...]:

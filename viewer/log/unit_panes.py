@@ -371,7 +371,7 @@ class UnitPanes(QObject):
         """Unpack the body off the loop, once for each row."""
         decoded = self.current.decoded if self.current is not None else None
         if decoded is None or self.session is None:
-            self.body.show_body(None, reason=tr("There is no body here that can be told.") if self.current else "")
+            self.body.show_body(None, reason=tr("There is no body here that can be read.") if self.current else "")
             return
         if self._body_turn == self._turn:
             return
@@ -469,12 +469,12 @@ def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUn
         if row.reason:
             lines.append(Line("", plain(engine_words(row.reason))))
         if row.next_file:
-            lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("goes on in")))
+            lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("continues in")))
         elif row.kind in {"damage", "hole"}:
-            lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("goes on at")))
+            lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("continues at")))
     for index, lost_unit in enumerate(lost[:MOST_LOST]):
         place = places.queue(lost_unit.topic, lost_unit.queue_id, lost_unit.queue_offset)
         lines.append(Line(f"lost.{index}", plain(was(lost_unit)), tr("→ queue entry"), place, label=tr("was")))
     if problem:
         lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
-    return [Group(tr("What stands here"), sentence, tuple(lines))]
+    return [Group(tr("What is here"), sentence, tuple(lines))]

@@ -68,7 +68,7 @@ language_state = _Language()
 
 def tr(text: str, /, **values: Any) -> str:
     """``text`` in the language in force, its ``{names}`` filled: ``tr("{n:,} units would go", n=6)``; with 1 it says
-    "1 unit would go".
+    "1 unit would be lost".
     """
     translation = language_state.catalogue.get(text)
     if not values:

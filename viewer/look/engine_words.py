@@ -1,7 +1,7 @@
 """The engine's sentences in the language of the window.
 
 The engine speaks English and puts its values into its sentences. ``i18n/NAME.engine.json`` has each as a pattern with
-named gaps, ``{n} bytes are no unit: {said_reason}``, and its translation; a gap whose name begins with ``said`` holds
+named gaps, ``{n} bytes are invalid: {said_reason}``, and its translation; a gap whose name begins with ``said`` holds
 a sentence itself, one whose name begins with ``one_`` a word without blanks, with ``span`` a stretch of time. A
 sentence that fits no pattern is shown
 as it is.

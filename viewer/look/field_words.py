@@ -47,7 +47,7 @@ FIELDS: dict[str, tuple[str, str]] = {
         "docs/formats/consume-queue.md#ext",
     ),
     "verdict": (
-        words("Whether the bytes it points at are what it says: same topic, queue, offset, size and tag."),
+        words("Whether the entry and the message that it points to agree: topic, queue, offset, size and tag."),
         "docs/formats/consume-queue.md#entry",
     ),
     # an index file
@@ -56,7 +56,7 @@ FIELDS: dict[str, tuple[str, str]] = {
         "docs/formats/index-file.md#layout",
     ),
     "endTimestamp": (
-        words("endTimestamp: store time of the last one. A query by time passes files over by the two."),
+        words("endTimestamp: store time of the last one. Queries by time use both times to skip files."),
         "docs/formats/index-file.md#layout",
     ),
     "beginPhyOffset": (
@@ -89,7 +89,7 @@ FIELDS: dict[str, tuple[str, str]] = {
         "docs/formats/index-file.md#insert",
     ),
     "entry": (
-        words("The number of an entry of 20 bytes behind the slots, counted from 1."),
+        words("The number of a 20-byte entry after the slots, counted from 1."),
         "docs/formats/index-file.md#insert",
     ),
     # groups and positions
@@ -125,8 +125,8 @@ FIELDS: dict[str, tuple[str, str]] = {
     ),
     "checkpoint": (
         words(
-            "checkpoint: store times up to which log, queues and index are on the disk. A start after "
-            "a crash goes back by it."
+            "checkpoint: store times up to which log, queues and index are on the disk. A start after a crash "
+            "uses it to find where recovery begins."
         ),
         "docs/formats/checkpoint.md",
     ),
@@ -139,21 +139,21 @@ FIELDS: dict[str, tuple[str, str]] = {
         "docs/formats/writing.md#flush",
     ),
     "damaged": (
-        words("Bytes that are no whole unit: recovery stops or skips there, as its release does."),
+        words("Bytes that are not a complete unit: recovery stops or skips there, depending on the release."),
         "docs/formats/commit-log.md#unit-check",
     ),
     "missing": (
-        words("A file of the log that is not there although files before and behind it are."),
+        words("A missing log file: the files before and after it exist."),
         "docs/formats/files.md#sequences",
     ),
     "unread": (
-        words("Bytes that could not be read: nothing is known of what they hold."),
+        words("Bytes that could not be read: their contents are unknown."),
         "docs/formats/files.md#mapped-files",
     ),
     "bookmark": (
         words(
-            "A bookmark: a place that somebody marked. It is kept outside of the store; the offset "
-            "counts bytes of the log."
+            "A bookmark: a place that somebody marked. It is kept outside the store; the offset counts bytes of "
+            "the log."
         ),
         "docs/formats/commit-log.md",
     ),
@@ -187,16 +187,16 @@ FIELDS: dict[str, tuple[str, str]] = {
         "docs/formats/index-file.md#insert",
     ),
     # parts of the line that recovery draws, and of a store that is alive
-    "part.keep": (words("Stays as it is: recovery begins behind it and does not read it."), "docs/formats/recovery.md"),
+    "part.keep": (words("Unchanged: recovery begins after it and does not read it."), "docs/formats/recovery.md"),
     "part.again": (
         words("Recovery reads it again; units that queues and index do not have are dispatched."),
         "docs/formats/recovery.md",
     ),
     "part.drop": (
-        words("Behind the end that recovery finds: it no longer counts, and is written over."),
+        words("After the end that recovery finds: it no longer counts and will be overwritten."),
         "docs/formats/recovery.md",
     ),
-    "part.gone": (words("Was not on the disk when the power went: it is lost."), "docs/formats/recovery.md"),
+    "part.gone": (words("Was not on the disk when the power failed: it is lost."), "docs/formats/recovery.md"),
     "part.zero": (words("Room in the last file that was never written."), "docs/formats/files.md#mapped-files"),
     "part.disk": (words("Flushed: it is on the disk and survives a power loss."), "docs/formats/writing.md#flush"),
     "part.cache": (
@@ -243,46 +243,50 @@ MASKS = {
 
 
 VERDICTS = {
-    "found": ("ok", words("It is there"), words("The unit is intact and its queue leads to it.")),
-    "expired": ("warn", words("Deleted by retention"), words("Its file was deleted; the log begins behind it.")),
+    "found": ("ok", words("Found"), words("The message is intact, and its queue leads to it.")),
+    "expired": ("warn", words("Deleted by retention"), words("Retention deleted its file; the log starts after it.")),
     "truncated": (
         "error",
         words("Cut off"),
-        words("It stands behind the end of the log, or did: a start cuts it off, or one has."),
+        words("It is after the end of the log: a start cuts it off, or has cut it off."),
     ),
     "damaged": (
         "error",
         words("Damaged"),
-        words("Its bytes cannot be read as a unit, or its body is not what was stored."),
+        words("Its bytes cannot be read as a message, or its body differs from what was stored."),
     ),
     "notInQueue": (
         "error",
         words("Not in its queue"),
-        words("The log has it and no queue entry leads to it: nobody consumes it."),
+        words("The log has it, but no queue entry leads to it: nobody can consume it."),
     ),
     "notInIndex": (
         "warn",
         words("Not reachable by key"),
-        words("It is in the log and can be consumed; a query by this key does not find it."),
+        words("It can be consumed, but a query by this key does not find it."),
     ),
     "half": (
         "warn",
         words("Half message"),
-        words("Its transaction is open: it is invisible until the producer commits."),
+        words("Its transaction is open: consumers do not see it until the producer commits."),
     ),
-    "rolledBack": ("note", words("Rolled back"), words("Its transaction was rolled back: it is not to be delivered.")),
-    "delayed": ("note", words("Delayed"), words("It waits for its time of delivery.")),
-    "retried": ("warn", words("Retried"), words("A delivery failed; it was put back for the group.")),
+    "rolledBack": ("note", words("Rolled back"), words("Its transaction was rolled back: it must not be delivered.")),
+    "delayed": ("note", words("Delayed"), words("It waits for its delivery time.")),
+    "retried": ("warn", words("Retried"), words("A delivery failed; the message was put back for the group.")),
     "deadLetter": ("error", words("Dead letter"), words("The group gave it up after its last delivery.")),
-    "hiddenByTag": ("error", words("Hidden by its tag"), words("The group's filter passes it over.")),
-    "notYetDispatched": ("warn", words("Not dispatched yet"), words("The log has it; dispatch has not come so far.")),
-    "consumed": ("ok", words("Consumed"), words("The group has passed it.")),
-    "notConsumed": ("note", words("Not consumed yet"), words("The group has not come so far.")),
+    "hiddenByTag": ("error", words("Hidden by its tag"), words("The group's filter skips it.")),
+    "notYetDispatched": (
+        "warn",
+        words("Not dispatched yet"),
+        words("The log has it, but dispatch has not reached it yet."),
+    ),
+    "consumed": ("ok", words("Consumed"), words("The group has read past it.")),
+    "notConsumed": ("note", words("Not consumed yet"), words("The group has not reached it yet.")),
     "beyondQueue": (
         "error",
         words("Beyond its queue"),
-        words("The group's offset is beyond the end of the queue: it has not read this."),
+        words("The group's offset is beyond the end of the queue, so the group has not read it."),
     ),
-    "neverSeen": ("note", words("Never seen"), words("Nothing in this store speaks of it.")),
-    "unknown": ("warn", words("Not knowable"), words("The files do not tell.")),
+    "neverSeen": ("note", words("Never seen"), words("This store has no trace of it.")),
+    "unknown": ("warn", words("Unknown"), words("The files do not show it.")),
 }

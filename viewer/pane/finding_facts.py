@@ -128,7 +128,7 @@ def fold_words(row: FindingRow) -> str:
         counts[finding.id] = counts.get(finding.id, 0) + 1
     rules = ", ".join(f"{rule} {count:,}×" for rule, count in counts.items())
     many = len(row.folded)
-    summary = tr("1 more follows from it") if many == 1 else tr("{n:,} more follow from it", n=many)
+    summary = tr("1 consequence") if many == 1 else tr("{n:,} consequences", n=many)
     return f"{'▾' if row.opened else '▸'} {summary}: {rules}"
 
 
@@ -137,7 +137,7 @@ def unread_findings(unread: UnreadLedger) -> list[Finding]:
 
     Unreadable files come first, as errors; then undecoded files, as notes.
     """
-    step = tr("Give this user the right to read it, or look at the disk; then look again.")
+    step = tr("Give this user permission to read it, or check the disk; then refresh.")
     ask = tr("Ask a broker, or the tools of that library.")
     unreadable = [
         Finding("", "error", "disk", item.file, None, engine_words(item.reason), {}, (), step)
@@ -414,7 +414,8 @@ def next_steps(finding: Finding, path: str) -> list[tuple[str, str]]:
     advice = finding.next_step
     if advice.startswith(SNAPSHOT_FIRST):
         snapshot_words = tr(
-            "storescope snapshot {path} DST: every file byte for byte, with a manifest; work on that", path=path
+            "storescope snapshot {path} DST: copies every file byte for byte, with a manifest; work on the copy",
+            path=path,
         )
         steps.append((tr("Take a snapshot"), snapshot_words))
         advice = advice.removeprefix(SNAPSHOT_FIRST)

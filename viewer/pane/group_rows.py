@@ -161,11 +161,11 @@ def sentence(row: GroupRow, max_letters: int | None = None) -> str:
     match progress.state:
         case "gone":
             return tr(
-                "{group} has an offset in {queue}, which is not there any more.", group=progress.group, queue=queue
+                "{group} has an offset in {queue}, which does not exist any more.", group=progress.group, queue=queue
             )
         case "beyondMax":
             return tr(
-                "{group} will ask {queue} for {offset:,}; it ends at {end:,}: {n:,} new messages will be passed over.",
+                "{group} will ask {queue} for {offset:,}; it ends at {end:,}: {n:,} new messages will be skipped.",
                 group=progress.group,
                 queue=queue,
                 offset=progress.offset,
@@ -178,7 +178,7 @@ def sentence(row: GroupRow, max_letters: int | None = None) -> str:
             )
         case "notBegun":
             return tr(
-                "{group} has offset {offset:,} in {queue}: below zero, it has not begun there.",
+                "{group} has offset {offset:,} in {queue}: below zero, it has not started there.",
                 group=progress.group,
                 queue=queue,
                 offset=progress.offset,
@@ -191,20 +191,20 @@ def sentence(row: GroupRow, max_letters: int | None = None) -> str:
         n=progress.behind,
     )
     if progress.state == "belowMin":
-        text += " " + tr("What it would read next is deleted already: it goes on at the beginning of the queue.")
+        text += " " + tr("What it would read next is deleted already: it continues at the beginning of the queue.")
     if row.age is not None:
         text += " " + tr("Its oldest unread message is {age} old.", age=span(row.age))
     if row.goes_at is not None and row.unread is not None:
         text += " " + tr("Retention deletes the file of that message at {time}.", time=full_moment(row.goes_at))
     elif row.unread is not None:
-        text += " " + tr("That message lies in the newest file, which retention never deletes.")
+        text += " " + tr("That message is in the newest file, which retention never deletes.")
     return " ".join((text, *_waits_words(row)))
 
 
 def _waits_words(row: GroupRow) -> Iterator[str]:
     """Describe the messages that the group must still handle besides the queue."""
     if row.waits is None:
-        yield tr("Whether messages of it wait elsewhere cannot be told: its retry topics cannot be read.")
+        yield tr("It is unknown whether messages wait for it elsewhere: its retry topics cannot be read.")
         return
     if row.waits.retry:
         yield tr("{n:,} messages of this topic wait for it in its retry topics.", n=row.waits.retry)

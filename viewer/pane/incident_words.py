@@ -107,7 +107,7 @@ def _own_release(summary: Summary, starts: Mapping[Release, Summary]) -> Release
 
 
 def _lost(lost: Summary | None, *, complete: bool) -> Answer:
-    edge = "" if complete else tr("Not all of the store was looked at.")
+    edge = "" if complete else tr("Not all of the store was checked.")
     if lost is None:
         return Answer("", tr("cannot be told"), edge)
     if not lost["messages"]:
@@ -123,7 +123,7 @@ def _start(starts: Mapping[Release, Summary], own_release: Release | None, evide
     why = []
     if evidence:
         wrote = tr(
-            "{release} seems to have written this store: {why}",
+            "{release} probably wrote this store: {why}",
             release=of(own_release).title,
             why=engine_words(evidence),
         )

@@ -70,7 +70,7 @@ def start_rows(
         if len(blockers) > 1:
             why += " · " + tr("and {n:,} more", n=len(blockers) - 1)
         if written is not None and written[0] == start.like:
-            writer_note = tr("it seems to have written this store: {why}", why=engine_words(written[1]))
+            writer_note = tr("it probably wrote this store: {why}", why=engine_words(written[1]))
             why = f"{why} · {writer_note}" if why else writer_note
         why = why or tr("nothing in the store keeps it from starting")
         rows.append(PlanRow("error" if blockers else "ok", of(start.like).title, verdict, why))
@@ -86,7 +86,7 @@ def time_row(plan: RecoveryPlan, read_seconds: float) -> PlanRow | None:
         return None
     duration = tr("about {seconds:,} s", seconds=round(read_seconds)) if read_seconds >= 1 else tr("less than 1 s")
     rate = size(round(plan.bytes_to_read / read_seconds))
-    why = tr("estimate: {size} to read at {rate}/s, as this look took", size=size(plan.bytes_to_read), rate=rate)
+    why = tr("estimate: {size} to read at {rate}/s, as measured just now", size=size(plan.bytes_to_read), rate=rate)
     return PlanRow("ok", tr("Time to read"), duration, why)
 
 
@@ -129,7 +129,7 @@ def plan_rows(plan: RecoveryPlan, read_seconds: float = 0.0, *, harmed: bool) ->
     )
     rows += filter(None, (time_row(plan, read_seconds),))
     rows.append(_dropped_row(plan, harmed=harmed))
-    rows += _loss_rows(tr("Lost messages"), tr("behind the new end of the log"), plan.dropped, plan)
+    rows += _loss_rows(tr("Lost messages"), tr("after the new end of the log"), plan.dropped, plan)
     rows.append(_again_row(plan))
     rows += _loss_rows(tr("Never dispatched"), tr("no start brings them into their queues"), plan.undispatched, plan)
     rows += _queue_rows(plan)
@@ -167,7 +167,7 @@ def _loss_rows(name: str, explanation: str, loss: Loss | None, plan: RecoveryPla
     if loss is None or not loss.messages:
         return []
     if loss.looked_from > plan.log_min:
-        explanation += " · " + tr("looked at from {offset:,} on", offset=loss.looked_from)
+        explanation += " · " + tr("examined from {offset:,} on", offset=loss.looked_from)
     place = places.log(loss.first_unit) if loss.first_unit >= 0 else None
     rows = [PlanRow("error", name, messages_in_words(loss.messages), explanation, place)]
     for queue in loss.queues[:MOST_QUEUES]:
@@ -236,7 +236,7 @@ def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
     if not plan.units_dropped and not plan.bytes_dropped:
         reason = _nothing_more(plan) if harmed else tr("nothing is lost")
         return PlanRow("note" if harmed else "ok", tr("Units dropped"), "0", reason)
-    why = tr("{size} behind the new end of the log", size=size(plan.bytes_dropped))
+    why = tr("{size} after the new end of the log", size=size(plan.bytes_dropped))
     return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
 
 
@@ -296,7 +296,7 @@ def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
         rows.append(
             PlanRow(
                 "note",
-                tr("Queues made anew"),
+                tr("New queues"),
                 number(len(created)),
                 ", ".join(f"{q.topic}/{q.queue_id}" for q in created[:6]),
             )
@@ -317,11 +317,11 @@ def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
 
 def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
     """Return which files stay and which are deleted, by kind of file."""
-    stays, deleted = tr("stays"), tr("deleted")
+    stays, deleted = tr("kept"), tr("deleted")
     deleted_files = set(plan.files_deleted)
     rows = [
         FateRow(
-            "commitlog", "ok", stays, tr("{n:,} files, written on from {offset:,}", n=log_files, offset=plan.end_offset)
+            "commitlog", "ok", stays, tr("{n:,} files, continued from {offset:,}", n=log_files, offset=plan.end_offset)
         )
     ]
     rows += [FateRow(_tail(file), "error", deleted, _deleted_words(file)) for file in plan.files_deleted[:MOST_LISTED]]
@@ -367,7 +367,7 @@ def fate_kind() -> RecordKind:
     columns = (
         Column(
             "name",
-            tr("What stays, what goes"),
+            tr("Kept and lost"),
             150,
             lambda row: _short(row.name),
             lambda row: row.name,
@@ -392,7 +392,7 @@ def _why_tone(row: PlanRow) -> str:
 
 
 def _deleted_words(path: str) -> str:
-    return tr("its entries lie behind the new end") if "consumequeue" in path else tr("it lies behind the new end")
+    return tr("its entries are after the new end") if "consumequeue" in path else tr("it is after the new end")
 
 
 def _short(name: str) -> str:
@@ -413,9 +413,9 @@ def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
         return [("error", tr("a broker would not start"))]
     chips = []
     if plan.units_dropped:
-        chips.append(("error", tr("{n:,} units would go", n=plan.units_dropped)))
+        chips.append(("error", tr("{n:,} units would be lost", n=plan.units_dropped)))
     elif plan.bytes_dropped:
-        chips.append(("warn", tr("{size} would go", size=size(plan.bytes_dropped))))
+        chips.append(("warn", tr("{size} would be lost", size=size(plan.bytes_dropped))))
     if plan.undispatched is not None and plan.undispatched.messages:
         chips.append(("error", tr("{n:,} messages never dispatched", n=plan.undispatched.messages)))
     if plan.exit == "abnormal":

@@ -134,7 +134,7 @@ def _live_rows(look: Look, history: LiveHistory) -> list[PositionRow]:
             elif speed:
                 moves = f"{'+' if speed > 0 else '−'}{size(abs(speed))}/s"
             elif speed is not None and moving and row.behind:
-                moves, stalled = tr("stands"), key != "index_end"
+                moves, stalled = tr("stopped"), key != "index_end"
         elif row.timestamp and row.key == "physicMsgTimestamp":
             moves = clock(row.timestamp)[:8]
         live_rows.append(replace(row, moves=moves, stands=stalled))

@@ -36,7 +36,7 @@ def use_cell(pane: Pane, shown: Callable[[], RecordView], how: str) -> None:
     if row is not None and 0 <= column_index < len(table.kind.columns):
         term = cell_term(table.kind.name, table.kind.columns[column_index], row)
     if term is None:
-        pane.statusMessage.emit(tr("This value cannot be asked for in a filter."))
+        pane.statusMessage.emit(tr("A filter cannot search for this value."))
     else:
         use_term(table, how, term)
 

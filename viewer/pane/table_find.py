@@ -128,7 +128,7 @@ class TableFind(QObject):
         table.go_to(hit.position)
         parts = [
             tr("{n:,} of {all}", n=hit.number, all=f"{hit.all:,}") if hit.all else "",
-            tr("went on from the other end") if hit.wrapped else "",
+            tr("continued from the other end") if hit.wrapped else "",
             rows,
         ]
         self.line.say(" · ".join(part for part in parts if part), "ok")

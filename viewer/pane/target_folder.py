@@ -90,7 +90,7 @@ class TargetBox(QDialog):
         layout.setContentsMargins(px(20), px(16), px(20), px(16))
         layout.setSpacing(px(10))
         layout.addWidget(
-            Label(tr("The folder is made where it is absent; one that is there must be empty."), 13, "text2", wrap=True)
+            Label(tr("A new folder is created; an existing folder must be empty."), 13, "text2", wrap=True)
         )
         layout.addWidget(row(self.field, browse, gap=8))
         layout.addWidget(self.fault)

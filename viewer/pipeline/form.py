@@ -66,10 +66,10 @@ class JobForm(Paper):
         self.format.setSizeAdjustPolicy(NARROW)
         for key, label in FORMATS:
             self.format.addItem(tr(label), key)
-        self.compare = TickBox(tr("Then compare with what is there"))
-        self._name(self.compare, "pipeline.compare", tr("Then compare with what is there"))
+        self.compare = TickBox(tr("Then compare with the existing ones"))
+        self._name(self.compare, "pipeline.compare", tr("Then compare with the existing ones"))
         self.compare.setChecked(True)
-        self.keys = Field(tr("keys, parted by blanks"), code=True)
+        self.keys = Field(tr("keys, separated by spaces"), code=True)
         self._name(self.keys, "pipeline.keys", tr("Keys"))
         self.keys_file = Link(tr("From a file…"))
         self.keys_file.setObjectName("pipeline.keys.file")
@@ -275,7 +275,7 @@ class JobForm(Paper):
         return {"rebuild": "rebuilt", "export": "exported", "import": "imported"}.get(self.wish().job, "new")
 
     def _pick_keys(self) -> None:
-        dialog = self._ask(tr("A file of keys, one a line"), "pipeline.keys.dialog", folder=False)
+        dialog = self._ask(tr("A file of keys, one per line"), "pipeline.keys.dialog", folder=False)
         dialog.fileSelected.connect(self.set_keys_file)
         dialog.open()
 

@@ -28,7 +28,7 @@ JOBS = (
     JobKind("verify", words("verify · log, queues and index")),
     JobKind("rebuild", words("rebuild · queues and index from the log"), writes=True),
     JobKind("export", words("export · Parquet, CSV or JSON lines"), writes=True),
-    JobKind("import", words("import · a fresh store of an export"), writes=True, source="export"),
+    JobKind("import", words("import · a new store from an export"), writes=True, source="export"),
     JobKind("trace", words("trace · keys over a fleet")),
 )
 BY_NAME = {kind.name: kind for kind in JOBS}
@@ -90,7 +90,7 @@ class Wish:
         if not self.master:
             return tr("Spark needs a master: {master} is this machine.", master=LOCAL)
         if self.kind.writes and not self.out:
-            return tr("A place to write to is needed.")
+            return tr("A folder to write to is needed.")
         if self.job == "trace" and not self.keys and not self.keys_file:
             return tr("A key is needed, or a file of keys.")
         return ""

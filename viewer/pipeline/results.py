@@ -267,12 +267,12 @@ def nothing_words(job: JobState) -> str:
     """Why a table of a job that ended well is empty."""
     match job.wish.job:
         case "verify":
-            return tr("Nothing to complain about: every rule looked at the whole of it.")
+            return tr("No problems found: every rule checked everything.")
         case "rebuild":
             return (
-                tr("No queue and no index differs from what is there.")
+                tr("No queue and no index differs from the existing ones.")
                 if job.wish.compare
-                else tr("It was not compared with what is there.")
+                else tr("It was not compared with the existing files.")
             )
     return tr("Nothing of this kind is in these stores.")
 
@@ -286,5 +286,5 @@ def failure_words(job: JobState) -> str:
     if "not installed here" in why or "Java" in why:
         text += "\n" + tr("What a job needs: {command}, and Java 17 or 21.", command=INSTALL)
     if job.log_file and Path(job.log_file).name not in why:
-        text += "\n" + tr("Spark's own words: {path}", path=job.log_file)
+        text += "\n" + tr("Spark's log: {path}", path=job.log_file)
     return text

@@ -16,7 +16,7 @@ from viewer.pipeline.state import START, Card, JobState
 STEPS = {
     START: words("Start Spark"),
     "counting": words("Count units"),
-    "holding units against their entries": words("Prove the units"),
+    "holding units against their entries": words("Verify the units"),
     "checking stores": words("Check the stores"),
     "reading the logs": words("Read the logs"),
     "building queues and index": words("Build the files"),
@@ -24,15 +24,15 @@ STEPS = {
     "writing rows": words("Write rows"),
     "sorting rows": words("Sort rows"),
     "looking for units": words("Look for units"),
-    "asking the stores": words("Ask the stores"),
+    "asking the stores": words("Query the stores"),
 }
 CARD_STATES = (words("waits"), words("running"), words("done"), words("failed"), words("cancelled"))
 """What a card's mark says, for those who hear it."""
 INSTALL = "pip install 'storescope[spark]'"
 OUT_FAULTS = {
-    "there": words("There is something at this place already."),
-    "nowhere": words("No folder above this place is there."),
-    "closed": words("This place cannot be looked at."),
+    "there": words("Something exists at this place already."),
+    "nowhere": words("The folder above this place does not exist."),
+    "closed": words("This place cannot be read."),
 }
 
 
@@ -94,13 +94,13 @@ def outcome(job: JobState) -> str:
     match job.wish.job:
         case "verify":
             if not job.severities:
-                return tr("nothing to complain about")
+                return tr("no problems found")
             return found_words(job)
         case "rebuild":
             differ = summary.get("differences")
             if differ is None:
                 return tr("built in {time}", time=duration)
-            return tr("equal to what is there") if not differ else tr("{n:,} differ", n=differ)
+            return tr("equal to the existing ones") if not differ else tr("{n:,} differ", n=differ)
         case "export":
             return tr("{size} written", size=size(summary.get("bytesWritten")))
         case "trace":
@@ -205,14 +205,14 @@ def writes_words(wish: Wish, looked: Looked) -> str:
     match wish.job:
         case "rebuild":
             output_text = tr(
-                "New queues and index files are built from {size} of log; those that are there have {built}.",
+                "New queues and index files are built from {size} of log; the existing ones have {built}.",
                 size=size(looked.log_bytes),
                 built=size(looked.built_bytes),
             )
         case "export":
             output_text = tr("Every unit of {size} of log is written as a row.", size=size(looked.log_bytes))
         case _:
-            output_text = tr("A fresh store is written, as large as its messages.")
+            output_text = tr("A new store is written, as large as its messages.")
     safety_text = tr("The stores stay as they are; a job that fails or is stopped leaves nothing.")
     return " ".join(part for part in (output_text, safety_text, free) if part)
 

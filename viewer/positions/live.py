@@ -291,7 +291,7 @@ class LivePositions(QObject):
                     lambda: group_frame(history, shown, self.group.live_width()),
                 ),
             ]
-        write_note = tr("MiB a second; flushes are not knowable from files")
+        write_note = tr("MiB a second; files do not show flushes")
         return [
             *steps,
             draw(self.took, tr("Write rate"), write_note, rates(self.took, messages=False)),
@@ -355,7 +355,7 @@ class LivePositions(QObject):
         """Record looks to ``path`` from now on, with the looks that are held in front; inside a store it is refused."""
         session = self.session
         if session is None or in_store(session.path, path):
-            self.said.emit(tr("A recording is not written into the store that is looked at."))
+            self.said.emit(tr("A recording cannot be written into the open store."))
             return
         self._end_recording()
         try:
@@ -421,6 +421,6 @@ class LivePositions(QObject):
             if session is self.session:
                 self._replay, self._replayed = history, path.name
                 self.fit()
-                self.said.emit(tr("Recording {name}: {n:,} looks", name=path.name, n=len(history)))
+                self.said.emit(tr("Recording {name}: {n:,} samples", name=path.name, n=len(history)))
 
         session.jobs.read(work, done, lambda error: self.said.emit(str(error)))

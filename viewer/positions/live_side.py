@@ -162,13 +162,11 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
     """Return what the end of the process, and a power loss, would take; and where recovery would begin."""
     gaps, each = gaps_of(look), history.unit_size()
     if not look.lab:
-        died = [Fact(tr("in the pool"), tr("not knowable"), tr("no file shows a transient pool"), code=False)]
+        died = [Fact(tr("in the pool"), tr("unknown"), tr("no file shows a transient pool"), code=False)]
         if not look.live:
             died = [Fact(tr("in the pool"), size(0), tr("no process has the store open"), "ok")]
         if gaps.flush is None:
-            failed = [
-                Fact(tr("not flushed"), tr("not knowable"), tr("no file tells what has reached the disk"), code=False)
-            ]
+            failed = [Fact(tr("not flushed"), tr("unknown"), tr("no file shows what has reached the disk"), code=False)]
         else:
             failed = [
                 Fact(tr("at most"), size(gaps.flush), _messages(gaps.flush, each), "warn" if gaps.flush else "ok")
@@ -176,11 +174,11 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
         point = look.position("checkpoint")
         recovery_text = (
             tr(
-                "Files do not tell what has reached the disk; what the checkpoint vouches for, up to {time}, has.",
+                "Files do not show what has reached the disk; the checkpoint confirms everything up to {time}.",
                 time=clock(point.timestamp)[:8],
             )
             if point.timestamp
-            else tr("Files do not tell what has reached the disk, and there is no checkpoint to vouch for any of it.")
+            else tr("Files do not show what has reached the disk, and there is no checkpoint that confirms any of it.")
         )
         return died, failed, recovery_text
     pool = gaps.commit or 0
@@ -202,7 +200,7 @@ def _recovery_words(look: Look) -> str:
         (name for start_offset, end_offset, name in look.files if start_offset <= (point.offset or 0) < end_offset), ""
     )
     if not start or not point.timestamp:
-        return tr("Recovery would read the log from its first file on: no checkpoint vouches for any of it.")
+        return tr("Recovery would read the log from its first file on: no checkpoint confirms any of it.")
     start_offset = next(start_offset for start_offset, _, name in look.files if name == start)
     return tr(
         "Recovery would start in {file}, at {time} − 3 s, and read up to {size}.",
@@ -225,7 +223,7 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
         (tr("to dispatch"), gaps.dispatch),
     ):
         if value is None:
-            yield Fact(name, tr("not knowable"), code=False)
+            yield Fact(name, tr("unknown"), code=False)
         else:
             yield Fact(name, size(value))
     flush_ms, group = history.took.at(look.time_ms / 1000), history.group.at(look.time_ms / 1000)
@@ -273,7 +271,7 @@ def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
     """Write the samples as CSV, or as JSON lines where the name ends so; off the loop, never into the store."""
     session, history = pane.session, live.shown
     if session is None or in_store(session.path, path):
-        pane.statusMessage.emit(tr("A recording is not written into the store that is looked at."))
+        pane.statusMessage.emit(tr("A recording cannot be written into the open store."))
         return
     samples = held_of(history)
 

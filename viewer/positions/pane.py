@@ -363,7 +363,7 @@ class PositionsPane(Pane):
         self._now_head.set_title(tr("Now") if at_end else tr("At that time"))
         self._now_head.set_note(full_moment(latest.time_ms))
         self._live.setVisible(self._parts_live)
-        self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("stands still"))
+        self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("does not move"))
         self._listed = listed
         self._show_unknown()
         self._draw()
@@ -384,7 +384,7 @@ class PositionsPane(Pane):
         ]
         if len(broken) > MOST_BROKEN:
             unknown.append(Fact("", tr("and {n:,} more", n=len(broken) - MOST_BROKEN), code=False))
-        all_known = [Fact("", tr("Every position can be told from the files."), code=False)]
+        all_known = [Fact("", tr("The files show every position."), code=False)]
         self._unknown.show_facts(unknown or (all_known if self._listed else ()))
 
     def _row_chosen(self, chosen: PositionRow | None) -> None:
@@ -587,12 +587,12 @@ def draw_gaps(plot: LivePlot, latest: Look) -> None:
     gaps = gap_list(latest)
     if not gaps:
         plot.set_title(tr("Gaps"))
-        plot.show_nothing(tr("Nothing that follows the log can be told from the files."))
+        plot.show_nothing(tr("The files show no position that follows the log."))
         return
     if not any(gap for _, _, gap in gaps):
         plot.set_title(tr("Gaps"))
         names = ", ".join(name for name, _, _ in gaps)
-        plot.show_nothing(tr("Nothing that is known lags behind: {names}, all at the end of the log.", names=names))
+        plot.show_nothing(tr("No known position lags: {names} are at the end of the log.", names=names))
         return
     plot.set_title(tr("Gaps"), tr("MiB behind wrote, now"))
     plot.show_bars([Bar(name, role, gap / MIB, size(gap) if gap else tr("at the end")) for name, role, gap in gaps])

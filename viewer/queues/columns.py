@@ -109,7 +109,7 @@ def look(row: QueueRow) -> RowLook | None:
             room=row.room,
         )
         if row.stale:
-            text += " · " + tr("the last {n:,} stand behind the end of the log and do not count", n=row.stale)
+            text += " · " + tr("the last {n:,} are after the end of the log and do not count", n=row.stale)
         return RowLook("out", "", "text3", text, words_from=1)
     if row.state == "prefilled" or row.verdict == "belowMinOffset":
         return RowLook(tone="text3")

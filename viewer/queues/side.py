@@ -35,11 +35,11 @@ _ALWAYS = ("ok", "missing", "wrongSize", "wrongTag", "wrongTopic", "wrongQueue",
 _MOST_GROUP_ROWS = 8
 _NOTES = {
     "ok": words("unit found, all fields agree"),
-    "missing": words("no unit lies there"),
-    "wrongSize": words("the unit there is of another size"),
-    "wrongTopic": words("a unit of another topic lies there"),
-    "wrongQueue": words("a unit of another queue lies there"),
-    "wrongQueueOffset": words("a unit of another queue offset lies there"),
+    "missing": words("there is no message"),
+    "wrongSize": words("the message there has another size"),
+    "wrongTopic": words("there is a message of another topic"),
+    "wrongQueue": words("there is a message of another queue"),
+    "wrongQueueOffset": words("there is a message with another queue offset"),
     "wrongTag": words("hides it from its subscribers"),
     "belowMinOffset": words("its log file is deleted"),
     "prefilled": words("the queue began at a later offset"),
@@ -154,7 +154,7 @@ class QueueSide(QWidget):
             self.groups,
             Hairline(),
             self._skew_part,
-            PaneHead(tr("Minimum"), tr("computed, as the broker will; no file holds it")),
+            PaneHead(tr("Minimum"), tr("computed as a broker does; no file has it")),
             column(self._minimum, margins=(12, 8, 12, 8)),
         ):
             box.addWidget(part)
@@ -206,7 +206,7 @@ class QueueSide(QWidget):
             facts.append(Fact(tr("State"), tr(VERDICTS[state_of(entry)][1]), "", code=False))
         if own_unit is not None:
             place = places.log(own_unit)
-            facts.append(Fact(tr("Its unit"), number(own_unit), tr("stands there in the log"), place=place))
+            facts.append(Fact(tr("Its unit"), number(own_unit), tr("is there in the log"), place=place))
         if entry.what:
             facts.append(Fact(tr("Differs"), engine_words(entry.what), role="error", code=False))
         if entry.store_timestamp is not None:
@@ -304,7 +304,7 @@ def minimum_words(facts: QueueFacts) -> str:
     physical_offset = facts.min_physical or 0
     if facts.why_min == "corrected":
         return tr(
-            "min (computed) is {n:,}: its unit at {at:,} is the first one at or behind the log's beginning. "
+            "min (computed) is {n:,}: its unit at {at:,} is the first one at or after the log's beginning. "
             "Entries {first:,} to {last:,} point to a deleted log file.",
             n=facts.minimum,
             at=physical_offset,
@@ -313,7 +313,7 @@ def minimum_words(facts: QueueFacts) -> str:
         )
     if facts.why_min == "kept":
         return tr(
-            "min (computed) is {n:,}, though its unit at {at:,} lies before the log's beginning.",
+            "min (computed) is {n:,}, although its unit at {at:,} is before the log's beginning.",
             n=facts.minimum,
             at=physical_offset,
         )

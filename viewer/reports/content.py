@@ -198,7 +198,7 @@ def _topics(survey: Survey, mask: Masking) -> tuple[Part, ...]:
 
 def _findings(control: Control, store: StoreSnapshot, inputs: ReportInputs, mask: Masking) -> Section:
     if not inputs.findings:
-        message = tr("Nothing to complain about: every rule looked at the whole store.")
+        message = tr("No problems found: every rule checked the whole store.")
         return Section(
             "findings",
             tr("Findings"),
@@ -215,7 +215,7 @@ def _findings(control: Control, store: StoreSnapshot, inputs: ReportInputs, mask
         remarks = (
             tr("Incomplete: unread files were not checked.")
             if has_unread_files
-            else tr("The check was stopped: this is what the part it saw shows."),
+            else tr("The check was stopped: these are the findings up to there."),
         )
     if len(inputs.findings) > MAX_FINDINGS:
         remarks += (tr("The first {n:,} of {all:,} findings.", n=MAX_FINDINGS, all=len(inputs.findings)),)
@@ -234,7 +234,7 @@ def _findings_line(store: StoreSnapshot, findings: Sequence[Finding]) -> LogLine
     marks = tuple(Mark(finding.offset or 0, finding.id, finding.severity) for finding in log_findings[:MAX_MARKS])
     if not marks:
         return None
-    return LogLine(tr("Where the findings lie in the log"), max(log.min_offset, 0), log.end_offset, marks)
+    return LogLine(tr("Findings in the log"), max(log.min_offset, 0), log.end_offset, marks)
 
 
 def _finding(store: StoreSnapshot, finding: Finding, mask: Masking) -> Part:
@@ -334,7 +334,7 @@ def _positions(store: StoreSnapshot, mask: Masking) -> Section:
         if position.offset is not None and name not in store_positions.checkpoint
     )
     log = store.log
-    figure = LogLine(tr("Where the positions stand in the log"), max(log.min_offset, 0), log.end_offset, marks)
+    figure = LogLine(tr("Positions in the log"), max(log.min_offset, 0), log.end_offset, marks)
     return Section("positions", tr("Positions"), (Part(figure=figure if marks else None, table=Table(heads, rows)),))
 
 

@@ -437,7 +437,7 @@ FIELD_ROWS = RecordKind(
             jump=lambda row: row.place,
             filterable=False,
         ),
-        text_column("note", words("Stands for"), 150, tone=lambda _row: "text3", filterable=False),
+        text_column("note", words("Meaning"), 150, tone=lambda _row: "text3", filterable=False),
     ),
 )
 

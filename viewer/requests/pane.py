@@ -169,7 +169,7 @@ class RequestsPane(Pane):
         self.record = Button(tr("Record"), "primary", "record")
         self.record.setObjectName("requests.record")
         self.record.clicked.connect(self.record_or_end)
-        self.pause = Tool("pause", tr("Pause, or go on (Space)"), checkable=True)
+        self.pause = Tool("pause", tr("Pause or resume (Space)"), checkable=True)
         self.pause.setObjectName("requests.pause.tool")
         self.pause.clicked.connect(lambda _on: self.pause_now())
         self.open = Button(tr("Open a file…"), "", "open")
@@ -218,7 +218,7 @@ class RequestsPane(Pane):
             pill.clicked.connect(lambda on, key=key: self._pill(key, on))
         self.pill_box = row(*self.pills.values())
         self.shape = WordTabs("requests.shape", (("exchanges", tr("Exchanges")), ("frames", tr("Frames"))))
-        self.shape.setToolTip(tr("A row each request with its answer, or each frame a row"))
+        self.shape.setToolTip(tr("One row per request with its response, or one row per frame"))
         self.shape.chosen.connect(lambda key: self.show_frames(key == "frames"))
         self.filter_fault = Elided("", 12, "error")
         self.filter_fault.setObjectName("requests.filter.fault")
@@ -387,7 +387,7 @@ class RequestsPane(Pane):
     def ask_replay(self) -> None:
         """Ask for the folder of a new store into which all stored requests are replayed."""
         if not any(row.exchange.request.data for row in self._log.rows):
-            self.statusMessage.emit(tr("Nothing here can be sent again: a recording with whole frames is needed."))
+            self.statusMessage.emit(tr("Nothing here can be sent again: this needs a recording with complete frames."))
             return
         if self.watch is not None:
             store = self.session.path if self.session is not None else None
@@ -414,8 +414,8 @@ class RequestsPane(Pane):
                 return
             self.statusMessage.emit(
                 tr(
-                    "{sent:,} requests were sent again: {same:,} answered as before, {differs:,} otherwise, "
-                    "{none:,} not at all",
+                    "{sent:,} requests were sent again: {same:,} got the same response, {differs:,} a different "
+                    "one, {none:,} none",
                     sent=result.sent,
                     same=result.same,
                     differs=result.differs,
@@ -473,7 +473,7 @@ class RequestsPane(Pane):
         """Select the next request of the same connection."""
         row = self._log.next_of(self._chosen, step) if self._chosen is not None else None
         if row is None:
-            self.statusMessage.emit(tr("There is no further request of this client in sight."))
+            self.statusMessage.emit(tr("No further request of this client is shown."))
         else:
             self._leave_end()
             self.table.go_to(row.number)
@@ -505,7 +505,7 @@ class RequestsPane(Pane):
         if frame is None:
             self.statusMessage.emit(tr("The other half of the exchange was not seen."))
         elif not self._log.holds(frame):
-            self.statusMessage.emit(tr("The filter does not let the other half of the exchange through."))
+            self.statusMessage.emit(tr("The filter hides the other half of the exchange."))
         else:
             self._leave_end()
             self.table.go_to(frame.number)
@@ -639,13 +639,13 @@ class RequestsPane(Pane):
             message = tr("No frame matches the filter.") if log.by_frame else tr("No request matches the filter.")
             return State("empty", message, steps=((tr("Show all"), lambda: self.set_filter("")),))
         if source_status.kind == "off":
-            return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB, the oldest go."))
+            return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB; the oldest are dropped."))
         if not log.rows and source_status.kind == "live":
             return State(
-                "empty", tr("No request has come yet. Point a client at {address}.", address=source_status.name)
+                "empty", tr("No request has arrived yet. Connect a client to {address}.", address=source_status.name)
             )
         if not log.rows and source_status.left_out is None:
-            text = tr("There is no request in {path} yet: it is shown as it comes.", path=source_status.name)
+            text = tr("There is no request in {path} yet: new ones are shown as they arrive.", path=source_status.name)
             return State("empty", text)
         if not log.rows:
             return State("empty", tr("There is no request in {path}.", path=source_status.name))

@@ -58,17 +58,17 @@ def status_words(log: RequestLog, source_status: SourceStatus) -> str:
 def edge_words(source_status: SourceStatus, end_in_view: bool = True) -> str:
     """Return the text behind the last row: live, or why no more rows come."""
     if source_status.kind == "live" and not end_in_view:
-        return tr("The table stands still · {n:,} requests a second", n=round(source_status.rate))
+        return tr("The table is paused · {n:,} requests a second", n=round(source_status.rate))
     if source_status.kind == "live":
         return tr("The end stays in view · {n:,} requests a second", n=round(source_status.rate))
     if source_status.kind == "paused":
-        return tr("Paused: what comes meanwhile is shown behind it, as far as {size} go", size=size(MAX_STORED_BYTES))
+        return tr("Paused: new requests are kept up to {size} and shown afterwards", size=size(MAX_STORED_BYTES))
     if source_status.kind == "ended":
         return tr("The broker at {address} has stopped serving.", address=source_status.name)
     if source_status.left_out is None:
-        return tr("The file ends without its last line: what is written behind it is shown as it comes.")
+        return tr("The last line of the file is incomplete: new lines are shown as they are written.")
     if source_status.left_out:
-        return tr("The recording was full: {n:,} frames behind it were left out.", n=source_status.left_out)
+        return tr("The recording was full: {n:,} frames after it were left out.", n=source_status.left_out)
     return ""
 
 
@@ -81,5 +81,5 @@ def card_words(log: RequestLog, source_status: SourceStatus) -> tuple[str, str, 
     where = tr("a file") if is_file else source_status.name
     stored = tr("kept {size} of {most}", size=size(log.bytes), most=size(MAX_STORED_BYTES))
     if log.dropped:
-        stored += " · " + tr("the oldest go")
+        stored += " · " + tr("the oldest are dropped")
     return name, " · ".join(part for part in (where, since_text) if part), stored

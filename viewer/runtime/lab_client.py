@@ -74,7 +74,7 @@ class LabClient:
         like: Release = NEWEST,
         disk_bytes: int = DISK_BYTES,
     ) -> Opened:
-        """Open the lab store at ``folder``, or make one of ``config`` there (absent or empty directory).
+        """Open the lab store at ``folder``, or make one of ``config`` there (new or empty folder).
 
         ``disk_bytes`` is how large its disk shall seem. Raises ``StoreError`` (``UsageError`` for what is in the way,
         ``CannotRead`` for missing rights, ``StoreLocked``), ``OSError``.
@@ -157,7 +157,7 @@ class LabClient:
         Raises ``UsageError`` where nothing was recovered yet, ``StoreError``, ``OSError``.
         """
         if self.opened is None or self.report is None or self.report.after is None:
-            raise UsageError("nothing was recovered yet that could be recovered again")
+            raise UsageError("there is no recovery yet that could be repeated")
         report: PlugReport = await self._ask("recover_again", self.opened.folder, self.report)
         self.report = report
         return report

@@ -429,7 +429,7 @@ class LabSession(QObject):
         try:
             self.load, self.load_paused, self.serving = None, False, None
             self.report = await client.pull_the_plug(seed)
-            self._note("error", words("plug pulled"))
+            self._note("error", words("power cut"))
         finally:
             self._set_busy("")
         self.plugged.emit()

@@ -212,7 +212,7 @@ class LiveHistory:
         for name in sorted(paused - self._paused):
             yield self._mark(look.time_ms, "warn", words("{value} paused"), words("by hand"), name)
         for name in sorted(self._paused - paused):
-            yield self._mark(look.time_ms, "ok", words("{value} goes on"), "", name)
+            yield self._mark(look.time_ms, "ok", words("{value} continues"), "", name)
         self._paused = paused
 
     def _alarms(self, look: Look) -> Iterator[Mark]:

@@ -132,7 +132,7 @@ def _offset_of_time(store: StoreSnapshot, search: Search) -> int:
     """Offset of the first message stored at or after that time; a time without a day is on one of the log's days."""
     bounds = _time_bounds(store)
     if bounds is None:
-        raise NothingFound(tr("The commit log has no message that tells its time."))
+        raise NothingFound(tr("No message in the commit log shows its time."))
     first_ms, last_ms = bounds
     ms = search.ms if search.dated else _within_days(search, first_ms, last_ms)
     if ms > last_ms:

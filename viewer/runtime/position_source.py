@@ -198,7 +198,7 @@ class TailWatch(QObject):
 
 def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
     """Return the nine positions as the engine reports them; positions from files may not be ahead of the sample."""
-    engine, how = sample.positions, words("as the engine says")
+    engine, how = sample.positions, words("as the engine reports")
 
     def told(offset: int, why: str) -> Position:
         return Position(offset, how) if offset >= 0 else Position(None, why=why)
@@ -226,7 +226,7 @@ def _index_end(engine: Told, file: Position) -> Position:
         return file if file.offset is None else Position(None, why="no index file holds an entry")
     if file.offset is not None and engine.index_end <= file.offset <= engine.dispatched:
         return file
-    return Position(engine.index_end, words("start of the last unit that the index knows, as the engine says"))
+    return Position(engine.index_end, words("start of the last unit that the index knows, as the engine reports"))
 
 
 def _checkpoint(engine: Told, files: dict[str, Position]) -> dict[str, Position]:

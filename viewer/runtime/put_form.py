@@ -111,7 +111,7 @@ class PutForm:
                 raise FormFault("properties", tr("Properties are name=value; name=value. Found: {text}", text=part))
             if {props.NAME_END, props.PAIR_END} & set(part):
                 raise FormFault(
-                    "properties", tr("The characters 0x01 and 0x02 part properties and cannot stand in one.")
+                    "properties", tr("The characters 0x01 and 0x02 separate properties and cannot be in one.")
                 )
             properties[name.strip()] = value.strip()
         return properties
@@ -130,7 +130,7 @@ class PutForm:
         try:
             value = int(text.strip().replace(",", "").replace("_", ""), 0)
         except ValueError:
-            raise FormFault(field, tr("{name}: a number is expected, found {text}", name=name, text=text)) from None
+            raise FormFault(field, tr("{name}: expected a number, found {text}", name=name, text=text)) from None
         if not minimum <= value <= maximum:
             raise FormFault(
                 field,

@@ -60,7 +60,7 @@ class RecoveryJob(QObject):
         """
         store = self._session.snapshot
         if store.paths is None:
-            return tr("Recovery needs a whole store; this is a commit log by itself.")
+            return tr("Recovery needs a complete store; this is only a commit log.")
         for subject in ("log", "queues"):
             part = store.undecoded_part(subject)
             if part is not None:

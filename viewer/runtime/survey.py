@@ -106,9 +106,7 @@ class Survey:
         """Which release seems to have written the store, and why; empty where nothing tells."""
         if not self.evidence:
             return ""
-        return tr(
-            "{release} seems to have written this store: {why}", release=self.format, why=engine_words(self.evidence)
-        )
+        return tr("{release} probably wrote this store: {why}", release=self.format, why=engine_words(self.evidence))
 
     @property
     def kinds(self) -> str:

@@ -179,7 +179,7 @@ COMMANDS = (
         words("Copy the command that copies this message out"),
         "Edit",
         IN_FRONT,
-        tip=words("In Where: into a new store, or what is left of it with its body"),
+        tip=words("In Where: copies it into a new store, or saves what is left of it"),
     ),
     Command("copy.place", words("Copy this place"), "Edit", lambda p: do.copy_place(p.window), keys=("Ctrl+Shift+L",)),
     Command(
@@ -233,7 +233,7 @@ COMMANDS = (
     Command("filter.save", words("Save the filter as a button…"), "Edit", IN_FRONT, keys=("Ctrl+Shift+S",), group=2),
     Command("mark.toggle", words("Mark the row"), "Edit", IN_FRONT, keys=("Ctrl+M",), group=3),
     Command("mark.only", words("Only marked rows"), "Edit", IN_FRONT, group=3),
-    Command("mark.clear", words("Take all marks away"), "Edit", IN_FRONT, group=3),
+    Command("mark.clear", words("Remove all marks"), "Edit", IN_FRONT, group=3),
     Command("ignore.toggle", words("Ignore the row"), "Edit", IN_FRONT, keys=("Ctrl+D",), group=3),
     Command("time.reference", words("Count times from this row"), "Edit", IN_FRONT, keys=("Ctrl+Shift+T",), group=3),
     *(_opens(view.kind, "View") for view in VIEWS if view.kind not in {"where", "pipeline", "bookmarks"}),
@@ -270,7 +270,7 @@ COMMANDS = (
     ),
     Command(
         "view.refresh",
-        words("Look again"),
+        words("Refresh"),
         "View",
         lambda p: do.look_again(p.window),
         icon="refresh",
@@ -279,7 +279,7 @@ COMMANDS = (
     ),
     Command(
         "live.pause",
-        words("Pause or go on with the live picture"),
+        words("Pause or resume the live picture"),
         "View",
         IN_FRONT,
         icon="pause",
@@ -287,7 +287,7 @@ COMMANDS = (
         tip=words("Space, in Positions"),
     ),
     Command(
-        "live.fit", words("Show all the time that is held"), "View", IN_FRONT, group=1, tip=words("F, in Positions")
+        "live.fit", words("Show everything that was recorded"), "View", IN_FRONT, group=1, tip=words("F, in Positions")
     ),
     Command("live.now", words("Back to live"), "View", IN_FRONT, group=1),
     Command("live.play", words("Replay the positions"), "View", IN_FRONT, icon="play", group=1),
@@ -361,7 +361,7 @@ COMMANDS = (
         checkable=True,
         group=3,
         submenu=words("Colours and motion"),
-        tip=words("Nothing glows and fades, no frame stands where a jump ended, no cursor blinks"),
+        tip=words("No glow and fade, no frame after a jump, no blinking cursor"),
     ),
     Command(
         "language.en",
@@ -533,7 +533,7 @@ COMMANDS = (
     ),
     Command(
         "cluster.pause",
-        words("Pause reading the cluster, or go on"),
+        words("Pause or resume reading the cluster"),
         "Analyse",
         IN_FRONT,
         icon="pause",
@@ -555,7 +555,7 @@ COMMANDS = (
     ),
     Command(
         "requests.pause",
-        words("Pause the requests, or go on"),
+        words("Pause or resume the requests"),
         "Analyse",
         IN_FRONT,
         icon="pause",
@@ -618,7 +618,7 @@ COMMANDS = (
     ),
     Command(
         "lab.pause",
-        words("Pause the load or go on"),
+        words("Pause or resume the load"),
         "Lab",
         lambda p: p.lab.pause(),
         icon="pause",
@@ -634,7 +634,7 @@ COMMANDS = (
         "lab.serve.show", words("Serve the store to clients"), "Lab", lambda p: p.lab.serve(), icon="requests", group=4
     ),
     Command(
-        "lab.plug", words("Pull the plug…"), "Lab", lambda p: p.lab.plug(), icon="plug", keys=("Ctrl+Alt+U",), group=4
+        "lab.plug", words("Cut the power…"), "Lab", lambda p: p.lab.plug(), icon="plug", keys=("Ctrl+Alt+U",), group=4
     ),
     Command("lab.recover", words("Recover"), "Lab", lambda p: p.lab.recover(), keys=("Ctrl+Alt+R",), group=4),
     Command(
@@ -708,7 +708,7 @@ COMMANDS = (
     ),
     Command(
         "cluster.slow",
-        words("Slow the chosen client, or not"),
+        words("Slow the chosen client, or end that"),
         "Lab",
         IN_FRONT,
         icon="slow",
@@ -718,7 +718,7 @@ COMMANDS = (
     ),
     Command(
         "cluster.client.pause",
-        words("Pause the chosen client, or let it go on"),
+        words("Pause or resume the chosen client"),
         "Lab",
         IN_FRONT,
         icon="pause",
@@ -848,7 +848,7 @@ COMMANDS = (
     ),
     Command(
         "help.logs",
-        words("Show the folder of settings and last words"),
+        words("Show the folder of settings and crash reports"),
         "Help",
         lambda p: do.show_logs(p.window),
         needs=False,

@@ -105,9 +105,9 @@ class Comparison:
             window.tied.show_state(None)
             return
         path = other_window.session.shown_path if other_window.session is not None else ""
-        text = tr("Tied to {path}: both windows go to the same place of the log.", path=path)
-        text = text if path else tr("Tied to another store: it is being opened.")
-        steps = ((tr("Next difference"), lambda: self.next()), (tr("Untie"), self.untie))  # noqa: PLW0108
+        text = tr("Linked to {path}: both windows go to the same place of the log.", path=path)
+        text = text if path else tr("Linked to another store: it is being opened.")
+        steps = ((tr("Next difference"), lambda: self.next()), (tr("Unlink"), self.untie))  # noqa: PLW0108
         window.tied.show_state(State("note", text, steps=steps))
 
     def untie(self) -> None:

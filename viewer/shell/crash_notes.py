@@ -45,12 +45,12 @@ class LastWordsBox(QDialog):
     def __init__(self, parent: QWidget, text: str, folder: Path) -> None:
         super().__init__(parent)
         self.setObjectName("lastWords.box")
-        self.setWindowTitle(tr("The last run ended badly"))
-        self.setAccessibleName(tr("The last run ended badly"))
+        self.setWindowTitle(tr("The last run crashed"))
+        self.setAccessibleName(tr("The last run crashed"))
         self.resize(px(680), px(420))
         self.text = QPlainTextEdit(f"{facts()}\n\n{text}")
         self.text.setObjectName("lastWords.text")
-        self.text.setAccessibleName(tr("Last words"))
+        self.text.setAccessibleName(tr("Crash report"))
         self.text.setReadOnly(True)
         self.text.setFont(mono(12))
         copy, show, close = Button(tr("Copy")), Button(tr("Show the folder")), Button(tr("Close"), "primary")
@@ -61,10 +61,8 @@ class LastWordsBox(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(20), px(16), px(20), px(16))
         layout.setSpacing(px(10))
-        layout.addWidget(Label(tr("The last run ended badly"), 15, "text", 600))
-        explanation = tr(
-            "These are its last words. They stay on this machine; copy them into a report where you want help."
-        )
+        layout.addWidget(Label(tr("The last run crashed"), 15, "text", 600))
+        explanation = tr("This is its crash report. It stays on this machine; copy it into a report if you want help.")
         layout.addWidget(Label(explanation, 13, "text2", wrap=True))
         layout.addWidget(self.text, 1)
         layout.addWidget(row(copy, show, None, close, gap=8))

@@ -112,7 +112,7 @@ def split_words(words: str, path: str) -> tuple[str, str]:
 def hints_for(path_kind: str) -> tuple[str, ...]:
     """Return hints for what is at the path: ``nothing``, ``file``, ``folder``, ``closed``."""
     return {
-        "nothing": (tr("Look at the spelling, and whether the disk is mounted."),),
+        "nothing": (tr("Check the spelling, and check that the disk is mounted."),),
         "file": (
             tr("A file out of a commit log has a name of 20 digits and opens by itself."),
             tr("For queues and index open the directory that holds commitlog/."),
@@ -122,5 +122,5 @@ def hints_for(path_kind: str) -> tuple[str, ...]:
             tr("Any directory above one store opens too."),
             tr("A broker's path is storePathRootDir in its configuration; without it, ~/store."),
         ),
-        "closed": (tr("Reading needs rights on the directory and its files; the program asks for nothing else."),),
+        "closed": (tr("Reading needs read permission for the folder and its files, and nothing else."),),
     }.get(path_kind, ())

@@ -253,10 +253,10 @@ def open_help(parent: QWidget, command_words: CommandWords, rule: str = "") -> H
 
 FIXED = (
     ("Enter", words("Follow the link of the chosen row")),
-    ("Shift+F10", words("All that can be done with the row or field")),
+    ("Shift+F10", words("All actions for the row or field")),
     ("Tab", words("Next control")),
     ("Ctrl wheel", words("Larger, smaller")),
-    ("Home End", words("Begin and end of what is in front")),
+    ("Home End", words("Beginning and end of the current view")),
     ("Esc", words("Close a box, leave a field")),
 )
 

@@ -127,7 +127,7 @@ class LabRoom(QObject):
         jobs, running = self._window.jobs, self.session.load is not None
         if self.session.busy == "recover" and self._recovery is None:
             self._recovery = jobs.announce(
-                tr("Recovery"), lambda: self._window.say(tr("A recovery is not stopped halfway."))
+                tr("Recovery"), lambda: self._window.say(tr("A recovery cannot be stopped halfway."))
             )
             jobs.tell(self._recovery, tr("the log is read and dispatched again"))
         elif self.session.busy != "recover" and self._recovery is not None:
@@ -199,7 +199,7 @@ class LabRoom(QObject):
             tr("Making {path}", path=str(folder)) if config is not None else tr("Opening {path}", path=str(folder))
         )
         window.say(message)
-        job = window.jobs.announce(message, lambda: window.say(tr("This is not stopped halfway.")))
+        job = window.jobs.announce(message, lambda: window.say(tr("This cannot be stopped halfway.")))
         pane = self._pane
         if pane is not None:
             pane.set_making(message)
@@ -269,7 +269,7 @@ class LabRoom(QObject):
         opened = self.session.client.opened if self.session.client is not None else None
         if opened is not None and opened.kept is not None:
             window.say(
-                tr("What opening changed is kept in {folder}; recover --undo brings it back.", folder=str(opened.kept))
+                tr("Opening saved what it changed in {folder}; recover --undo restores it.", folder=str(opened.kept))
             )
 
     def put(self) -> None:
@@ -314,7 +314,7 @@ class LabRoom(QObject):
     async def pull_the_plug(self, seed: int | None = None) -> None:
         """Stop the engine as a power loss would, and show the directory that remains on disk."""
         store = self.session.store
-        self._window.say(tr("Pulling the plug"))
+        self._window.say(tr("Cutting the power"))
         await self.session.pull_the_plug(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
         if store is not None:
             await self._open_window(store)

@@ -131,7 +131,7 @@ class OperationsBox(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(14), px(16), px(12))
         layout.setSpacing(px(8))
-        explanation = tr("Every command with its parameters; what the terminal can do too has its command line.")
+        explanation = tr("Every command with its parameters, and its command line if the terminal can do it too.")
         layout.addWidget(Label(explanation, 12, "text3"))
         layout.addWidget(self.table, 1)
         layout.addWidget(row(copy_current, copy_all, None, clear, close))

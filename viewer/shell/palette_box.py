@@ -100,7 +100,7 @@ class EntryList(QWidget):
 
     def _speak(self) -> None:
         entry = self.entries[self.current] if self.entries else None
-        self.setAccessibleName(f"{entry.text}, {entry.note}" if entry else tr("Nothing answers to this"))
+        self.setAccessibleName(f"{entry.text}, {entry.note}" if entry else tr("No match"))
 
     def _boxes(self) -> list[tuple[Entry | str, QRect]]:
         boxes: list[tuple[Entry | str, QRect]] = []

@@ -107,7 +107,7 @@ class StoreChanges:
         sentence = tr("Not all of this store can be read: {unread}. Nothing is concluded from it.", unread=noted.words)
         steps = (
             (tr("Show all"), lambda: window.show_view("findings")),
-            (tr("Look again"), lambda: session.look(anyway=True)),
+            (tr("Refresh"), lambda: session.look(anyway=True)),
         )
         window.unread.show_state(State("unread", sentence, steps=steps))
         window.unread.setToolTip("\n".join(noted.said(entry) for entry in noted.list[:MOST_NAMED]))

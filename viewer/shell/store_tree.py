@@ -138,7 +138,7 @@ def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[st
     if not survey.all_readable and not survey.messages:
         if survey.log_bytes:
             return [tr("{size} of log; what its queues hold is not known", size=size(survey.log_bytes))]
-        return [tr("What it holds is not known.")]
+        return [tr("Its contents are unknown.")]
     if not survey.unqueued or survey.log_gone or (survey.kind == "store" and not survey.log_bytes):
         if survey.log_gone:
             entries_text = tr("{n} entries", n=short_count(survey.messages))

@@ -69,7 +69,7 @@ class TopBar(Paper):
         self.close_lab.setObjectName("top.lab.close")
         self.close_lab.hide()
         self.bookmark = self._tool("bookmark", "bookmark.here", tr("Bookmark this place…"), "Ctrl+B")
-        self.refresh = self._tool("refresh", "view.refresh", tr("Look again"), "F5")
+        self.refresh = self._tool("refresh", "view.refresh", tr("Refresh"), "F5")
         layout = QHBoxLayout(self)
         layout.setContentsMargins(px(12), 0, px(12), 2)
         layout.setSpacing(px(6))

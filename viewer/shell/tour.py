@@ -41,9 +41,8 @@ STEPS = (
         "unit.hex",
         words("Read a message down to its bytes"),
         words(
-            "Each row is a unit of the commit log. The chosen one is taken apart below, and painted as bytes "
-            "beside it: click a field, a byte or a link, and the others follow. F7 and F8 move the list from "
-            "anywhere."
+            "Each row is a unit of the commit log. The chosen one is decoded below and shown as bytes beside it: "
+            "click a field, a byte or a link, and the others follow. F7 and F8 move the list from anywhere."
         ),
     ),
     Step(
@@ -51,9 +50,9 @@ STEPS = (
         "trace.steps",
         words("Follow a key through the index"),
         words(
-            "The index keeps hashes, not keys: this is the chain that a broker walks for the key, newest first. Each "
-            "step has its verdict and leads to its unit. Here damage bent a link back: the walk sees the ring, and "
-            "stops."
+            "The index has hashes, not keys: this is the chain that a broker walks for the key, newest first. "
+            "Each step has its verdict and leads to its unit. Here a damaged link makes a loop: the walk detects "
+            "it and stops."
         ),
     ),
     Step(
@@ -61,8 +60,8 @@ STEPS = (
         "where.evidence",
         words("See why a message was not consumed"),
         words(
-            "One field for an id, a key, an offset or a queue entry. The verdict stands on the right, and below "
-            "it the chain of evidence. Name a group to ask whether it has read the message."
+            "One field for an id, a key, an offset or a queue entry. The verdict is on the right, and the chain "
+            "of evidence is below it. Name a group to see whether it has read the message."
         ),
     ),
     Step(
@@ -70,19 +69,18 @@ STEPS = (
         "finding.hex",
         words("Find the damage, see what recovery would do"),
         words(
-            "Every rule looked at the whole store. The gravest finding is chosen: its bytes, its cause, the "
-            "safe next step. Below stands what the next start of a broker would keep and drop. F4 walks the "
-            "findings from anywhere."
+            "Every rule checked the whole store. The most serious finding is chosen, with its bytes, its cause "
+            "and a safe next step. Below it you see what the next start of a broker would keep and drop. F4 goes "
+            "to the next finding from anywhere."
         ),
     ),
     Step(
         "findings:CL03",
         "rail.lab",
-        words("Pull the plug on a lab store"),
+        words("Cut the power of a lab store"),
         words(
-            "In the lab you put messages into a store of your own and watch them being written, flushed and "
-            "dispatched; then pull its plug and compare the recovery plan with what happened. Nothing of yours "
-            "is touched."
+            "In the lab you put messages into a lab store and watch them being written, flushed and dispatched. "
+            "Then cut its power and compare the recovery plan with the result. Your own stores are not touched."
         ),
         "lab.create",
     ),

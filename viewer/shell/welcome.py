@@ -48,7 +48,7 @@ TOUR = (
     words("Follow a key through the index"),
     words("See why a message was not consumed"),
     words("Find the damage, see what recovery would do"),
-    words("Pull the plug on a lab store"),
+    words("Cut the power of a lab store"),
 )
 """The steps of the guided tour, as the page lists them."""
 MONTHS = (
@@ -258,7 +258,10 @@ class WelcomePage(QScrollArea):
         promise = row(
             Glyph("lock", "ok", 16),
             Label(
-                tr("Opening only reads. No lock is taken, no file is made, and a running broker is not disturbed."),
+                tr(
+                    "Opening only reads. It takes no lock and creates no file, and it does not disturb a running "
+                    "broker."
+                ),
                 13,
                 "ok",
                 500,
@@ -276,7 +279,7 @@ class WelcomePage(QScrollArea):
 
     def _recent(self, recent: Sequence[RecentStore]) -> list[QWidget]:
         if not recent:
-            words_ = Label(tr("Stores you open will stand here, with the state they were in."), 13, "text2", wrap=True)
+            words_ = Label(tr("Stores that you open appear here, with their last state."), 13, "text2", wrap=True)
             return [row(Label(tr("Recent"), 15, "text", 600), None), Card(words_, pad=16)]
         clear = Link(tr("Clear"), 12)
         clear.setObjectName("welcome.clear")
@@ -301,7 +304,7 @@ class WelcomePage(QScrollArea):
             if store.word and store.state != "live":  # only an open store knows whether a broker runs
                 chips.append(Chip(store.state or "chat", tr(store.word)))
         name = Label(store.name, 15, "text" if is_there else "disabled", 600)
-        pin = Tool("pin", tr("Let it go") if store.pinned else tr("Keep it at the top"), checkable=True)
+        pin = Tool("pin", tr("Unpin") if store.pinned else tr("Pin to the top"), checkable=True)
         pin.setObjectName(f"welcome.pin.{store.path}")
         pin.setChecked(store.pinned)
         pin.clicked.connect(lambda: self.pinAsked.emit(store.path))
@@ -340,7 +343,9 @@ class WelcomePage(QScrollArea):
     def _lab(self) -> QWidget:
         lab_words = column(
             Label(tr("Make a lab store"), 13, "text", 600),
-            Label(tr("Put messages, load it, pull its plug; nothing of yours is touched"), 12, "text2", wrap=True),
+            Label(
+                tr("Put messages, run a load, cut its power; your own stores are not touched"), 12, "text2", wrap=True
+            ),
             gap=2,
         )
         line = row(Glyph("lab", "live", 20), lab_words, gap=10, margins=(14, 12, 14, 12))

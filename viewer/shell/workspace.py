@@ -345,7 +345,7 @@ class Workspace:
         window.settings.restore = not window.settings.restore
         window.actions_by_id["session.restore"].setChecked(window.settings.restore)
         window.say(
-            tr("The next start opens what stands in the window at the end.")
+            tr("The next start opens what the window showed at the end.")
             if window.settings.restore
             else tr("The next start begins with the welcome page.")
         )

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from engine.inspection.space.page_cache import PageCache
 
 RULE_WORDS = {
-    "none": words("No disk is over {full:.0%}: expired files go in the hours of deleteWhen."),
-    "max": words("A disk is over {full:.0%}: expired files go at any hour."),
-    "force": words("A disk is over {force:.0%}: the oldest files go at once, whatever their age."),
-    "warn": words("A disk is over {warn:.0%}: the oldest files go at once, and puts are refused."),
-    "share": words("The store takes over {full:.0%} of its share of the disk: expired files go at any hour."),
-    "shareForce": words("The store is over its share of the disk: the oldest files go at once."),
-    "unknown": words("How full a disk is cannot be told: expired files go at any hour."),
+    "none": words("No disk is over {full:.0%}: expired files are deleted in the hours of deleteWhen."),
+    "max": words("A disk is over {full:.0%}: expired files are deleted at any hour."),
+    "force": words("A disk is over {force:.0%}: the oldest files are deleted at once, whatever their age."),
+    "warn": words("A disk is over {warn:.0%}: the oldest files are deleted at once, and puts are refused."),
+    "share": words("The store takes over {full:.0%} of its share of the disk: expired files are deleted at any hour."),
+    "shareForce": words("The store is over its share of the disk: the oldest files are deleted at once."),
+    "unknown": words("It is unknown how full a disk is: expired files are deleted at any hour."),
 }
 HELD_WORDS = {
-    "goes": words("goes with the next run"),
+    "goes": words("deleted by the next run"),
     "age": words("held by its age until {due}"),
     "hour": words("old enough since {due}, waits for the hour"),
-    "order": words("old enough since {due}, waits for an older file in front of it"),
+    "order": words("old enough since {due}, waits for an older file"),
     "newest": words("the newest file is never deleted"),
-    "off": words("deleteWhen names no hour: nothing goes"),
+    "off": words("deleteWhen names no hour: nothing is deleted"),
 }
 MAX_READER_FLAGS = 3
 DAY_MS = 86_400_000
@@ -75,7 +75,7 @@ def retention_sentences(retention: Retention) -> list[str]:
     if not retention.files:
         sentences.append(tr("The log has no files."))
     elif not files:
-        sentences.append(tr("No file goes as things stand: {why}.", why=held_words(retention.files[0])))
+        sentences.append(tr("No file will be deleted as things are: {why}.", why=held_words(retention.files[0])))
     else:
         total = size(sum(file.size for file in files))
         when = (
@@ -85,7 +85,7 @@ def retention_sentences(retention: Retention) -> list[str]:
         )
         sentences.append(
             tr(
-                "{n:,} of {all:,} files, {size}, go: {when}.",
+                "{n:,} of {all:,} files, {size}, will be deleted: {when}.",
                 n=len(files),
                 all=len(retention.files),
                 size=total,
@@ -133,7 +133,7 @@ def blocks_of(
             tr("last changed {time}", time=moment(file.modified)[:19]),
         ]
         if deletion_time is not None and deletion_time > retention.at:
-            parts.append(tr("goes at {time}", time=moment(deletion_time)[:16]))
+            parts.append(tr("deleted at {time}", time=moment(deletion_time)[:16]))
         parts.append(held_words(file))
         if retention.readers_unknown is not None:
             parts.append(tr("who still reads it: {why}", why=engine_words(retention.readers_unknown)))
@@ -171,7 +171,11 @@ def flags_of(retention: Retention, account: Space | None) -> list[LineFlag]:
         if messages:
             note += ", " + tr("{n:,} units", n=messages)
         count = len(next_files)
-        label = tr("1 file goes {when}", when=when) if count == 1 else tr("{n:,} files go {when}", n=count, when=when)
+        label = (
+            tr("1 file will be deleted {when}", when=when)
+            if count == 1
+            else tr("{n:,} files will be deleted {when}", n=count, when=when)
+        )
         flags.append(LineFlag(label, next_files[0].start_offset, "error", note))
         later = [file for file in retention.files if file.expiry.goes_at and file.expiry.goes_at != retention.next_time]
         if later:
@@ -281,7 +285,7 @@ def _directory_facts(space: Space) -> list[Fact]:
         Fact(
             tr("Dead"),
             size(space.dead),
-            tr("below the minimum, behind the end, stale, of deleted topics"),
+            tr("below the minimum, after the end, stale, of deleted topics"),
             "warn" if space.dead else "text",
         )
     )

@@ -214,7 +214,7 @@ class FilePanel(Paper):
         self._session: StoreSession | None = None
         self._name = ""
         self._maps: dict[str, FileMap] = {}
-        close = Tool("close", tr("Put the map away"))
+        close = Tool("close", tr("Hide the map"))
         close.setObjectName("space.fileClose")
         close.clicked.connect(self.put_away)
         self.head = PaneHead("", "", close)
@@ -261,7 +261,7 @@ class FilePanel(Paper):
         if file_map.damage:
             parts.append(tr("{n:,} spans of damage", n=len(file_map.damage)))
         if not file_map.bad and not file_map.damage:
-            parts.append(tr("every CRC right"))
+            parts.append(tr("all CRCs correct"))
         if not file_map.complete:
             parts.append(tr("stopped before its end"))
         self.head.set_note(" · ".join(parts))

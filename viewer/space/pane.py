@@ -215,7 +215,7 @@ class SpacePane(Pane):
             self._repeat_timer.start()
         if not _is_quick(self._account):
             words = tr("As of {time}; the store has grown since.", time=clock(self._account.at)[:8])
-            self.state.show_state(State("stale", words, steps=((tr("Look again"), self._count),)))
+            self.state.show_state(State("stale", words, steps=((tr("Refresh"), self._count),)))
 
     def retheme(self) -> None:
         """Apply fonts and colours."""
@@ -377,7 +377,7 @@ class SpacePane(Pane):
         self._show_broken()
         self.retention_head.set_note(retention_note(retention))
         if unread:
-            self.retention.setText(unread.beside(tr("What goes next and who still reads there is not known")))
+            self.retention.setText(unread.beside(tr("It is unknown what is deleted next and who still reads there")))
         else:
             self.retention.setText(" ".join(retention_sentences(retention)))
         self.cache.setText(cache_words(forecast.cache))
@@ -456,7 +456,7 @@ class SpacePane(Pane):
         elif isinstance(target, Search) and session is not None:
             session.jobs.start(self._go_to_time(session, target))
         else:
-            self.statusMessage.emit(tr("This area leads nowhere: it is the sum of many."))
+            self.statusMessage.emit(tr("This area is the sum of many and cannot be opened."))
 
     def _day_chosen(self, day: str) -> None:
         start = time.mktime(time.strptime(day[-10:], "%Y-%m-%d"))

@@ -28,7 +28,7 @@ STEP_WORDS = {
     "born": words("born"),
     "stored": words("stored"),
     "delayed": words("waits for its time"),
-    "timer": words("in the timing wheel"),
+    "timer": words("in the timer wheel"),
     "recall": words("taken back"),
     "half": words("half message"),
     "committed": words("committed"),
@@ -102,7 +102,7 @@ class HistoryLine(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("where.life")
-        self.setAccessibleName(tr("Its life"))
+        self.setAccessibleName(tr("Its history"))
         self._line = Flow(6)
         self.setLayout(self._line)
 

@@ -51,10 +51,11 @@ if TYPE_CHECKING:
 
 LOOKING = words("Looking for the message")
 EMPTY_HINT = words(
-    "An id, a unique key, a key, T# and tags, an offset, or topic/queue/offset. The whole store is searched for it."
+    "An id, a unique key, a key, T# and tags, an offset, or topic/queue/offset. Storescope searches the whole store "
+    "for it."
 )
 NO_TAG_ENTRY = words(
-    "The index has no entry of these tags. RocketMQ before 5.4 indexes no tags: filter the commit log by them instead."
+    "The index has no entry for these tags. RocketMQ before 5.4 does not index tags: filter the commit log instead."
 )
 
 
@@ -72,7 +73,7 @@ class WherePane(Pane):
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
         self.table = RecordView("where.results", RESULTS)
-        self.table.setAccessibleName(tr("Messages that were meant"))
+        self.table.setAccessibleName(tr("Matching messages"))
         self.table.rowChosen.connect(self._show_result)
         self.evidence = RecordView("where.evidence", EVIDENCE)
         self.evidence.setAccessibleName(tr("Chain of evidence"))
@@ -301,13 +302,13 @@ class WherePane(Pane):
             state = None
         elif error:
             self.table.set_state(State("error", error, steps=((tr("Try again"), self.ask),)))
-            state = State("empty", tr("Nothing was found out."))
+            state = State("empty", tr("There are no details."))
         elif not self.results and self._answered:
             self.table.set_state(State("empty", tr(NO_TAG_ENTRY), steps=((tr("Filter the log"), self._filter_tags),)))
-            state = State("empty", tr("No message was found by these tags."))
+            state = State("empty", tr("No message was found for these tags."))
         elif not self.results:
             self.table.set_state(State("empty", tr(EMPTY_HINT)))
-            state = State("empty", tr("Nothing was asked yet."))
+            state = State("empty", tr("Nothing was searched yet."))
         else:
             self.table.set_state(None)
             state = None

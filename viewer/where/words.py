@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from engine.inspection.where.evidence import Evidence, WhereResult
     from engine.rules.where import Route
 
-PARTIAL_NAME = ("note", words("Half a name"), words("Other names begin with it."))
+PARTIAL_NAME = ("note", words("Incomplete name"), words("Other names begin with it."))
 NOT_RULED_OUT = (
     "warn",
     words("Cannot be ruled out"),
-    words("Nothing that can be read speaks of it; bytes that cannot be read may hold it."),
+    words("No readable byte mentions it, but unreadable bytes may contain it."),
 )
 """Verdicts ``unknown`` for a known reason."""
 ROUTE_KINDS = {
@@ -50,8 +50,8 @@ ROUTE_VERDICTS = {
     "half": ("note", words("No queue lists a half message")),
     "rolledBack": ("note", words("No queue lists what was rolled back")),
     "consumed": ("ok", words("Has read past it")),
-    "notConsumed": ("note", words("Has not come so far")),
-    "beyondQueue": ("error", words("Stands beyond the end of the queue")),
+    "notConsumed": ("note", words("Has not reached it yet")),
+    "beyondQueue": ("error", words("Is beyond the end of the queue")),
     "neverSeen": ("note", words("Nothing there")),
 }
 """Chip of a route, where it differs from the verdict's."""
@@ -87,7 +87,7 @@ EVIDENCE_KINDS = {
     "abort.bak": "abort.bak",
     "id": words("Message id"),
     "unique key": words("Unique key"),
-    "beginning": words("Names that begin so"),
+    "beginning": words("Names that begin with it"),
     "not ruled out": words("Cannot be ruled out"),
     "not read": words("Not read"),
     "was": words("It was"),
@@ -272,7 +272,7 @@ EVIDENCE = RecordKind(
         time_column("storeTimestamp", words("Stored"), 104, hides=True),
         Column(
             "holds",
-            words("It says"),
+            words("Contents"),
             300,
             lambda row: plain(row.says),
             lambda row: row.holds,

@@ -54,11 +54,9 @@ class FindLine(QWidget):
         self.field.setAccessibleName(tr("Find"))
         self.kinds = WordTabs(f"{name}.kind", [(kind, tr(NAMES[kind])) for kind in kinds])
         self.case = self._box(f"{name}.case", tr("Aa"), tr("Match the case of letters"))
-        self.bodies = self._box(
-            f"{name}.bodies", tr("unpacked bodies"), tr("Compressed bodies are unpacked and looked at too")
-        )
+        self.bodies = self._box(f"{name}.bodies", tr("unpacked bodies"), tr("Search compressed bodies too"))
         self.bodies.setChecked(True)
-        self.inside = self._box(f"{name}.inside", tr("in the selection"), tr("Look at the chosen rows only"))
+        self.inside = self._box(f"{name}.inside", tr("in the selection"), tr("Show only the chosen rows"))
         self.inside.hide()
         self.before = self._tool("back", f"{name}.before", tr("Find previous"), "Shift+F3")
         self.next = self._tool("forward", f"{name}.next", tr("Find next"), "F3")

@@ -113,7 +113,7 @@ def mqadmin(facts: Facts) -> str:
     return shlex.join(["mqadmin", arguments[0], "-n", "NAMESRV:9876", *arguments[1:]])
 
 
-NO_LINK = words("This value leads nowhere.")
+NO_LINK = words("This value is not a link.")
 NO_PLACE = words("This row names no place in the log.")
 NO_BYTES = words("Nothing is on the disk there.")
 NO_ENTRY = words("This row names no queue entry.")
@@ -122,10 +122,10 @@ NO_ID = words("This row names no key, entry or place to look for.")
 NO_STORE = words("No store is open in this window.")
 NO_COMMAND = words("No command of storescope gives this row.")
 NO_MQADMIN = words("mqadmin has no command for this row.")
-NO_FIELD = words("Nothing is written about this column.")
-NO_STEP = words("Its step is no command.")
-NO_COLUMN = words("There is a column of it already, or it is no field.")
-NO_TERM = words("This value cannot be asked for in a filter.")
+NO_FIELD = words("The help has nothing about this column.")
+NO_STEP = words("Its next step is not a command.")
+NO_COLUMN = words("This column exists already, or it is not a field.")
+NO_TERM = words("A filter cannot search for this value.")
 
 ROW_COMMANDS = (
     RowCommand("go.link", words("Follow the link"), GO, _needs(lambda f: f.link is not None, NO_LINK)),
@@ -272,7 +272,7 @@ MARKS = frozenset(
     )
 )
 """Kinds that are no rows: lines of the store tree, marks on the Lines, boxes of pictures."""
-COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says")}
+COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy the text")}
 """Names of the commands where there is no cell and no row."""
 VALUES = frozenset(
     (

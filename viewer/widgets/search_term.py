@@ -38,7 +38,7 @@ class Sought:
         if not self.text.strip() and self.kind != "text":
             from viewer.look.assets import tr
 
-            raise NotSought(tr("Nothing is asked for."))
+            raise NotSought(tr("Nothing to search for."))
         _ = self.range if self.kind == "number" else self._needle
 
     @cached_property
@@ -62,7 +62,7 @@ class Sought:
         if not self.text:
             from viewer.look.assets import tr
 
-            raise NotSought(tr("Nothing is asked for."))
+            raise NotSought(tr("Nothing to search for."))
         if self.kind == "text":
             raw = self.text.encode("utf-8", "surrogatepass")
             return raw if self.case else raw.lower()
@@ -73,11 +73,11 @@ class Sought:
         except re.error as error:
             from viewer.look.assets import tr
 
-            raise NotSought(tr("No regular expression: {error}", error=str(error))) from error
+            raise NotSought(tr("Not a regular expression: {error}", error=str(error))) from error
         if pattern.match(b""):
             from viewer.look.assets import tr
 
-            raise NotSought(tr("This expression is found between any two bytes"))
+            raise NotSought(tr("This expression matches everywhere"))
         return pattern
 
     def find(self, data: bytes, start: int = 0) -> Span | None:

@@ -22,7 +22,7 @@ class SkewBars(MarkCanvas):
 
     def __init__(self, name: str, link_of: Callable[[str, int], object] | None = None) -> None:
         """``link_of`` returns the place of a queue of a topic."""
-        super().__init__(name, tr("How evenly the queues are fed"), TALL)
+        super().__init__(name, tr("How evenly the queues are filled"), TALL)
         self._bars: tuple[tuple[str, int], ...] = ()
         self._topic = self._role = ""
         self._link_of = link_of
@@ -101,5 +101,5 @@ def skew_words(counts: Sequence[int]) -> str:
         return ""
     highest, lowest = max(counts) / mean, min(counts) / mean
     if highest <= 1.1 and lowest >= 0.9:
-        return tr("evenly fed: {low:.2f} to {high:.2f} × the mean", low=lowest, high=highest)
-    return tr("unevenly fed: {low:.2f} to {high:.2f} × the mean", low=lowest, high=highest)
+        return tr("evenly filled: {low:.2f} to {high:.2f} × the mean", low=lowest, high=highest)
+    return tr("unevenly filled: {low:.2f} to {high:.2f} × the mean", low=lowest, high=highest)

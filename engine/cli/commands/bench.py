@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options import common_options, count
+from engine.cli.options import add_command, common_options, count
 from engine.cli.output import Column, Output
 from engine.errors import UsageError
 
@@ -25,14 +25,20 @@ _COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "bench", parents=[common_options(store=False)], help="measured figures with their conditions"
+    parser = add_command(
+        commands,
+        "bench",
+        "Measure the speed of reading, writing and checking on this machine",
+        "bench scan append --size 268435456",
+        parents=[common_options(store=False)],
     )
-    names_help = f"one or several of {', '.join(NAMES)} (default: all)"
+    names_help = f"what to measure, one or more of: {', '.join(NAMES)} (default: all)"
     parser.add_argument("what", nargs="*", metavar="WHAT", help=names_help)
-    parser.add_argument("--repeats", type=count, metavar="N", help="runs of each side")
-    parser.add_argument("--size", type=count, metavar="BYTES", help="bytes of the log that is made (default: 1 GiB)")
-    parser.add_argument("--folder", metavar="DIR", help="where the stores to measure on are made and kept")
+    parser.add_argument("--repeats", type=count, metavar="N", help="repeat each measurement N times")
+    parser.add_argument("--size", type=count, metavar="BYTES", help="size of the test log in bytes (default: 1 GiB)")
+    parser.add_argument(
+        "--folder", metavar="DIR", help="folder for the test stores, which are kept there (default: a temporary folder)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -51,7 +57,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if missing is not None and not COMPARED_WITH_C.isdisjoint(args.what or NAMES):
         out.say(f"nothing is compared with plain C: {missing}")
     for name in args.what or NAMES:
-        out.say(f"measuring {name}; stores that are not there yet are made first")
+        out.say(f"measuring {name}; missing test stores are created first")
         modules = {"append": append, "dispatch": dispatch, "recover": recover, "lab": lab}
         measures = [reads if name in READS else modules.get(name, writes)]
         measures += [dispatch] if name == "query" else []  # the index of a store that is written

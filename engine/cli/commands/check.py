@@ -5,21 +5,31 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_masking, add_release, common_options, open_named_store
+from engine.cli.options import add_command, add_masking, add_release, add_store, common_options, open_named_store
 from engine.cli.output import Output, Progress
 
 SEVERITIES = ("chat", "note", "warn", "error")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "check", parents=[common_options()], help="what is wrong with a store, and what to do next"
+    parser = add_command(
+        commands,
+        "check",
+        "Check a store: what is wrong, what is lost, and what to do first",
+        "check ~/store",
+        "check ~/store --only CL01,CQ04 --json",
+        parents=[common_options()],
     )
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
-    add_release(parser, "the release whose start is judged (default: the one that wrote the store, it seems)")
-    parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
-    parser.add_argument("--all", action="store_true", help="also each finding that follows from another")
+    add_store(parser)
+    parser.add_argument(
+        "--fail-on",
+        choices=SEVERITIES,
+        default="error",
+        help="exit with 1 if a finding has at least this severity (default: %(default)s)",
+    )
+    add_release(parser, "judge the start of this RocketMQ release (default: the one that probably wrote the store)")
+    parser.add_argument("--only", metavar="IDS", help="apply only these rules (separated by commas)")
+    parser.add_argument("--all", action="store_true", help="also list each finding that is a consequence of another")
     add_masking(parser)
     parser.set_defaults(run=run, tells_undecoded=True)
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from engine.cli.options import common_options
+from engine.cli.options import add_command, common_options
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.cluster.reader import ClusterReader
@@ -43,7 +43,7 @@ _PROGRESS = (
     Column("Owner", "owners"),
 )
 _REFUSED = (
-    Column("Not told", "request"),
+    Column("Unknown", "request"),
     Column("About", "about"),
     Column("By", "address"),
     Column("Code", "code", "plain"),
@@ -52,12 +52,14 @@ _REFUSED = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "cluster",
+        "Show a running cluster: brokers, clients, queue owners and lag",
+        "cluster 127.0.0.1:9876",
         parents=[common_options(store=False)],
-        help="a running cluster: brokers, clients, who owns what, what is behind",
     )
-    parser.add_argument("namesrv", metavar="ADDR[;ADDR]", type=address_list, help="its name servers")
+    parser.add_argument("namesrv", metavar="ADDR[;ADDR]", type=address_list, help="the cluster's name servers")
     parser.set_defaults(run=run)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import Parser
+from engine.cli.options import Parser, add_command
 from engine.cli.output import Output
 
 _BASH = """_storescope() {{
@@ -24,8 +24,13 @@ complete -o filenames -F _storescope storescope
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("completion", help="a completion script for a shell")
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    parser = add_command(
+        commands,
+        "completion",
+        "Print a script that completes storescope commands in a shell",
+        "completion bash > ~/.local/share/bash-completion/completions/storescope",
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
     parser.set_defaults(run=run)
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from engine.cli.options import common_options, open_named_store
+from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Output, escape_controls
 from engine.codec import timer
 from engine.errors import CorruptUnit
@@ -16,8 +16,14 @@ from engine.inspection.tables import read_tables, thrown_filters, undecoded_tabl
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("config", parents=[common_options()], help="the tables below config/")
-    parser.add_argument("store", metavar="STORE")
+    parser = add_command(
+        commands,
+        "config",
+        "Show the tables in config/: topics, consumer groups, offsets, delay levels and others",
+        "config ~/store",
+        parents=[common_options()],
+    )
+    add_store(parser)
     parser.set_defaults(run=run)
 
 

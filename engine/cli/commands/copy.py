@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.options import add_release, common_options, stated_release
+from engine.cli.options import add_command, add_release, add_store, common_options, stated_release
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.writing import check_new_path, given_config
 from engine.config import MessageStoreConfig
@@ -20,13 +20,18 @@ from engine.query import parse
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "copy", parents=[common_options()], help="writes DST: every unit appended again by the engine"
+    parser = add_command(
+        commands,
+        "copy",
+        "Copy a store message by message; damage is left out (writes DST)",
+        "copy ~/store /tmp/repaired",
+        """copy ~/store /tmp/orders --where 'topic = "Orders"'""",
+        parents=[common_options()],
     )
-    parser.add_argument("store", metavar="SRC")
-    parser.add_argument("to", metavar="DST", help="must be absent or empty; --config may give its files other sizes")
-    parser.add_argument("--where", metavar="FILTER", help="only units that a filter lets pass")
-    add_release(parser, "the release as which DST is written (default: that of SRC)")
+    add_store(parser, "SRC")
+    parser.add_argument("to", metavar="DST", help="a new or empty folder; --config may give its files other sizes")
+    parser.add_argument("--where", metavar="FILTER", help="copy only units that match this filter")
+    add_release(parser, "write DST as this RocketMQ release does (default: the one that probably wrote SRC)")
     parser.set_defaults(run=run)
 
 
@@ -40,7 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if source.kind != "store":
             raise UsageError("expected a store, found a part of one", file=args.store)
         open_each(source)
-        source.refuse_unread("nothing is copied over it")
+        source.refuse_unread("nothing is copied without it")
         target = check_new_path(args.to, source.path)
         from engine.cli.copying import copy_store, target_config
 
@@ -57,7 +62,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     out.record(records.copied(done.units, done.size, done.max_offset) | losses)
     out.line(f"{done.units:,} units, {size_text(done.size)} appended to {target}; its log ends at {done.max_offset:,}")
     if done.left_behind:
-        out.say(f"left behind as damaged: {done.left_behind:,} places, {done.left_size:,} bytes")
+        out.say(f"not copied because damaged: {done.left_behind:,} places, {done.left_size:,} bytes")
     for offset, names in done.shortened.items():
         out.say(
             f"the unit at {offset:,} had more properties than their 16-bit length can say: it is in the copy without "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.backup import Backup, add_consent, ask_consent, backed_up
-from engine.cli.options import add_release, common_options, open_to_write, stated_release
+from engine.cli.options import add_command, add_release, add_store, common_options, open_to_write, stated_release
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
 from engine.cli.writing import check_new_path
@@ -33,12 +33,17 @@ _SIZES = {"mappedFileSizeConsumeQueue": "the size of queue files", "maxHashSlotN
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "dispatch", parents=[common_options()], help="writes: consume queues and index built again from the log"
+    parser = add_command(
+        commands,
+        "dispatch",
+        "Rebuild the consume queues and the index from the commit log (writes)",
+        "dispatch ~/store --to /tmp/rebuilt",
+        "dispatch ~/store",
+        parents=[common_options()],
     )
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--to", metavar="DIR", help="build them here, absent or empty, and leave the store alone")
-    add_release(parser, "the release as which they are built (default: that of the store)")
+    add_store(parser)
+    parser.add_argument("--to", metavar="DIR", help="write into this new or empty folder and do not change the store")
+    add_release(parser, "build them as this RocketMQ release does (default: the one that probably wrote the store)")
     add_consent(parser)
     parser.set_defaults(run=run)
 
@@ -74,7 +79,9 @@ def _planned(store: StoreSnapshot) -> Iterator[str]:
     """Describe what the command does to the store, in numbers."""
     assert store.paths is not None
     path = str(store.path)
-    yield f"Advice first: storescope dispatch {shlex.quote(path)} --to DIR builds them elsewhere, to compare."
+    yield (
+        f"Before you go on: storescope dispatch {shlex.quote(path)} --to DIR builds them in another folder, to compare."
+    )
     queues = sum(len(queues) for queues in store.topics().values())
     listed = list_files(store)
     files, size = _count(listed, *QUEUE_KINDS)
@@ -95,7 +102,7 @@ def _settled(store: StoreSnapshot, out: Output) -> MessageStoreConfig:
     config = derived_config(store)
     for key, description in _SIZES.items():
         if key not in config.given:
-            out.say(f"no file tells {description}: RocketMQ's default is taken, --config settles it ({key})")
+            out.say(f"no file tells {description}: RocketMQ's default is used; --config FILE.conf changes it ({key})")
     return config
 
 

@@ -6,7 +6,16 @@ import argparse
 from typing import Any
 
 from engine.cli.commands.units import print_unit
-from engine.cli.options import add_masking, common_options, count, number, open_named_store
+from engine.cli.options import (
+    add_command,
+    add_masking,
+    add_queue,
+    add_store,
+    common_options,
+    count,
+    number,
+    open_named_store,
+)
 from engine.cli.output import Output
 from engine.inspection import records
 from engine.inspection.get_message import get_message
@@ -14,14 +23,29 @@ from engine.store.message_filter import BothFilters, MessageFilter, SqlFilter, T
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("get", parents=[common_options()], help="what a broker's getMessage answers")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("queue", metavar="QUEUE", type=number)
-    parser.add_argument("offset", metavar="OFFSET", type=number)
-    parser.add_argument("--max", dest="max_count", type=count, default=32, metavar="N")
-    parser.add_argument("--tag", metavar="EXPR", help="tags as a subscription names them: 'A || B'")
-    parser.add_argument("--sql", metavar="EXPR", help="a SQL92 expression as RocketMQ understands it")
+    parser = add_command(
+        commands,
+        "get",
+        "Read messages from a queue as a broker's getMessage returns them",
+        "get ~/store Orders 0 100 --max 10",
+        "get ~/store Orders 0 100 --tag 'OrderPaid || OrderSent'",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    add_queue(parser)
+    parser.add_argument("offset", metavar="OFFSET", type=number, help="the first queue offset to read")
+    parser.add_argument(
+        "--max",
+        dest="max_count",
+        type=count,
+        default=32,
+        metavar="N",
+        help="return at most N messages (default: %(default)s)",
+    )
+    parser.add_argument("--tag", metavar="EXPR", help="only messages with these tags, as in a subscription: 'A || B'")
+    parser.add_argument(
+        "--sql", metavar="EXPR", help="only messages that match this SQL92 expression, as in a subscription"
+    )
     add_masking(parser)
     parser.set_defaults(run=run)
 

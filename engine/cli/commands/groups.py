@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common_options, open_named_store
+from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead
 from engine.inspection.group_waits import GroupWaits, find_group_waits, waits_of
@@ -28,9 +28,16 @@ _COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("groups", parents=[common_options()], help="progress of the consumer groups")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--offsets", metavar="FILE", help="a broadcasting client's own offsets.json")
+    parser = add_command(
+        commands,
+        "groups",
+        "Show the progress of each consumer group: offset, lag, oldest unread message",
+        "groups ~/store",
+        "groups ~/store --offsets ~/.rocketmq_offsets/CLIENT/GROUP/offsets.json",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument("--offsets", metavar="FILE", help="also read a broadcasting client's offsets.json")
     parser.set_defaults(run=run)
 
 

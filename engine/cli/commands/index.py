@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import add_masking, common_options, open_named_store
+from engine.cli.options import add_command, add_masking, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
 from engine.inspection import records
@@ -33,10 +33,17 @@ _ENTRIES = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("index", parents=[common_options()], help="index files: headers and entries")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--file", metavar="NAME", help="only this index file")
-    parser.add_argument("--entries", action="store_true", help="every entry too")
+    parser = add_command(
+        commands,
+        "index",
+        "List the index files with their headers, and their entries on request",
+        "index ~/store",
+        "index ~/store --file 20261120094107250 --entries",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument("--file", metavar="NAME", help="read only this index file")
+    parser.add_argument("--entries", action="store_true", help="list every entry too")
     add_masking(parser)
     parser.set_defaults(run=run)
 

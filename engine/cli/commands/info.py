@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common_options, open_named_store
+from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, escape_controls, iso_time, size_text
 from engine.inspection import records
 from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
@@ -29,8 +29,15 @@ _INDEX = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("info", parents=[common_options()], help="what a store holds, at a glance")
-    parser.add_argument("store", metavar="STORE")
+    parser = add_command(
+        commands,
+        "info",
+        "Show what a store contains: files, topics, queues, index files and checkpoint",
+        "info ~/store",
+        "info ~/store --json",
+        parents=[common_options()],
+    )
+    add_store(parser)
     parser.set_defaults(run=run, tells_undecoded=True)
 
 

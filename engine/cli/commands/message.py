@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common_options, open_named_store
+from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Output, Progress, escape_controls, iso_time, size_text
 from engine.codec.batch import Member, MemberDamage, members
 from engine.codec.compression import KINDS, find_packed_stream, unpack
@@ -26,10 +26,19 @@ _TIMES = ("bornTimestamp", "storeTimestamp")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("message", parents=[common_options()], help="one message by its id, key or offset")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("id", metavar="ID", help="offset id, unique key, key, or topic/queue/offset")
-    parser.add_argument("--body", action="store_true", help="with --json: the stored body in base64")
+    parser = add_command(
+        commands,
+        "message",
+        "Show one message: by message id, key, or offset",
+        "message ~/store Orders/0/100",
+        "message ~/store 8193 --json --body",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument(
+        "id", metavar="ID", help="offset message id, unique key, key, physical offset, or TOPIC/QUEUE/OFFSET"
+    )
+    parser.add_argument("--body", action="store_true", help="with --json: add the stored body in base64")
     parser.set_defaults(run=run)
 
 
@@ -40,7 +49,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             _show_lost(store, result, out, args.body)
             return 1
         if result is None:
-            out.say_nothing(f"no unit has the id, unique key or offset {args.id}")
+            out.say_nothing(f"no message has the id, unique key or offset {args.id}")
             return 1
         show(result, store.log.file_name(result.offset), out, args.body)
         if store.kind == "store":

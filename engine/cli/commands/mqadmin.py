@@ -12,7 +12,7 @@ from typing import Any
 from engine.cli.commands import groups
 from engine.cli.commands.message import show
 from engine.cli.commands.units import print_unit
-from engine.cli.options import common_options, count, number, open_named_store
+from engine.cli.options import add_command, common_options, count, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.codec.index_keys import INDEX_TYPES
 from engine.codec.message import Unit
@@ -33,61 +33,87 @@ _STATUS = (
     Column("Last updated", "lastUpdateTimestamp", "time"),
 )
 _PRINT_LIMIT = 2000
+_EXAMPLE_ID = "0A00000500002A9F0000000000002001"
 
 
 def register(commands: Any) -> None:
-    by_key_parser = _add(commands, "queryMsgByKey", _query_by_key, "messages by topic and key", "-t", "-k")
-    by_key_parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS")
-    by_key_parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
-    by_key_parser.add_argument("-c", "-m", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
-    by_key_parser.add_argument(
+    parser = _add(commands, "queryMsgByKey", _query_by_key, "find messages by topic and key", "-t Orders", "-k O-1042")
+    text = "earliest store time, ms since 1970 (default: 0)"
+    parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS", help=text)
+    text = "latest store time, ms since 1970 (default: none)"
+    parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS", help=text)
+    text = "stop after N messages (default: %(default)s)"
+    parser.add_argument(
+        "-c", "-m", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N", help=text
+    )
+    parser.add_argument(
         "-p",
         "--keyType",
         dest="index_type",
         choices=INDEX_TYPES,
         metavar="TYPE",
-        help="what KEY is: K one of KEYS, U a unique key, T the tags; without it a key of any kind",
+        help="kind of KEY: K key, U unique key, T tag (default: any kind)",
     )
-    _add(commands, "queryMsgById", _query_by_id, "messages by their offset message ids (a,b,c)", "-i")
-    _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, "messages by topic and unique key", "-t", "-i")
-    _add(commands, "queryMsgByOffset", _query_by_offset, "the message at a queue offset", "-t", "-i#", "-o")
-    parser = _add(commands, "queryCq", _query_cq, "entries of a consume queue, resolved", "-t", "-q")
-    parser.add_argument("-i", "--index", dest="start", type=number, required=True, metavar="OFFSET")
-    parser.add_argument("-c", "--count", dest="max_count", type=count, default=10, metavar="N")
-    _window(_add(commands, "printMsg", _print_messages, "the messages of a topic", "-t"))
-    _window(_add(commands, "printMsgByQueue", _print_by_queue, "the messages of one queue", "-t", "-i#"))
-    parser = _add(commands, "consumerProgress", _consumer_progress, "progress of a consumer group")
-    parser.add_argument("-g", "--groupName", dest="group", metavar="GROUP")
-    _add(commands, "topicStatus", _topic_status, "offsets and times of a topic's queues", "-t")
+    _add(commands, "queryMsgById", _query_by_id, "find messages by offset message id", f"-i {_EXAMPLE_ID}")
+    what = "find messages by topic and unique key"
+    _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, what, "-t Orders", f"-i {_EXAMPLE_ID}")
+    what = "show the message at a queue offset"
+    _add(commands, "queryMsgByOffset", _query_by_offset, what, "-t Orders", "-i 0", "-o 100")
+    parser = _add(
+        commands, "queryCq", _query_cq, "list consume queue entries with their messages", "-t Orders", "-q 0", "-i 100"
+    )
+    text = "the first queue offset"
+    parser.add_argument("-i", "--index", dest="start", type=number, required=True, metavar="OFFSET", help=text)
+    text = "list at most N entries (default: %(default)s)"
+    parser.add_argument("-c", "--count", dest="max_count", type=count, default=10, metavar="N", help=text)
+    _window(_add(commands, "printMsg", _print_messages, "print the messages of a topic", "-t Orders"))
+    _window(_add(commands, "printMsgByQueue", _print_by_queue, "print the messages of one queue", "-t Orders", "-i 0"))
+    parser = _add(
+        commands, "consumerProgress", _consumer_progress, "show the progress of consumer groups", "-g billing"
+    )
+    parser.add_argument("-g", "--groupName", dest="group", metavar="GROUP", help="the consumer group (default: all)")
+    _add(commands, "topicStatus", _topic_status, "show offsets and times of a topic's queues", "-t Orders")
 
 
-def _add(commands: Any, name: str, run: Any, help_text: str, *options: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, parents=[common_options()], help=f"as mqadmin: {help_text}"
+def _add(commands: Any, name: str, run: Any, summary: str, *options: str) -> argparse.ArgumentParser:
+    """Add a command. ``options`` are its required options with values for the example; ``-g`` is not required."""
+    example = " ".join([name, "-s ~/store", *options])
+    parser = add_command(commands, name, f"Like mqadmin: {summary}", example, parents=[common_options()])
+    parser.add_argument(
+        "-s", "--store", required=True, metavar="STORE", help="the store: the folder that contains commitlog/"
     )
-    parser.add_argument("-s", "--store", required=True, metavar="STORE")
+    by_id = name in ("queryMsgById", "queryMsgByUniqueKey")
     for option in options:
-        match option:
+        match option.split()[0]:
             case "-t":
-                parser.add_argument("-t", "--topic", required=True, metavar="TOPIC")
+                parser.add_argument("-t", "--topic", required=True, metavar="TOPIC", help="the topic")
             case "-k":
-                parser.add_argument("-k", "--msgKey", dest="key", required=True, metavar="KEY")
-            case "-i":
-                parser.add_argument("-i", "--msgId", dest="id", required=True, metavar="ID")
-            case "-i#":
-                parser.add_argument("-i", "--queueId", dest="queue", type=number, required=True, metavar="QUEUE")
+                parser.add_argument("-k", "--msgKey", dest="key", required=True, metavar="KEY", help="the key")
+            case "-i" if by_id:
+                text = "the unique key" if name == "queryMsgByUniqueKey" else "offset message ids, separated by commas"
+                parser.add_argument("-i", "--msgId", dest="id", required=True, metavar="ID", help=text)
+            case "-i" if name != "queryCq":
+                parser.add_argument(
+                    "-i", "--queueId", dest="queue", type=number, required=True, metavar="QUEUE", help="the queue id"
+                )
             case "-q":
-                parser.add_argument("-q", "--queue", type=number, required=True, metavar="QUEUE")
+                parser.add_argument("-q", "--queue", type=number, required=True, metavar="QUEUE", help="the queue id")
             case "-o":
-                parser.add_argument("-o", "--offset", type=number, required=True, metavar="OFFSET")
+                parser.add_argument(
+                    "-o", "--offset", type=number, required=True, metavar="OFFSET", help="the queue offset"
+                )
     parser.set_defaults(run=run)
     return parser
 
 
 def _window(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-b", "--beginTimestamp", dest="begin", type=moment, default=0, metavar="TIME")
-    parser.add_argument("-e", "--endTimestamp", dest="end", type=moment, default=LAST_TIME, metavar="TIME")
-    parser.add_argument("--count", dest="max_count", type=count, default=_PRINT_LIMIT, metavar="N")
+    form = "ms since 1970, or yyyy-MM-dd#HH:mm:ss:SSS in local time"
+    text = f"earliest store time: {form} (default: 0)"
+    parser.add_argument("-b", "--beginTimestamp", dest="begin", type=moment, default=0, metavar="TIME", help=text)
+    text = f"latest store time: {form} (default: none)"
+    parser.add_argument("-e", "--endTimestamp", dest="end", type=moment, default=LAST_TIME, metavar="TIME", help=text)
+    text = "print at most N messages (default: %(default)s)"
+    parser.add_argument("--count", dest="max_count", type=count, default=_PRINT_LIMIT, metavar="N", help=text)
 
 
 def moment(text: str) -> int:
@@ -187,7 +213,7 @@ def _print(store: StoreSnapshot, queues: list[QueueReader], args: argparse.Names
             if unit is None or not args.begin <= unit.store_timestamp <= args.end:
                 continue
             if printed >= args.max_count:
-                out.line(f"-- cut off after {printed:,} messages (--count)")
+                out.line(f"-- stopped after {printed:,} messages (--count)")
                 return 0
             printed += 1
             print_unit(store, unit, out)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options import add_path_choice, common_options
+from engine.cli.options import add_command, add_path_choice, common_options
 from engine.cli.output import Output
 from engine.cli.serving import (
     add_address,
@@ -28,15 +28,19 @@ from engine.remoting.tls import Tls
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "namesrv", parents=[common_options(store=False)], help="a name server for brokers and clients"
+    parser = add_command(
+        commands,
+        "namesrv",
+        "Run a name server for brokers and clients",
+        "namesrv --port 9876",
+        parents=[common_options(store=False)],
     )
     add_address(parser, PORT)
-    parser.add_argument("--config", metavar="namesrv.conf", help="a name server's configuration")
+    parser.add_argument("--config", metavar="namesrv.conf", help="the name server's configuration file")
     add_path_choice(
         parser,
-        "read and write the file of kvConfigPath, also outside of the configuration's own folder",
-        "leave kvConfigPath out: keep the key-value table in memory",
+        "use the file that kvConfigPath names, even outside the configuration's folder",
+        "ignore kvConfigPath; keep the key-value table in memory",
     )
     parser.set_defaults(run=run)
 
@@ -47,7 +51,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if unknown:
         out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
     if not is_loopback(args.host):
-        out.say(f"listening on {args.host}: whoever reaches it may register brokers and change routes")
+        out.say(f"listening on {args.host}: everyone who can reach it can register brokers and change routes")
     allow_many_connections()
     asyncio.run(_serve(args, config, read_tls_option(args, out), out))
     return 0

@@ -5,18 +5,28 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common_options, number, open_named_store
+from engine.cli.options import add_command, add_queue, add_store, common_options, number, open_named_store
 from engine.cli.output import Output, iso_time
 from engine.inspection.get_message import offset_by_time
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("offset", parents=[common_options()], help="the queue offset for a time")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("queue", metavar="QUEUE", type=number)
-    parser.add_argument("--time", type=number, required=True, metavar="MS", help="ms since the epoch")
-    parser.add_argument("--boundary", choices=("lower", "upper"), default="lower")
+    parser = add_command(
+        commands,
+        "offset",
+        "Find the queue offset of a store time, as a broker does",
+        "offset ~/store Orders 0 --time 1795600000000",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    add_queue(parser)
+    parser.add_argument("--time", type=number, required=True, metavar="MS", help="store time, ms since 1970")
+    parser.add_argument(
+        "--boundary",
+        choices=("lower", "upper"),
+        default="lower",
+        help="of several messages with this time: the first (lower, default) or the last (upper)",
+    )
     parser.set_defaults(run=run)
 
 

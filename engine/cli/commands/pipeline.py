@@ -12,13 +12,19 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from engine.cli.options import Parser
+from engine.cli.options import Parser, add_command
 
 JOBS = ("stats", "verify", "rebuild", "export", "import", "trace")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("pipeline", help="jobs over whole stores and fleets, on Spark")
+    parser = add_command(
+        commands,
+        "pipeline",
+        "Run a job over large stores or many stores, in this process or on Spark",
+        "pipeline stats 'fleet/*/store' --by topic",
+        "pipeline verify --help",
+    )
     jobs = parser.add_subparsers(dest="job", metavar="JOB", required=True, parser_class=Parser)
     for name in JOBS:
         importlib.import_module(f"engine.cli.pipeline_{name}").register(jobs)

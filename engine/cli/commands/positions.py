@@ -8,7 +8,7 @@ import argparse
 import asyncio
 from typing import Any
 
-from engine.cli.options import common_options, host_and_port, open_named_store
+from engine.cli.options import add_command, add_store, common_options, host_and_port, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
@@ -25,9 +25,18 @@ _COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("positions", parents=[common_options()], help="how far everything came")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--broker", metavar="HOST:PORT", help="that has STORE open: its slaves, too")
+    parser = add_command(
+        commands,
+        "positions",
+        "Show the positions of log, queues, index and checkpoint",
+        "positions ~/store",
+        "positions ~/store --broker 127.0.0.1:10911",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument(
+        "--broker", metavar="HOST:PORT", help="ask the broker that runs on STORE for its slaves' positions too"
+    )
     parser.set_defaults(run=run)
 
 

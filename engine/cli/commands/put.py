@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.backup import add_consent, ask_consent, backed_up
-from engine.cli.options import add_release, common_options, number
+from engine.cli.options import add_command, add_release, common_options, number
 from engine.cli.output import Column, Output
 from engine.cli.writing import WriteTarget, find_target, given_config, report_compilation, target_release
 from engine.codec import properties as props
@@ -44,20 +44,35 @@ _MESSAGE_OPTIONS = ("queue", "body", "tags", "keys", "unique_key", "properties",
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "put", parents=[common_options()], help="writes: puts messages into a store, or into a new one"
+    parser = add_command(
+        commands,
+        "put",
+        "Put messages into a store, or into a new one (writes)",
+        "put /tmp/new --topic Orders --body hello --tags OrderPaid --keys O-1042",
+        "put /tmp/new --plan messages.json --yes",
+        parents=[common_options()],
     )
-    parser.add_argument("store", metavar="STORE", help="a store, or a directory that is absent or empty")
-    parser.add_argument("--plan", metavar="PLAN.json", help="the messages and the configuration of a new store")
+    parser.add_argument("store", metavar="STORE", help="a store, or a new or empty folder")
+    parser.add_argument(
+        "--plan", metavar="PLAN.json", help="read the messages, and the configuration of a new store, from this file"
+    )
     parser.add_argument("--topic", metavar="T", help="the topic of one message")
-    parser.add_argument("--queue", type=number, metavar="Q", help="its queue; 0 unless given")
-    parser.add_argument("--body", metavar="TEXT")
-    parser.add_argument("--tags", metavar="TAG")
-    parser.add_argument("--keys", metavar="'K1 K2'", help="its keys, a space between them")
-    parser.add_argument("--unique-key", metavar="ID")
-    parser.add_argument("--property", action="append", dest="properties", metavar="NAME=VALUE")
-    parser.add_argument("--flag", type=number, metavar="N")
-    add_release(parser, "the release whose rules apply (default: that of the store, a new one is of the newest)")
+    parser.add_argument("--queue", type=number, metavar="Q", help="its queue id (default: 0)")
+    parser.add_argument("--body", metavar="TEXT", help="its body")
+    parser.add_argument("--tags", metavar="TAG", help="its tag")
+    parser.add_argument("--keys", metavar="'K1 K2'", help="its keys, separated by spaces")
+    parser.add_argument("--unique-key", metavar="ID", help="its unique key (UNIQ_KEY)")
+    parser.add_argument(
+        "--property",
+        action="append",
+        dest="properties",
+        metavar="NAME=VALUE",
+        help="a property; may be given several times",
+    )
+    parser.add_argument("--flag", type=number, metavar="N", help="its flag (default: 0)")
+    add_release(
+        parser, "write as this RocketMQ release does (default: as the store was written; new store: the newest)"
+    )
     add_consent(parser)
     parser.set_defaults(run=run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common_options, number, open_named_store
+from engine.cli.options import add_command, add_queue, add_store, common_options, number, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
 from engine.inspection import records
@@ -23,13 +23,20 @@ COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("queue", parents=[common_options()], help="the entries of a consume queue")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("queue", metavar="QUEUE", type=number)
-    parser.add_argument("--from", dest="start", type=number, metavar="N", help="begin at this queue offset")
-    parser.add_argument("--to", dest="stop", type=number, metavar="N", help="end before this queue offset")
-    parser.add_argument("--resolve", action="store_true", help="look at each entry's unit")
+    parser = add_command(
+        commands,
+        "queue",
+        "List the entries of a consume queue",
+        "queue ~/store Orders 0 --from 100 --to 120 --resolve",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    add_queue(parser)
+    parser.add_argument("--from", dest="start", type=number, metavar="N", help="start at this queue offset")
+    parser.add_argument("--to", dest="stop", type=number, metavar="N", help="stop before this queue offset")
+    parser.add_argument(
+        "--resolve", action="store_true", help="also read the message of each entry and compare the two"
+    )
     parser.set_defaults(run=run)
 
 

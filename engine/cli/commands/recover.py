@@ -11,8 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.backup import add_consent, ask_consent, backed_up, refuse_empty
-from engine.cli.options import add_release, common_options, open_named_store, open_to_write, stated_release
-from engine.cli.output import Column, Output, Progress, escape_controls, iso_time, size_text
+from engine.cli.finding_text import offsets_text, times_text
+from engine.cli.options import (
+    add_command,
+    add_release,
+    add_store,
+    common_options,
+    open_named_store,
+    open_to_write,
+    stated_release,
+)
+from engine.cli.output import Column, Output, Progress, escape_controls, size_text
 from engine.english import counted
 from engine.errors import NotAStore, StoreError, UsageError
 from engine.files.store_folders import lock_beside
@@ -46,21 +55,31 @@ _QUEUES = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("recover", parents=[common_options()], help="what the next start of a broker would do")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--plan", action="store_true", help="show it and change nothing")
-    parser.add_argument("--apply", action="store_true", help="do it, after asking; writes into the store")
-    text = "bring back every byte that a command changed, from the folder where it kept them"
+    parser = add_command(
+        commands,
+        "recover",
+        "Show what the next start of a broker keeps and loses; do it with --apply (writes)",
+        "recover ~/store --plan",
+        "recover ~/store --apply",
+        "recover ~/store --undo ~/store.kept-20261128-094107",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument("--plan", action="store_true", help="show the plan; change nothing")
+    parser.add_argument(
+        "--apply", action="store_true", help="do what the plan says, after a question; changes the store"
+    )
+    text = "restore every byte that an earlier command changed, from its backup folder"
     parser.add_argument("--undo", metavar="FOLDER", help=text)
-    add_release(parser, "the release that would start (default: the one that wrote the store, it seems)")
+    add_release(parser, "plan for the start of this RocketMQ release (default: the one that probably wrote the store)")
     add_consent(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     if args.plan + args.apply + (args.undo is not None) != 1:
-        needs = "either --plan (shows it and changes nothing), --apply (does it) or --undo FOLDER (takes it back)"
-        raise UsageError(f"recover needs {needs}")
+        options = "--plan (show the plan, change nothing), --apply (do it) or --undo FOLDER (restore a backup)"
+        raise UsageError(f"recover needs exactly one of {options}")
     if args.undo is not None:
         return undo(args, out)
     return _apply(args, out) if args.apply else _plan(args, out)
@@ -101,7 +120,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
         _show(planned, out, written=written)
         blocker = planned.blockers[0]
         raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
-    if not ask_consent(args, _planned(planned, broker, str(path)), "Change the store so?", empty_log=planned.empty_log):
+    if not ask_consent(args, _planned(planned, broker, str(path)), "Change the store?", empty_log=planned.empty_log):
         return 2
     from engine.message_store import MessageStore
 
@@ -122,22 +141,22 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     _show(done, out, written=written, kept=backup.record)
     backup.say(out)
     if (done.end_offset, done.queues) != (planned.end_offset, planned.queues):
-        raise StoreError("the store had changed since it was looked at: what was done is not what was shown")
+        raise StoreError("the store changed while it was recovered: the result differs from the plan")
     return 0
 
 
 def _planned(recovery: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str]:
     """Describe what applying the plan does, in numbers; ``broker`` is what a broker would do."""
-    yield f"Advice first: storescope snapshot {shlex.quote(path)} COPY --recovery-set keeps what this changes."
-    exit_words = "a crash" if recovery.exit == "abnormal" else "an orderly end"
+    yield f"Before you go on: storescope snapshot {shlex.quote(path)} COPY --recovery-set saves what this changes."
+    exit_words = "a crash" if recovery.exit == "abnormal" else "a clean stop"
     yield f"Recovery of {path} as RocketMQ {recovery.like} starts after {exit_words}:"
-    dropped_words = f"{recovery.units_dropped:,} units and {recovery.bytes_dropped:,} bytes behind it go"
-    yield f"  the log ends at {recovery.end_offset:,}; {dropped_words}"
+    dropped_words = f"{recovery.units_dropped:,} units and {recovery.bytes_dropped:,} bytes after it are removed"
+    yield f"  the log will end at {recovery.end_offset:,}; {dropped_words}"
     dropped = sum(queue.entries_dropped for queue in recovery.queues)
     added = sum(queue.entries_added for queue in recovery.queues)
-    yield f"  {dropped:,} queue entries go, {recovery.units:,} units are dispatched again, {added:,} entries come"
+    yield f"  {dropped:,} queue entries are removed, {recovery.units:,} units are dispatched again, {added:,} are added"
     for blocker in broker.blockers:
-        yield f"  a broker would not start here, this mends it: {blocker.message}"
+        yield f"  a broker would not start here; this repairs it: {blocker.message}"
     yield f"  {len(recovery.files_deleted):,} files and {len(recovery.index_deleted):,} index files are deleted"
 
 
@@ -166,19 +185,26 @@ def _for_people(
     for start in (recovery, *other_recoveries):
         out.line(f"RocketMQ {start.like} would start: {_verdict(start)}")
     if written is not None:
-        out.line(f"Written by RocketMQ {of(written[0]).covers}, it seems: {written[1]}.")
+        out.line(f"Probably written by RocketMQ {of(written[0]).covers}: {written[1]}.")
+    losses = [loss.messages for loss in (recovery.undispatched, recovery.dropped) if loss is not None]
+    if recovery.will_start and losses:
+        lost = counted(sum(losses), "messages") if sum(losses) else "no message"
+        out.line(f"Lost by this start of RocketMQ {recovery.like}: {lost}{', listed below' if sum(losses) else ''}")
     out.line()
     if recovery.blockers:
-        out.line(f"What follows is what {recovery.like} would do if that were mended.")
+        out.line(f"The plan below shows what RocketMQ {recovery.like} would do after this is fixed.")
     elif other_recoveries:
-        out.line(f"What follows is what {recovery.like} does (--release {other_recoveries[0].like} for the other).")
+        out.line(
+            f"The plan below is for RocketMQ {recovery.like}; for {other_recoveries[0].like} use --release "
+            f"{other_recoveries[0].like}."
+        )
     if recovery.queues_known:
-        dispatched_words = f"{recovery.units:,} from {recovery.dispatch_from:,}"
+        dispatched_words = f"{recovery.units:,} units from offset {recovery.dispatch_from:,}"
     else:
-        dispatched_words = "cannot be told: the queues are in files that are not read here"
+        dispatched_words = "unknown: the queues are in files that Storescope does not read"
     out.fields(
         (
-            ("Exit before", recovery.exit),
+            ("Last exit", recovery.exit),
             ("Start file", f"{recovery.start_file}: {recovery.why}" if recovery.start_file else recovery.why),
             ("End of the log", f"{recovery.end_offset:,}: {recovery.end_reason}"),
             ("Units kept", f"{recovery.units_kept:,}"),
@@ -233,16 +259,16 @@ def _detail_lines(recovery: RecoveryPlan) -> Iterator[str]:
     if recovery.misnumbered:
         queues = [f"{queue.topic}/{queue.queue_id} {queue.shifted:,}" for queue in recovery.queues if queue.shifted]
         further_queues = f" and {len(queues) - MAX_SHOWN_FILES:,} more queues" if len(queues) > MAX_SHOWN_FILES else ""
-        yield f"Wrong numbers: {recovery.misnumbered:,} units are put elsewhere than at their own queue offsets: " + (
+        yield f"Wrong queue offsets: {recovery.misnumbered:,} units do not get their own queue offset: " + (
             ", ".join(map(escape_controls, queues[:MAX_SHOWN_FILES])) + further_queues
         )
     if recovery.undispatched is not None and recovery.undispatched.messages:
         yield undispatched_words(recovery.undispatched)
         if recovery.file_limit is not None:
-            yield f"{file_limit_words(recovery)}. Or build the queues again before the start: storescope dispatch STORE"
+            yield f"{file_limit_words(recovery)}. Or rebuild the queues before the start: storescope dispatch STORE"
         yield from _loss_lines(recovery.undispatched)
     if recovery.dropped is not None and recovery.dropped.messages:
-        yield f"{counted(recovery.dropped.messages, 'messages')} behind the new end of the log would be lost:"
+        yield f"{counted(recovery.dropped.messages, 'messages')} after the new end of the log would be lost:"
         yield from _loss_lines(recovery.dropped)
     for beyond in recovery.groups_beyond:
         yield (
@@ -261,8 +287,8 @@ def _index_lines(recovery: RecoveryPlan) -> Iterator[str]:
 def _loss_lines(loss: Loss) -> Iterator[str]:
     """A line for each queue."""
     for row in loss.queues:
-        times = f", stored {iso_time(row.first_time)} to {iso_time(row.last_time)}" if row.first_time > 0 else ""
-        offsets = f"queue offsets {row.first:,} to {row.last:,}"
+        times = f", stored {times_text(row.first_time, row.last_time)}" if row.first_time > 0 else ""
+        offsets = offsets_text(row.first, row.last)
         yield f"  {escape_controls(row.topic)}/{row.queue_id}: {row.messages:,}, {offsets}{times}"
 
 
@@ -286,7 +312,7 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         if holder_of(root / "lock") is not None:
             StoreLock(root / "lock").release()  # raises, and names the holder
         backup_undo.check(backup, root)
-        if not ask_consent(args, _planned_undo(backup, root), "Put it back?", empty_log=None):
+        if not ask_consent(args, _planned_undo(backup, root), "Restore the backup?", empty_log=None):
             return 2
         with ExitStack() as locks:
             for path in (root / "lock", *_locks_elsewhere(backup)):
@@ -296,8 +322,8 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         backup_undo.finish(backup, root)
     out.record({**record, "already": backup.undone})
     if not out.as_json:
-        done = "was put back before" if backup.undone else "is as it was"
-        out.line(f"{root} {done}: {files:,} files, {size_text(size)}. What is kept stays in {backup.folder}")
+        done = "was restored before" if backup.undone else "is restored"
+        out.line(f"{root} {done}: {files:,} files, {size_text(size)}. The backup stays in {backup.folder}")
     return 0
 
 

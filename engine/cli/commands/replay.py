@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.broker.serving import serving_open
 from engine.cli.backup import Backup, add_consent, ask_consent, backed_up
-from engine.cli.options import add_release, common_options
+from engine.cli.options import add_command, add_release, common_options
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.cli.writing import WriteTarget, find_target
@@ -33,16 +33,29 @@ DIFFERENCES = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "replay",
+        "Send the requests of a recording (serve --record) again, to a store or a broker (writes)",
+        "replay requests.rec --store /tmp/new",
+        "replay requests.rec --to 127.0.0.1:10911 --only SEND_MESSAGE_V2",
         parents=[common_options(store=False)],
-        help="writes: the requests of a recording (serve --record) sent again, into another store or to a broker",
     )
-    parser.add_argument("recording", metavar="RECORDING", type=Path, help="a file that serve --record wrote")
-    parser.add_argument("--store", metavar="STORE", help="a store, or a directory that is absent or empty")
-    parser.add_argument("--to", type=address_list, metavar="HOST:PORT", help="a broker that runs, instead of a store")
-    parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="these requests only, as SEND_MESSAGE_V2")
-    add_release(parser, "the release whose rules apply (default: that of the store, a new one is of the newest)")
+    parser.add_argument("recording", metavar="RECORDING", type=Path, help="a file that 'serve --record' wrote")
+    parser.add_argument(
+        "--store", metavar="STORE", help="send them to this store, or to a new one in this new or empty folder"
+    )
+    parser.add_argument("--to", type=address_list, metavar="HOST:PORT", help="send them to this running broker")
+    parser.add_argument(
+        "--only",
+        metavar="NAME[,NAME]",
+        default="",
+        help="send only requests with these names, for example SEND_MESSAGE_V2",
+    )
+    add_release(
+        parser,
+        "behave as this RocketMQ release (default: the one that probably wrote the store; new store: the newest)",
+    )
     add_consent(parser)
     parser.set_defaults(run=run)
 
@@ -57,7 +70,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     recording = Recording(args.recording)
     exchanges = exchanges_of(recording)
     if recording.left_out:
-        out.say(f"{args.recording} was full: {recording.left_out:,} frames behind its end were not recorded")
+        out.say(f"{args.recording} was full: {recording.left_out:,} frames after its end were not recorded")
     differ: list[Sent] = []
 
     def told(sent: Sent) -> None:
@@ -156,8 +169,10 @@ def _say(out: Output, result: Replayed, differ: list[Sent]) -> None:
     names = ", ".join(f"{number:,} {name}" for name, number in result.by_name.most_common())
     out.line(f"{result.sent:,} requests were sent again: {names or 'none'}")
     out.line(
-        f"{result.same:,} were answered as before, {result.differs:,} otherwise, {result.unanswered:,} not at all; "
-        f"{result.answered_now:,} have an answer that was not recorded; {result.one_way:,} want no answer"
+        f"{result.same:,} got the same response, {result.differs:,} a different one, {result.unanswered:,} none; "
+        f"{result.answered_now:,} have no response in the recording; {result.one_way:,} expect no response"
     )
     if result.left_out:
-        out.line(f"{result.left_out:,} were left out: not asked of a broker by a client, or not wanted")
+        out.line(
+            f"{result.left_out:,} were skipped: they are not requests of a client to a broker, or --only excludes them"
+        )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.cli.backup import Backup, add_opening, backed_up, refuse_empty, remove_earlier_backups
-from engine.cli.options import add_config, add_release, common_options, host_and_port
+from engine.cli.options import add_command, add_config, add_release, common_options, host_and_port
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, print_line, print_record
 from engine.cli.writing import WriteTarget, find_target, given_config
@@ -25,18 +25,28 @@ _CONNECT_TIMEOUT_S = 5.0
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "replicate",
+        "Copy a running broker's log through its HA port and build queues and index (writes DST)",
+        "replicate 10.0.0.5:10912 /tmp/replica --until-caught-up",
         parents=[common_options(store=False)],
-        help="writes DST: a broker's log as its HA port gives it, queues and index built here",
     )
-    parser.add_argument("master", metavar="HOST:HAPORT", help="a broker's HA port: its own port and one")
-    parser.add_argument("store", metavar="DST", help="absent or empty, or what an earlier run has left")
-    parser.add_argument("--broker", metavar="HOST:PORT", help="the broker's own port (usually HAPORT - 1)")
-    add_config(parser, "the broker's configuration")
-    parser.add_argument("--last-file", action="store_true", help="begin with the master's last file, as a slave does")
-    parser.add_argument("--until-caught-up", action="store_true", help="end once the master has nothing more")
-    add_release(parser, "the release whose rules apply (default: that of the copy, for a new one the master's)")
+    parser.add_argument("master", metavar="HOST:HAPORT", help="the broker's HA port, usually its own port + 1")
+    parser.add_argument(
+        "store", metavar="DST", help="a new or empty folder, or the DST of an earlier run, which goes on"
+    )
+    parser.add_argument("--broker", metavar="HOST:PORT", help="the broker's own port (default: HAPORT - 1)")
+    add_config(parser, "the broker's configuration file")
+    parser.add_argument(
+        "--last-file", action="store_true", help="start with the master's last log file, as a slave does"
+    )
+    parser.add_argument(
+        "--until-caught-up", action="store_true", help="end when DST has everything that the master has"
+    )
+    add_release(
+        parser, "write as this RocketMQ release does (default: as DST was written; new DST: the master's release)"
+    )
     add_opening(parser)
     parser.set_defaults(run=run)
 
@@ -129,7 +139,7 @@ async def _follow(
                     await following
             await asyncio.to_thread(store.flush)
             if not await _copy_tables(ports[1], store, out):
-                out.say("topics, groups and offsets are in no log, and the broker's own port did not give them")
+                out.say("topics, groups and offsets are not in the log, and the broker's own port did not give them")
             _say_ended(store, out)
 
 
@@ -150,7 +160,7 @@ def _caught_up(follower: Follower, store: MessageStore, master: Master | None) -
 
 def _say_begun(args: argparse.Namespace, out: Output, start: int | None) -> None:
     if start is None and not args.last_file:
-        out.say("the broker's own port says nothing: a new copy begins with the master's last file")
+        out.say("the broker's own port does not answer: a new copy starts with the master's last file")
     if out.as_json:
         print_record(out, {"type": "replicating", "master": args.master, "store": str(args.store), "pid": os.getpid()})
     else:

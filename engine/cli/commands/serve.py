@@ -20,7 +20,7 @@ from engine.broker.registration import Routes
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
 from engine.cli.backup import Backup, add_opening, backed_up, refuse_empty, remove_earlier_backups
-from engine.cli.options import add_release, apply_path_choice, common_options, number, read_named_config
+from engine.cli.options import add_command, add_release, apply_path_choice, common_options, number, read_named_config
 from engine.cli.output import Output
 from engine.cli.registering import (
     EVERYWHERE,
@@ -66,32 +66,63 @@ HA_PORT = "the HA port (the broker's own and one, unless haListenPort is set)"
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "serve",
+        "Run a broker on a store, with a name server, for RocketMQ clients (writes)",
+        "serve /tmp/new",
+        "serve ~/store-copy --port 0 --namesrv-port 0 --log-requests requests.jsonl",
         parents=[common_options()],
-        help="writes: a broker over a store, and a name server, for RocketMQ's own clients",
     )
-    parser.add_argument("store", metavar="STORE", help="a store, or a directory that is absent or empty")
+    parser.add_argument("store", metavar="STORE", help="a store, or a new or empty folder")
     add_address(parser, PORT)
-    parser.add_argument("--namesrv-port", type=a_port, default=NAMESRV_PORT, help="of the name server; 0: a free one")
-    parser.add_argument("--namesrv", type=address_list, metavar="ADDR[;ADDR]", help="register there, serve none here")
-    parser.add_argument("--acl", metavar="plain_acl.yml", help="accounts: requests are signed, and may do what it says")
-    parser.add_argument("--without-acl", action="store_true", help="beyond the loopback, too, everybody may everything")
-    parser.add_argument("--metrics", type=a_port, metavar="PORT", help="figures for Prometheus, as RocketMQ names them")
     parser.add_argument(
-        "--log-requests", type=Path, metavar="FILE", help="append each request with its answer as a line of JSON"
+        "--namesrv-port",
+        type=a_port,
+        default=NAMESRV_PORT,
+        metavar="PORT",
+        help="the name server's port; 0 takes a free one (default: %(default)s)",
     )
     parser.add_argument(
-        "--record", type=Path, metavar="FILE", help="a new file with every frame whole, for the window and for replay"
+        "--namesrv", type=address_list, metavar="ADDR[;ADDR]", help="register at these name servers; do not start one"
+    )
+    parser.add_argument(
+        "--acl",
+        metavar="plain_acl.yml",
+        help="accept only signed requests, with the accounts and permissions in this file",
+    )
+    parser.add_argument(
+        "--without-acl", action="store_true", help="accept all requests without accounts, even from other machines"
+    )
+    parser.add_argument(
+        "--metrics",
+        type=a_port,
+        metavar="PORT",
+        help="serve metrics for Prometheus on this port, with RocketMQ's names; 0 takes a free one",
+    )
+    parser.add_argument(
+        "--log-requests",
+        type=Path,
+        metavar="FILE",
+        help="append each request and its response to this file, one JSON line each",
+    )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="record complete requests and responses into this new file, for the window and for 'replay'",
     )
     parser.add_argument(
         "--record-limit",
         type=number,
         default=MAX_RECORDING_BYTES,
         metavar="BYTES",
-        help=f"how large that file gets ({MAX_RECORDING_BYTES:,})",
+        help="largest size of the recording, in bytes (default: %(default)s)",
     )
-    add_release(parser, "the release whose rules apply (default: that of the store, a new one is of the newest)")
+    add_release(
+        parser,
+        "behave as this RocketMQ release (default: the one that probably wrote the store; new store: the newest)",
+    )
     add_register(parser)
     add_opening(parser)
     parser.set_defaults(run=run)
@@ -137,7 +168,7 @@ def _as_master(
     routes = [route for route in around.values() if not isinstance(route, str)]
     release = asyncio.run(ask_masters_release(broker, target.config.ha_master_address, routes))
     if release is None:
-        out.say(f"the master does not name its release: the new store is written as that of {target.release}")
+        out.say(f"the master does not report its release: the new store uses release {target.release}")
         return target
     return replace(target, release=release)
 
@@ -150,20 +181,20 @@ def _check_listening(args: argparse.Namespace, broker: BrokerConfig, out: Output
         return broker
     if args.host in EVERYWHERE and broker.broker_ip == BrokerConfig().broker_ip:
         raise UsageError(
-            f"--listen {args.host}: no address that clients can be told; name one of this machine, or brokerIP1 in "
-            "the file of --config (with --register where that is no address of this machine)"
+            f"--listen {args.host}: clients cannot use this address; give an address of this machine, or brokerIP1 in "
+            "the file of --config (with --register if that is not an address of this machine)"
         )
     if args.acl is None and not args.without_acl:
         raise UsageError(
-            f"--listen {args.host}: whoever reaches it may send, consume, read every message and delete topics; "
-            "name accounts with --acl plain_acl.yml, or say --without-acl"
+            f"--listen {args.host}: everyone who can reach it can send, consume, read every message and delete "
+            "topics; give accounts with --acl plain_acl.yml, or allow this with --without-acl"
         )
     access_words = (
         f"who signs as an account of {args.acl} may do what it allows"
         if args.acl
         else ("whoever reaches it may send, consume, read every message and delete topics")
     )
-    out.say(f"listening on {args.host}: {access_words}; whoever reaches the HA port may copy the log")
+    out.say(f"listening on {args.host}: {access_words}; everyone who can reach the HA port can copy the log")
     if args.tls is None:
         out.say(f"listening on {args.host}: nothing is encrypted")
     return broker if args.host in EVERYWHERE else replace(broker, broker_ip=args.host)
@@ -265,7 +296,7 @@ def _open_recorders(
         try:
             recorders.append(Recorder(args.record, args.record_limit))
         except FileExistsError:
-            raise UsageError(f"{args.record} is there already: a recording begins a new file") from None
+            raise UsageError(f"{args.record} exists already: a recording needs a new file") from None
     for recorder in recorders:
         opened.callback(recorder.close)
     return [recorder.take for recorder in recorders]

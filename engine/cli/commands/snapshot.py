@@ -7,19 +7,24 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common_options, open_to_write
+from engine.cli.options import add_command, add_store, common_options, open_to_write
 from engine.cli.output import Output, Progress, size_text
 from engine.errors import UsageError
 from engine.inspection.copy_out import copy_out, plan_copy
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "snapshot", parents=[common_options()], help="writes DST: a byte-exact copy with a manifest"
+    parser = add_command(
+        commands,
+        "snapshot",
+        "Copy a store byte for byte, with a manifest of hashes (writes DST)",
+        "snapshot ~/store /backup/store",
+        "snapshot ~/store /tmp/incident --recovery-set",
+        parents=[common_options()],
     )
-    parser.add_argument("store", metavar="SRC")
-    parser.add_argument("to", metavar="DST", help="must be absent or empty")
-    parser.add_argument("--recovery-set", action="store_true", help="only what recovery reads")
+    add_store(parser, "SRC")
+    parser.add_argument("to", metavar="DST", help="a new or empty folder")
+    parser.add_argument("--recovery-set", action="store_true", help="copy only the files that recovery reads")
     parser.set_defaults(run=run)
 
 
@@ -28,7 +33,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         elsewhere = store.folders.followed if store.folders is not None else ()
     if elsewhere:
         folders = ", ".join(folder.path for folder in elsewhere)
-        raise UsageError(f"a snapshot holds the store's own folder only, and the log lies in {folders}: copy that, too")
+        raise UsageError(
+            f"a snapshot contains only the store's own folder, but the log is in {folders}: copy that, too"
+        )
     plan = plan_copy(args.store, args.to, recovery_set=args.recovery_set)
     with Progress("snapshot", plan.bytes, out.quiet) as progress:
         done = copy_out(plan, progress.at)
@@ -46,7 +53,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         f"{done.files:,} files, {size_text(done.bytes)} copied to {plan.destination}; manifest {done.manifest.name}"
     )
     for name in plan.loops:
-        out.say(f"{name} is a link back into a folder that it stands in: it is not in the snapshot")
+        out.say(f"{name} links to a folder that contains it: it is not in the snapshot")
     for name in done.changed:
         out.say(f"{name} changed while it was copied: the broker is writing; the manifest marks it")
     return 0

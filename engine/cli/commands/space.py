@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import common_options, open_named_store
+from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, Progress, iso_time, size_text
 from engine.inspection.retention import FileExpiry, Retention
 from engine.inspection.space.account import NamedSpace, Space
@@ -85,13 +85,16 @@ HELD = {
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "space",
+        "Show disk space by topic, queue, day, tag and producer, and what retention deletes next",
+        "space ~/store",
+        "space ~/store --quick --config broker.conf",
         parents=[common_options()],
-        help="bytes by topic, queue, day, tag and producer; what retention deletes next",
     )
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--quick", action="store_true", help="ask file lists and queues only, do not walk the log")
+    add_store(parser)
+    parser.add_argument("--quick", action="store_true", help="use only file lists and queues; do not read the log")
     parser.set_defaults(run=run)
 
 
@@ -159,7 +162,7 @@ def _for_people(space: Space, out: Output) -> None:
         f"{space.dead:,} dead"
     )
     if space.changed:
-        out.line(f"-- {space.changed:,} files have another length by now: the store is written to")
+        out.line(f"-- {space.changed:,} files changed their length meanwhile: something is writing to the store")
     if space.how in {"queues", "sampled"}:
         out.line(
             "-- from file lists and queues; without --quick the log is walked, for days, tags, producers and damage"
@@ -207,7 +210,7 @@ def _retention_for_people(forecast: Retention, out: Output) -> None:
     if not forecast.running:
         out.line("-- no broker holds this store: nothing is deleted until one is started")
     if forecast.readers_unknown is not None:
-        out.line(f"-- who still reads which file {forecast.readers_unknown}")
+        out.line(f"-- which groups still read a file: {forecast.readers_unknown}")
     for file in forecast.files[:MAX_SHOWN_FILES]:
         out.record(
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common_options, count, number, open_named_store
+from engine.cli.options import add_command, add_store, common_options, count, number, open_named_store
 from engine.cli.output import Column, Output, iso_time
 from engine.codec.index_keys import INDEX_TYPES, TAG, IndexType, key_text
 from engine.codec.java import index_key_hash
@@ -27,18 +27,23 @@ _STEPS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "trace", parents=[common_options()], help="a key's or tag's chain through the index files"
+    parser = add_command(
+        commands,
+        "trace",
+        "Follow a key or tag through the index files, step by step",
+        "trace ~/store Orders O-1042",
+        "trace ~/store Orders OrderPaid --tag --max 5",
+        parents=[common_options()],
     )
-    parser.add_argument("store", metavar="STORE")
+    add_store(parser)
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("key", metavar="KEY", help="a key, a unique key, tags (--tag), or T# and tags")
+    parser.add_argument("key", metavar="KEY", help="a key or unique key; with --tag a tag (also T#TAG)")
     parser.add_argument(
         "--tag",
         dest="index_type",
         action="store_const",
         const=TAG,
-        help="KEY is the tags of messages, which 5.4 and later index; as --keyType T",
+        help="KEY is a tag (RocketMQ 5.4 and later index tags); same as --keyType T",
     )
     parser.add_argument(
         "-p",
@@ -46,11 +51,22 @@ def register(commands: Any) -> None:
         dest="index_type",
         choices=INDEX_TYPES,
         metavar="TYPE",
-        help="what KEY is: K one of KEYS, U a unique key, T tags; without it a key of any kind",
+        help="kind of KEY: K key, U unique key, T tag (default: any kind)",
     )
-    parser.add_argument("--begin", type=number, default=0, metavar="MS")
-    parser.add_argument("--end", type=number, default=LAST_TIME, metavar="MS")
-    parser.add_argument("--max", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
+    parser.add_argument(
+        "--begin", type=number, default=0, metavar="MS", help="earliest store time, ms since 1970 (default: 0)"
+    )
+    parser.add_argument(
+        "--end", type=number, default=LAST_TIME, metavar="MS", help="latest store time, ms since 1970 (default: none)"
+    )
+    parser.add_argument(
+        "--max",
+        dest="max_count",
+        type=count,
+        default=DEFAULT_MAX,
+        metavar="N",
+        help="stop after N messages (default: %(default)s)",
+    )
     parser.set_defaults(run=run)
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_masking, common_options, count, number, open_named_store
+from engine.cli.options import add_command, add_masking, add_store, common_options, count, number, open_named_store
 from engine.cli.output import Column, Output, Progress
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Item, Stop
@@ -32,16 +32,29 @@ COLUMNS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("units", parents=[common_options()], help="the units of the commit log")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("--from", dest="start", type=number, metavar="N", help="begin at this physical offset")
-    parser.add_argument("--to", dest="stop", type=number, metavar="N", help="end before this physical offset")
-    parser.add_argument("--topic", metavar="T")
-    parser.add_argument("--queue", type=number, metavar="Q")
-    parser.add_argument("--where", metavar="FILTER", help="a filter: fields, comparisons, and or not")
-    parser.add_argument("--limit", type=count, metavar="N")
-    parser.add_argument("--no-crc", action="store_true", help="leave body CRCs unchecked")
-    parser.add_argument("--body", action="store_true", help="with --json: the stored body in base64")
+    parser = add_command(
+        commands,
+        "units",
+        "List the units in the commit log: messages, blanks and damage",
+        "units ~/store --topic Orders --limit 20",
+        """units ~/store --where 'keys = "O-1042"' --json --body""",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument(
+        "--from", dest="start", type=number, metavar="N", help="start at this physical offset, in bytes"
+    )
+    parser.add_argument(
+        "--to", dest="stop", type=number, metavar="N", help="stop before this physical offset, in bytes"
+    )
+    parser.add_argument("--topic", metavar="T", help="only messages of this topic")
+    parser.add_argument("--queue", type=number, metavar="Q", help="only messages of this queue id")
+    parser.add_argument(
+        "--where", metavar="FILTER", help="only units that match this filter, for example 'size > 4KiB'"
+    )
+    parser.add_argument("--limit", type=count, metavar="N", help="stop after N units (default: no limit)")
+    parser.add_argument("--no-crc", action="store_true", help="do not check body CRCs (faster)")
+    parser.add_argument("--body", action="store_true", help="with --json: add the stored body in base64")
     add_masking(parser)
     parser.set_defaults(run=run)
 
@@ -69,7 +82,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     out.record(
                         records.end(Stop(item.offset, "limit", f"the limit of {args.limit:,} units"), units, False)
                     )
-                    out.line(f"-- cut off after {units:,} units; go on with --from {item.offset}")
+                    out.line(f"-- stopped after {units:,} units; continue with --from {item.offset}")
                     return 0
                 units += 1
                 print_unit(store, item, out, body=args.body)

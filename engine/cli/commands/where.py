@@ -7,7 +7,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import common_options, open_named_store
+from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Output, Progress, escape_controls, iso_time
 from engine.inspection import records
 from engine.inspection.copy_out import copy_found
@@ -17,6 +17,46 @@ if TYPE_CHECKING:
     from engine.inspection.where.evidence import WhereResult
     from engine.rules.where import LifeStep
 
+_VERDICT_WORDS = {
+    "found": "the message is intact, and its queue leads to it",
+    "expired": "retention deleted its file",
+    "truncated": "it is after the end of the log: a start cuts it off, or has cut it off",
+    "damaged": "its bytes are damaged",
+    "notInQueue": "the log has it, but no queue entry leads to it: nobody can consume it",
+    "notInIndex": "it can be consumed, but a query by this key does not find it",
+    "half": "its transaction is open: consumers do not see it until the producer commits",
+    "rolledBack": "its transaction was rolled back: it must not be delivered",
+    "delayed": "it waits for its delivery time",
+    "retried": "a delivery failed: it waits for its next delivery, or was delivered again",
+    "deadLetter": "the group gave it up after its last delivery",
+    "hiddenByTag": "the group's filter skips it",
+    "notYetDispatched": "the log has it, but dispatch has not reached it yet",
+    "consumed": "the group has read past it",
+    "notConsumed": "the group has not reached it yet",
+    "beyondQueue": "the group's offset is beyond the end of the queue, so the group has not read it",
+    "neverSeen": "this store has no trace of it",
+    "unknown": "the files do not show it",
+}
+_VERDICT_WORDS = {
+    "found": "the message is intact, and its queue leads to it",
+    "expired": "retention deleted its file",
+    "truncated": "it is after the end of the log: a start cuts it off, or has cut it off",
+    "damaged": "its bytes are damaged",
+    "notInQueue": "the log has it, but no queue entry leads to it: nobody can consume it",
+    "notInIndex": "it can be consumed, but a query by this key does not find it",
+    "half": "its transaction is open: consumers do not see it until the producer commits",
+    "rolledBack": "its transaction was rolled back: it must not be delivered",
+    "delayed": "it waits for its delivery time",
+    "retried": "a delivery failed: it waits for its next delivery, or was delivered again",
+    "deadLetter": "the group gave it up after its last delivery",
+    "hiddenByTag": "the group's filter skips it",
+    "notYetDispatched": "the log has it, but dispatch has not reached it yet",
+    "consumed": "the group has read past it",
+    "notConsumed": "the group has not reached it yet",
+    "beyondQueue": "the group's offset is beyond the end of the queue, so the group has not read it",
+    "neverSeen": "this store has no trace of it",
+    "unknown": "the files do not show it",
+}
 _ROUTE_WORDS = {
     "found": "leads to it",
     "notInIndex": "in the log, not reachable by this key",
@@ -24,21 +64,21 @@ _ROUTE_WORDS = {
     "notYetDispatched": "not dispatched yet",
     "hiddenByTag": "its entry has another tag",
     "consumed": "has read past it",
-    "notConsumed": "has not come so far",
-    "beyondQueue": "stands beyond the end of the queue",
+    "notConsumed": "has not reached it yet",
+    "beyondQueue": "is beyond the end of the queue",
     "half": "no queue lists a half message",
     "rolledBack": "no queue lists what was rolled back",
-    "truncated": "behind the end of the log",
+    "truncated": "after the end of the log",
     "expired": "deleted by retention",
     "neverSeen": "nothing there",
-    "unknown": "cannot be told",
+    "unknown": "unknown",
 }
 _LIFE = {
     "givenUp": "given up",
     "retryWaiting": "waits for a retry",
     "retry": "delivered again",
     "dead": "dead letter",
-    "timer": "in the timing wheel",
+    "timer": "in the timer wheel",
     "dispatched": "in its queue",
     "indexed": "in the index",
     "consumed": "read past",
@@ -47,16 +87,25 @@ _NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("where", parents=[common_options()], help="where a message is, or why it is not")
-    parser.add_argument("store", metavar="STORE")
-    parser.add_argument("id", metavar="ID", help="offset id, unique key, key, or topic/queue/offset")
+    parser = add_command(
+        commands,
+        "where",
+        "Find a message, or explain why it is missing",
+        "where ~/store O-1042 --topic Orders --group billing",
+        "where ~/store Orders/0/100",
+        parents=[common_options()],
+    )
+    add_store(parser)
+    parser.add_argument(
+        "id", metavar="ID", help="offset message id, unique key, key, physical offset, or TOPIC/QUEUE/OFFSET"
+    )
     parser.add_argument(
         "--tag",
         action="store_true",
-        help="ID is the tags of messages: each that the index knows (5.4 and later index them)",
+        help="ID is a tag: find each message that the index lists for it (RocketMQ 5.4 and later)",
     )
-    parser.add_argument("--topic", metavar="T")
-    parser.add_argument("--group", metavar="G", help="the consumer group that misses it")
+    parser.add_argument("--topic", metavar="T", help="only messages of this topic")
+    parser.add_argument("--group", metavar="G", help="the consumer group that did not get the message")
     parser.set_defaults(run=run)
 
 
@@ -78,7 +127,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _say_where_tags_are_looked_for(store: StoreSnapshot, tags: str, out: Output, *, missing: bool) -> None:
     files = len(store.index_files())
-    outcome = "no entry of these tags" if missing else "found by their entries"
+    outcome = "no entry for these tags" if missing else "found by their entries"
     filter_text = f"tags == {json.dumps(tags, ensure_ascii=False)}"
     out.say(
         f"{outcome} in {files:,} index files; RocketMQ before 5.4 indexes no tags. All units of the log with them: "
@@ -91,9 +140,10 @@ def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
     place = f" at {result.physical_offset:,}" if result.physical_offset is not None else ""
     if result.topic is not None:
         place += f", {result.topic}/{result.queue_id}/{result.queue_offset}"
-    out.line(f"{result.verdict}{place}")
+    out.line(f"{result.verdict}{place}: {_VERDICT_WORDS[result.verdict]}")
+    out.line(f"  next: {result.next_step}")
     if result.life:
-        out.line(f"  life: {' → '.join(map(_step, result.life))}")
+        out.line(f"  history: {' → '.join(map(_step, result.life))}")
     for route in result.routes:
         way = "unique key" if route.by == "uniqueKey" else route.by
         out.line(f"  by {way} {escape_controls(route.value)}: {_ROUTE_WORDS.get(route.verdict, route.verdict)}")
@@ -102,7 +152,6 @@ def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
         seen_at = " @ ".join(piece for piece in pieces if piece)
         stored = f", stored {iso_time(evidence.timestamp)}" if evidence.timestamp is not None else ""
         out.line(f"  {evidence.what}: {evidence.holds}{stored}" + (f" [{seen_at}]" if seen_at else ""))
-    out.line(f"  next: {result.next_step}")
     command = copy_found(store, result)
     if command:
         out.line(f"  copy it out: {command}")

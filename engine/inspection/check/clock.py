@@ -252,8 +252,11 @@ def producers(store: StoreSnapshot) -> Iterator[Finding]:
         if len(spans) < MIN_UNITS or not apart or longest - shortest > STEADY_MS:
             continue
         by = duration_text(min(abs(shortest), abs(longest)))
-        way = f"{by} before they were born" if ahead else f"{by} after they were born"
-        text = f"Messages of {host} are stored {way}, all of a sample of {len(spans):,}: its clock is not the broker's"
+        way = f"{by} before they were created" if ahead else f"{by} after they were created"
+        text = (
+            f"Messages of {host} are stored {way}, in all of a sample of {len(spans):,}: its clock differs from the "
+            "broker's"
+        )
         file = store.log.sequence.find(first_offsets[host])
         evidence = {
             "host": host,

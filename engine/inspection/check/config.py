@@ -83,7 +83,7 @@ def _out_of_bounds(config: MessageStoreConfig) -> Iterator[Finding]:
     """Values that a broker reads but replaces by the nearest one within its bounds."""
     for key, value, clamped_value in config.clamped():
         if key in config.given:
-            text = f"{key} is {value:,}; a broker takes {clamped_value:,} instead, without a word"
+            text = f"{key} is {value:,}; a broker takes {clamped_value:,} instead, without any warning"
             evidence = {"expected": clamped_value, "found": value, "keys": [key]}
             yield catalogue.CF05.found(text, None, None, evidence, "warn", kind="bounds")
 

@@ -123,7 +123,7 @@ class Undispatched:
         if len(short_queues) == 1:
             queue = short_queues[0]
             evidence |= {"expected": queue.end + queue.units, "found": queue.end}
-            text = f"Queue {queue.name} ends at {queue.end:,}; {_units(queue.units)} of the log are behind that"
+            text = f"Queue {queue.name} ends at {queue.end:,}; {_units(queue.units)} of the log are after that"
             text += came_back + fate
             return catalogue.CQ10.found(text, queue.path, queue.place, evidence, severity, kind=kind)
         longest = max(short_queues, key=lambda queue: queue.units)
@@ -177,7 +177,7 @@ class Undispatched:
         unit = self._log.stored(first_unit)
         if self._store.abort or checkpoint is None or not 0 < checkpoint.physic_msg_timestamp < unit:
             return ""
-        return " · the checkpoint of the last close ends in front of them: a recovery or a slave cut the log there, and the bytes came back"  # noqa: E501
+        return " · the checkpoint of the last close ends before them: a recovery or a slave cut the log there, and the bytes came back"  # noqa: E501
 
     def _left_behind(self, first_unit: int, units: int) -> bool:
         """Report units behind a broken unit at which the log was cut once: one finding for all of them."""

@@ -140,7 +140,7 @@ def _orphans(queue: QueueReader, used: _AddressUse, end: int) -> Iterator[Findin
     if queue.ext is None or last_used is None or used.furthest + last_used.size >= end:
         return
     name, used_end = f"{queue.topic}/{queue.queue_id}", used.furthest + last_used.size
-    text = f"The ext files of queue {name} hold {end - used_end:,} bytes behind {used_end:,} that no entry leads to"
+    text = f"The ext files of queue {name} hold {end - used_end:,} bytes after {used_end:,} that no entry leads to"
     file = queue.ext.find(used_end)
     evidence = {"expected": used_end, "found": end, "queues": [name]}
     place = used_end - file.start_offset if file is not None else None

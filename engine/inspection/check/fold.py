@@ -130,9 +130,7 @@ class QueueFold:
             path = last_file.path if last_file else None
             text = f"Queue {walk.name} begins at entry {walk.first:,}; {walk.before:,} units of the log come before"
             evidence = {"units": walk.before, "firstUnit": walk.first_before, "found": walk.first}
-            evidence[HAPPENED] = (
-                f"the first files of the queue {walk.name} are missing, in front of entry {walk.first:,}"
-            )
+            evidence[HAPPENED] = f"the first files of the queue {walk.name} are missing, before entry {walk.first:,}"
             findings.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
         return findings
 
@@ -178,7 +176,7 @@ class QueueFold:
             return None
         row = int(min([*repeated[:1], *odd[:1]]))
         number = first_number + int(rows[row])
-        rule, word = ("CQ05", "repeats the entry in front of it") if row in repeated else ("CQ12", "is out of order")
+        rule, word = ("CQ05", "repeats the entry before it") if row in repeated else ("CQ12", "is out of order")
         evidence = {"queueOffset": number, "expected": "offsets that rise", "found": int(physical[row])}
         return self._of_entry(walk, number, rule, f"{word} (offset {int(physical[row]):,})", evidence)
 
@@ -223,10 +221,10 @@ class QueueFold:
         evidence: dict[str, Any] = {"queueOffset": number, "found": points}
         if not isinstance(item, Unit):
             evidence["expected"] = "a unit at that offset"
-            return self._of_entry(walk, number, "CQ04", f"{where}, where no unit begins", evidence)
+            return self._of_entry(walk, number, "CQ04", f"{where}, where no message begins", evidence)
         if number > walk.first and walk.entry(number - 1)[:2] == entry[:2]:
             evidence["expected"] = "each unit once"
-            return self._of_entry(walk, number, "CQ05", f"repeats the entry in front of it ({where})", evidence)
+            return self._of_entry(walk, number, "CQ05", f"repeats the entry before it ({where})", evidence)
         unit_place = f"{item.topic}/{item.queue_id}/{item.queue_offset}"
         evidence["unit"] = unit_place
         same_queue = (item.topic, item.queue_id) == (walk.reader.topic, walk.reader.queue_id)
@@ -253,7 +251,7 @@ class QueueFold:
     def _odd_unit(self, walk: QueueWalk, number: int, unit: Unit) -> Finding:
         self.odd_units.add(unit.offset)
         text = (
-            f"The unit says {unit.topic}, queue {unit.queue_id}, queue offset {unit.queue_offset:,}; "
+            f"The unit contains {unit.topic}, queue {unit.queue_id}, queue offset {unit.queue_offset:,}; "
             f"queue {walk.name} has it as entry {number:,}"
         )
         evidence = {
@@ -269,7 +267,7 @@ class QueueFold:
             return None
         self.odd_units.add(unit.offset)
         words = ", ".join(sys_flag_words(unit.sys_flag))
-        text = f"The unit says {words}, and such units have no entry; queue {walk.name} has it as entry {number:,}"
+        text = f"The unit contains {words}, and such units have no entry; queue {walk.name} has it as entry {number:,}"
         evidence = {"expected": "a message or a committed one", "found": words, "queue": walk.name}
         file = self._store.log.sequence.find(unit.offset)
         return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
@@ -314,17 +312,17 @@ class QueueFold:
         if early:
             evidence["neverDispatched"] = suspect.unit.physical
             evidence[HAPPENED] = (
-                f"entry {suspect.number:,} of the queue {walk.name} was never written, and those behind it stand one place early"  # noqa: E501
+                f"entry {suspect.number:,} of the queue {walk.name} was never written, and the entries after it are one place too early"  # noqa: E501
             )
             self._early.add(key)
-            text += f": it was never dispatched, and the {_entries(walk.wrong)} behind it stand one place early"
+            text += f": it was never dispatched, and the {_entries(walk.wrong)} after it are one place too early"
         owner = self._other_queue(walk, suspects)
         text += f" · these are the entries of {owner}" if owner else ""
         text += self._cut_at(walk, suspect)
         if owner:
             evidence[HAPPENED] = (
-                f"the queue {walk.name} has the entries of {owner} from entry {suspect.number:,} on: "
-                "a file of that queue"
+                f"the queue {walk.name} has the entries of {owner} from entry {suspect.number:,} on: the file belongs "
+                "to that queue"
             )
         elif suspect.verdict == "empty":
             evidence[HAPPENED] = self._describe_emptying(walk, suspect.number)
@@ -370,18 +368,18 @@ class QueueFold:
         key, entries_behind = (walk.reader.topic, walk.reader.queue_id), walk.end - suspect.number - 1
         for queue in plan.queues if plan is not None and entries_behind > 0 else ():
             if (queue.topic, queue.queue_id) == key and queue.max_offset - queue.entries_added <= suspect.number:
-                return f" · the next start cuts the queue there: the {_entries(entries_behind)} behind it go"
+                return f" · the next start cuts the queue there: the {_entries(entries_behind)} after it are deleted"
         return ""
 
     def _unit_with_other_number(self, walk: QueueWalk, suspect: Suspect) -> Finding:
         offset = suspect.unit.physical
-        text = f"The unit says queue offset {suspect.entry.tags:,}; queue {walk.name} has it as {suspect.number:,}"
+        text = f"The unit contains queue offset {suspect.entry.tags:,}; queue {walk.name} has it as {suspect.number:,}"
         evidence = {"expected": suspect.number, "found": suspect.entry.tags, "queue": walk.name}
         unread = self._damaged_unit(walk, suspect)
         if unread is None:
             self.odd_units.add(offset)
         else:
-            text += f", for the damaged unit at {unread:,} got no entry"
+            text += f", because the damaged message at {unread:,} got no entry"
         file = self._store.log.sequence.find(offset)
         cause = catalogue.CL01.id if unread is not None else None
         return catalogue.CL09.found(text, file.path if file else None, offset, evidence, caused_by=cause)
@@ -420,7 +418,7 @@ class QueueFold:
         walk, number, physical = self._first_beyond
         text = (
             f"points to {physical:,}, the log ends at {self._log.end:,}; "
-            f"{self._beyond:,} entries of all queues point behind its end"
+            f"{self._beyond:,} entries of all queues point after its end"
         )
         evidence = {"expected": f"below {self._log.end:,}", "found": physical, "entries": self._beyond}
         severity: Severity | None = "note" if self._abort else None

@@ -101,7 +101,7 @@ class _Groups:
                     }
         for group, queues in sorted(lost.items(), key=lambda item: -_sum(item[1]))[:MOST]:
             places = ", ".join(f"{place} {row['lost']:,}" for place, row in list(queues.items())[:3])
-            text = f"Group {group} lost messages unread, {_sum(queues):,} in all: the log has deleted them ({places})"
+            text = f"Group {group} lost unread messages, {_sum(queues):,} in all: the log has deleted them ({places})"
             evidence = {"group": group, "lost": _sum(queues), "queues": dict(list(queues.items())[:MOST])}
             yield catalogue_tables.CF06.found(text, self._offsets, None, evidence, self._light)
 
@@ -121,7 +121,7 @@ class _Groups:
                     negative_offsets.setdefault(row.group, {})[f"{row.topic}/{queue_id}"] = offset
         for group, queues in list(negative_offsets.items())[:MOST]:
             places = ", ".join(f"{place} {offset:,}" for place, offset in list(queues.items())[:3])
-            text = f"Group {group} has offsets below zero ({len(queues):,}): {places}: it has not begun there"
+            text = f"Group {group} has offsets below zero ({len(queues):,}): {places}: it has not started there"
             evidence = {"group": group, "expected": "an offset from 0 on", "found": dict(list(queues.items())[:MOST])}
             kind = "" if all(offset == -1 for offset in queues.values()) else "other"
             yield catalogue_tables.CF11.found(text, self._offsets, None, evidence, self._light, kind=kind)
@@ -168,7 +168,7 @@ class _Groups:
                 continue
             shown += 1
             unread = self._unread(topic, queues)
-            text = f"Topic {topic} is not in topics.json, and its queues hold messages ({messages:,})"
+            text = f"Topic {topic} is not in topics.json, but its queues hold messages ({messages:,})"
             text += _unread_words(unread)
             evidence: dict[str, Any] = {
                 "topic": topic,
@@ -200,14 +200,14 @@ class _Groups:
         needed_queues = max(queues) + 1
         if message_count:
             text = (
-                f"Topic {config.name} has readQueueNums {config.read_queue_nums:,}, and queues behind that "
+                f"Topic {config.name} has readQueueNums {config.read_queue_nums:,}, but queues beyond that "
                 f"({', '.join(map(str, list(beyond)[:8]))}) hold messages ({message_count:,})"
             )
             yield self._of_topic(config, text, unread, "beyond", "readQueueNums", needed_queues, config.read_queue_nums)
         elif config.write_queue_nums > config.read_queue_nums:
             text = (
                 f"Topic {config.name} has writeQueueNums {config.write_queue_nums:,} and readQueueNums "
-                f"{config.read_queue_nums:,}: what producers put into the queues behind that nobody reads"
+                f"{config.read_queue_nums:,}: nobody reads what producers put into the queues beyond that"
             )
             needed_queues = config.write_queue_nums
             yield self._of_topic(config, text, {}, "wider", "readQueueNums", needed_queues, config.read_queue_nums)
@@ -471,10 +471,10 @@ def _offset_finding(store: StoreSnapshot, path: str, group: str, queues: list[Be
     if cause is None and not store.abort and group == TRANSACTION_GROUP and queue.topic == OP_TOPIC:
         kind = "answers"
         text = (
-            f"The queue {queue.topic}/{queue.queue_id} of transactions' answers was deleted and began again: their "
-            f"check stands at {queue.offset:,}, it ends at {queue.end:,}; the answers in it are out of sight, "
-            "and their half messages are checked again"
+            f"The queue {queue.topic}/{queue.queue_id} of transaction answers was deleted and started again: the "
+            f"transaction check is at {queue.offset:,}, the queue ends at {queue.end:,}; the check does not see the "
+            "answers in it, and their half messages are checked again"
         )
-        evidence[HAPPENED] = f"the queue {queue.topic}/{queue.queue_id} was deleted and began again"
+        evidence[HAPPENED] = f"the queue {queue.topic}/{queue.queue_id} was deleted and started again"
     light: Severity | None = "note" if store.abort and not kind else None
     return catalogue.CF02.found(text, path, None, evidence, light, kind=kind, caused_by=cause)

@@ -167,20 +167,21 @@ def _steps(
     plan.
     """
     typed = partial(of_store, path=str(store.path), config=store.config_words)
-    shown = _step("Ask what the next start would keep, drop and lose.", typed(PLAN))
+    shown = _step("See what the next start would keep, drop and lose.", typed(PLAN))
     advised = list(_advised(grave))
     loses = lost is None or not lost["starts"] or lost["messages"] > 0
     if lost is not None:
         loses = loses or lost.get("wrongNumbers", 0) > 0 or lost.get("losesNewMessages", False)
     if not loses and not advised:
-        yield _step("Start the broker: nothing is lost by that.", None)
+        yield _step("Start the broker: it loses nothing.", None)
         yield shown
         return
     steps = []
     if loses or any(at_least(finding.severity, "error") or finding.id == "IX04" for finding in grave):
         steps.append(
             _step(
-                "Start no broker on the store yet; take a snapshot first.", typed(f"storescope snapshot {STORE} COPY")
+                "Do not start a broker on this store yet; take a snapshot first.",
+                typed(f"storescope snapshot {STORE} COPY"),
             )
         )
     is_restorable = any(finding.evidence.get(RESTORABLE) for finding in grave)
@@ -191,7 +192,10 @@ def _steps(
         and plan.dropped is not None
         and plan.dropped.messages
     ):
-        text = "Copy every message that can be read into a new store, also those behind the damage, and start on that."
+        text = (
+            "Copy every readable message into a new store, including those after the damage, and start the "
+            "broker on that store."
+        )
         steps.append(_step(text, typed(f"storescope copy {STORE} NEW")))
     commands = {step["command"] for step in steps}
     steps += [step for step in advised if step["command"] is None or step["command"] not in commands]

@@ -73,7 +73,7 @@ def findings(
             yield _beyond(log, account, beyond[number], "note" if store.abort else None)
     if index.missing > len(index.bad) and not _builds_no_files(store.config):
         span = f"{index.first_missing:,} to {index.last_missing:,}"
-        text = f"{index.missing:,} keys are in no index file, of units from {span}"
+        text = f"{index.missing:,} keys are in no index file, of messages from {span}"
         evidence: dict[str, Any] = {
             "keys": index.missing,
             "firstUnit": index.first_missing,
@@ -133,7 +133,7 @@ def _in_order(index: IndexCheck, bad: BadEntry) -> bool:
 def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | None, size: int) -> Iterator[Finding]:
     path = account.reader.path
     if account.trouble is not None and account.reader.size < size:
-        text = f"{account.reader.name} has {account.reader.size:,} of the others' {size:,} bytes: a copy that was cut"
+        text = f"{account.reader.name} has {account.reader.size:,} bytes, the other files have {size:,}: it was cut"
         evidence: dict[str, Any] = {"expected": size, "found": account.reader.size}
         evidence[HAPPENED] = f"the index file {account.reader.name} was cut to {account.reader.size:,} bytes"
         yield catalogue.IX08.found(text, path, account.reader.size, evidence, lighter, kind="cut")
@@ -155,7 +155,7 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
         return
     misplaced = index_rules.with_changed_hash([*account.links, *account.slots])
     if misplaced is not None:
-        text = f"{account.reader.name}: entry {misplaced:,} has the hash of another chain than its own"
+        text = f"{account.reader.name}: entry {misplaced:,} has the hash of another chain"
         evidence = {"entry": misplaced, "links": [index_rules.link_words(b) for b in account.links[:4]]}
         yield catalogue.IX06.found(text, path, geometry.entry_position(misplaced), evidence, lighter)
     elif link is not None or account.slots:
@@ -195,7 +195,7 @@ def _bad_entry(
 
 def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: Severity | None) -> Finding:
     first_bad = bad[0]
-    text = f"{account.reader.name}: {len(bad):,} entries point behind the end of the log ({log.end:,})"
+    text = f"{account.reader.name}: {len(bad):,} entries point after the end of the log ({log.end:,})"
     max_physical = max(entry.physical for entry in bad)
     evidence = {
         "expected": f"below {log.end:,}",
@@ -231,7 +231,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         return []
     text = "There are no index files, and the log has units with keys: a query by key or id finds nothing"
     evidence = {"expected": "index files", "found": "none", "unitsWithKeys": keys, "looked": MOST_UNITS}
-    evidence[HAPPENED] = "the index files are gone, or were never made"
+    evidence[HAPPENED] = "the index files are missing, or were never created"
     cause = None if store.topics() else "CQ10"
     return [rules.IX10.found(text, str(store.paths.index), None, evidence, caused_by=cause)]
 
@@ -271,7 +271,7 @@ def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     name = PurePath(paths[0]).name
     more_words = f", as are {len(paths) - 1:,} more" if len(paths) > 1 else ""
     text = (
-        f"The file {name} has the length of an index file, and its name is no time{more_words}: a broker passes it over"
+        f"The file {name} has the length of an index file, but its name is not a time{more_words}: a broker ignores it"
     )
     evidence: dict[str, Any] = {"expected": "a name of 17 digits, as 20260131080000000", "found": name}
     evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
@@ -332,7 +332,7 @@ def of_unknown_kind(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) 
     account = index.accounts[first_bad.file]
     text = (
         f"{len(entries):,} index entries lead to units that have no key or tags of their hash, and no key is missing: "
-        f"they are of a kind that is not known here"
+        f"Storescope does not know their kind"
     )
     evidence = {
         "expected": "UNIQ_KEY, KEYS or TAGS of the unit",
@@ -363,10 +363,11 @@ def overwritten(index: IndexCheck, number: int) -> Finding | None:
     if not (stale and slots_only and keys_between):
         return None
     text = (
-        f"{account.reader.name}: two index files were made within one millisecond, and the second overwrote the first: "
-        f"{index.missing:,} keys are gone, and {len(links):,} links of the former life stay, which miss nothing"
+        f"{account.reader.name}: two index files were created within one millisecond, and the second overwrote the "
+        "first: "
+        f"{index.missing:,} keys are lost; {len(links):,} old links remain and do no harm"
     )
-    happened = f"two index files were made within one millisecond, and {account.reader.name} overwrote the first"
+    happened = f"two index files were created within one millisecond, and {account.reader.name} overwrote the first"
     evidence: dict[str, Any] = {"keys": index.missing, "links": len(links), HAPPENED: happened}
     return catalogue.IX09.found(text, account.reader.path, 0, evidence, kind="overwritten")
 

@@ -366,7 +366,7 @@ class LogCheck:
     def _next_is_missing(self, last_file: ReadOnlyFile) -> None:
         """A blank ends the last file: the broker that wrote it opened the next file right away."""
         end = last_file.end_offset
-        text = f"the last file is finished by a blank unit, and the file that follows it at {end:,} is missing"
+        text = f"the last file ends with a blank, and the file that follows it at {end:,} is missing"
         fault = log_rules.FileFault("next", last_file.path, end, end, end + last_file.size, text, "a file that follows")
         self._files.append((fault, Span(end, end + last_file.size, "gap", text)))
 
@@ -416,7 +416,9 @@ class LogCheck:
         """Make the finding on the first unit without a CRC cover all of them."""
         if self._no_crc < 2 or finding.id != "CL03" or finding.evidence["expected"] != 0:
             return finding
-        text = f"{self._no_crc:,} units from here on say CRC 0: the writer stored no CRC; the first body's is "
+        text = (
+            f"{self._no_crc:,} units from here on have CRC 0: the writer stored no CRC; the CRC of the first body is "
+        )
         evidence = {**finding.evidence, "units": self._no_crc}
         return replace(finding, message=f"{text}{hex_crc(finding.evidence['found'])}", evidence=evidence)
 
@@ -448,8 +450,8 @@ class LogCheck:
             if kind == "unmade":
                 text += "; it holds nothing but zeros, and the log ends before it"
                 evidence[HAPPENED] = (
-                    f"the file {name} of the commit log was never made whole: the disk was full, or the broker died "
-                    "while it made the file"
+                    f"the file {name} of the commit log was never completed: the disk was full, or the broker died "
+                    "while it created the file"
                 )
                 command = f"mv {place} ELSEWHERE"
             else:
@@ -477,33 +479,33 @@ class LogCheck:
         size = span.end - span.start
         file = self._file(span.start)
         if span.kind == "stale":
-            text = f"{span.units:,} units from here on belong elsewhere: {span.reason}"
+            text = f"{span.units:,} units from here on belong to another place: {span.reason}"
             evidence = {"expected": span.start, **span.evidence(), HAPPENED: self._stale_kind(span)}
             return catalogue.CL05.found(text, file, span.start, evidence)
         if span.kind == "other":
             return self._foreign_file_finding(span)
         if self._is_no_log(span):
-            text = f"Not one unit of RocketMQ stands in the {size:,} bytes of the log: it is of another program, or "
-            text += f"was overwritten whole ({span.reason.removeprefix('no unit: ')})"
+            text = f"The {size:,} bytes of the log have no RocketMQ message: the log belongs to another program or "
+            text += f"was overwritten completely ({span.reason.removeprefix('no unit: ')})"
             evidence = {"expected": "units of RocketMQ", "found": self._bytes(span)[:16].hex()}
             evidence[HAPPENED] = (
-                "the commit log holds not one unit of RocketMQ: it is another program's, or overwritten"
+                "the commit log has no RocketMQ message: it belongs to another program or was overwritten"
             )
             return catalogue.CL01.found(text, file, span.start, evidence, kind="foreign")
         if span.kind == "left":
             text = f"{span.units:,} units from here on are in no queue: {span.reason}"
             evidence = {
                 **span.evidence(),
-                HAPPENED: f"a start cut the commit log at {span.start:,} once, and what lay behind came back",
+                HAPPENED: f"an earlier start cut the commit log at {span.start:,}, and the bytes after it came back",
             }
             return catalogue.CL06.found(text, file, span.start, evidence)
         if span.kind == "cut":
-            text = f"The log ends here; {size:,} bytes behind it are no whole unit: {span.reason}"
+            text = f"The log ends here; {size:,} bytes after it are not a complete unit: {span.reason}"
             text += f" · {span.lost}" if span.lost else ""
             severity: Severity | None = "note" if live else None
             evidence = {**span.evidence(), HAPPENED: damage_causes.of_torn_end(self._bytes(span), span.start, size)}
             return catalogue.CL06.found(text, file, span.start, evidence, severity, caused_by=self.tail_cause)
-        text = f"{size:,} bytes are no unit: {span.reason.removeprefix('no unit: ')}"
+        text = f"{size:,} bytes are invalid: {span.reason.removeprefix('no unit: ')}"
         evidence = {"expected": "a unit or a blank", **span.evidence()}
         data = self._bytes(span)
         wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
@@ -511,13 +513,13 @@ class LogCheck:
         if wrong and wrong[0].is_overflow:
             length = wrong[0].likely or 0
             evidence[HAPPENED] = damage_causes.of_overflow(span.start, wrong[0].stored, length)
-            text = f"The message here has {length:,} bytes of properties: their 16-bit length overflowed and says "
-            text += f"{wrong[0].stored:,}; its body is whole"
+            text = f"The message here has {length:,} bytes of properties: their 16-bit length overflowed to "
+            text += f"{wrong[0].stored:,}; its body is complete"
             command = f"storescope copy {STORE} NEW"
             return catalogue.CL01.found(text, file, span.start, evidence, kind="overflow", command=command)
         zeros = zero_pages(data, span.start)
         if zeros is not None:
-            text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as of a write that was lost"
+            text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as after a lost write"
             evidence |= {"zeroFrom": zeros[0], "zeroBytes": zeros[1]}
         text += f" · {span.lost}" if span.lost else ""
         before_another = span.end in self._others and not any(data)  # the log ended here
@@ -546,7 +548,7 @@ class LogCheck:
             evidence |= {"expected": own_name, "found": name, RESTORABLE: True}
             evidence[HAPPENED] = f"the file {own_name} of the commit log was renamed to {name}"
             return catalogue.CL05.found(text, file, span.start, evidence, kind="renamed")
-        text = f"The file {name} is not of this log: {span.reason}"
+        text = f"The file {name} does not belong to this log: {span.reason}"
         text += f" · {span.lost}" if span.lost else ""
         return catalogue.CL05.found(text, file, span.start, evidence, kind="file")
 

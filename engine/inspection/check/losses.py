@@ -97,9 +97,9 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> It
     if isinstance(unit, Unit):
         jump = f"in {name} numbers jump from {end:,} to {unit.queue_offset:,}"
     text = (
-        f"A start of {plan.like} gives {plan.misnumbered:,} units of {len(queues):,} queues wrong numbers: {jump}, "
-        f"and the "
-        "start goes on where the queue ends"
+        f"A start of {plan.like} gives {plan.misnumbered:,} units of {len(queues):,} queues wrong queue offsets: "
+        f"{jump}, "
+        f"and the start continues where the queue ends"
     )
     place = unit.offset if isinstance(unit, Unit) else plan.dispatch_from
     file = store.log.sequence.find(place)
@@ -110,7 +110,7 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> It
         "queues": [{"queue": f"{q.topic}/{q.queue_id}", "units": q.shifted} for q in queues[:MOST]],
         "like": plan.like,
     }
-    evidence[HAPPENED] = f"{jump}: what stood in between is gone, and the queues end in front of it"
+    evidence[HAPPENED] = f"{jump}: the messages in between are gone, and the queues end before them"
     yield rules.RP03.found(text, file.path if file else None, place, evidence)
 
 
@@ -131,8 +131,8 @@ def _undispatched(
     limit = file_limit_words(plan)
     text = undispatched_words(loss) + (f" · {limit}" if limit else "")
     evidence[HAPPENED] = (
-        f"{len(loss.queues):,} queues lost {loss.messages:,} entries before what the next start dispatches, "
-        f"of units from {loss.first_unit:,} on"
+        f"{len(loss.queues):,} queues lost {loss.messages:,} entries that the next start does not dispatch, "
+        f"for units from {loss.first_unit:,} on"
     )
     evidence |= between(
         min((row.first_time for row in loss.queues), default=-1),

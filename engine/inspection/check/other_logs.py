@@ -56,7 +56,9 @@ def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int, misp
     """Describe a file in which no unit is at its own offset. ``misplaced``: where all such files begin."""
     first_unit = next((item for item in store.units(file.start_offset, crc=False) if isinstance(item, Unit)), None)
     own_offset = first_unit.physical_offset if first_unit is not None else -1
-    text = f"none of its {counted(units, 'units')} is where it says, the first says {own_offset:,}"
+    text = (
+        f"none of its {counted(units, 'units')} is at the offset that it contains (the first contains {own_offset:,})"
+    )
     unit_at_own_offset = (
         store.log.unit_at(own_offset, crc=False) if first_unit is not None and own_offset >= 0 else None
     )
@@ -66,10 +68,14 @@ def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int, misp
         and source is not None
         and store.log.read(own_offset, first_unit.size) == (store.log.read(first_unit.offset, first_unit.size))
     ):
-        return OtherFile(file.start_offset, f"{text}: it is a copy of {source.path.rpartition('/')[2]}", own_offset)
+        return OtherFile(
+            file.start_offset, f"{text}: the file is a copy of {source.path.rpartition('/')[2]}", own_offset
+        )
     if first_unit is not None and _is_renamed(store, file, first_unit, misplaced):
         return OtherFile(file.start_offset, f"{text}: the file was renamed", own_offset, is_renamed=True)
-    return OtherFile(file.start_offset, f"{text}: it is of another log, or of another place of this one", own_offset)
+    return OtherFile(
+        file.start_offset, f"{text}: the file belongs to another log, or to another place of this log", own_offset
+    )
 
 
 def _is_renamed(store: StoreSnapshot, file: ReadOnlyFile, first_unit: Unit, misplaced: set[int]) -> bool:
@@ -116,8 +122,11 @@ def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], known_sta
         return  # the queues may be the other store's
     for file, entry_count in candidates:
         share = f"{entry_count.units:,}" if entry_count.units else "none"
-        text = f"{share} of {entry_count.entries:,} queue entries into it lead to a unit, and those into other files do"
-        yield OtherFile(file.start_offset, f"{text}: it is of another log", -1)
+        text = (
+            f"{share} of {entry_count.entries:,} queue entries for this file lead to a unit, but those for other "
+            "files do"
+        )
+        yield OtherFile(file.start_offset, f"{text}: the file belongs to another log", -1)
 
 
 def _is_of_this_log(entry_count: EntryCount) -> bool:

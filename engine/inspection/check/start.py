@@ -202,7 +202,7 @@ def _other_blockers(
         folder = id_ in _FILES and file is not None and blocker.message.endswith(FOLDER)
         own_release = starts.release
         light = folder and own_release is not None and of(own_release).skips_folders and own_release not in releases
-        evidence |= {HAPPENED: f"the folder {Path(file or '').name} stands among the store's files"} if folder else {}
+        evidence |= {HAPPENED: f"the folder {Path(file or '').name} is among the store's files"} if folder else {}
         kind = "folder" if folder else ""
         yield catalogue.RULES[id_].found(text, file, None, evidence, "note" if light else "error", kind=kind)
 
@@ -269,7 +269,7 @@ def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
     file = store.log.sequence.find(first_offset)
     text = (
         f"Topics with names over {LONGEST_V1_TOPIC} bytes ({len(firsts):,}) have version 2 units ({units:,}): a "
-        f"4.9 broker takes the first that it meets for the end of the log and cuts everything behind it; the first is "
+        f"4.9 broker takes the first one for the end of the log and cuts everything after it; the first is "
         f"at {first_offset:,}"
     )
     evidence = {"topics": list(firsts)[:MOST_NAMED], "units": units, "firstUnit": first_offset}

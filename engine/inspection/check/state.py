@@ -34,10 +34,10 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
         return
     path = str(store.paths.abort)
     if store.lock_state == "held":
-        text = "The abort file is there and a process holds the lock: a broker is running on the store"
+        text = "The abort file exists and a process holds the lock: a broker is running on the store"
         yield catalogue.AB01.found(text, path, None, {"lock": "held"}, "chat")
     else:
-        text = "The abort file is there and nobody holds the lock: the store was not closed, the next start recovers it"
+        text = "The abort file exists and nobody holds the lock: the store was not closed, the next start recovers it"
         yield catalogue.AB01.found(text, path, None, {"lock": store.lock_state})
 
 
@@ -85,8 +85,8 @@ def checkpoint(
         return
     if data is None or stored is None:
         if newest_time:
-            text = f"There is no checkpoint: an abnormal start would begin {_where_it_begins(store)}"
-            evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: "the checkpoint is gone"}
+            text = f"There is no checkpoint: a start after a crash would begin {_where_it_begins(store)}"
+            evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: "the checkpoint is missing"}
             severity: Severity = "warn" if store.abort and store.lock_state != "held" else "note"
             yield catalogue.CK05.found(text, str(path), None, evidence, severity)
         return
@@ -156,7 +156,7 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
         if of(release_of(store)).logics_time_at_thorough_flush and (stored.logics_physical_offset or not store.abort):
             return  # 5.5 uses the offset; without it the broker ran for less than a minute
         names = " and ".join(_FIELDS[number] for number in zero)
-        text = f"{names} zero: an abnormal start would begin {_where_it_begins(store)} of the log"
+        text = f"{names} zero: a start after a crash would begin {_where_it_begins(store)} of the log"
         evidence = {"found": _times_words(times)}
         slow = not of(release_of(store)).logics_time_at_thorough_flush and len(store.log.files) > FAR_BEHIND_FILES
         crashed = store.abort and store.lock_state != "held" and slow

@@ -30,19 +30,19 @@ PERIODIC = ("consumerFilter.json", "consumerOrderInfo.json")
 """Tables written every 10 s, right after the offsets, and when a broker is closed."""
 OFFSETS = ("consumerOffset.json", "lmqConsumerOffset.json")
 HARM = {
-    "topics.json": "clients are told that there is no such topic, until each is made again",
-    "subscriptionGroup.json": "the settings of the groups are lost, and where groups are not made by themselves nobody "
-    "may consume",
-    "consumerOffset.json": "each group begins where its clients say: old messages come again, or unread ones are "
-    "passed over",
+    "topics.json": "clients get no topic until each topic is created again",
+    "subscriptionGroup.json": "the settings of the groups are lost, and nobody can consume unless brokers create "
+    "groups by themselves",
+    "consumerOffset.json": "each group starts where its clients say: old messages come again, or unread ones are "
+    "skipped",
     "lmqConsumerOffset.json": "each light group begins again",
     "delayOffset.json": "all delayed messages that the log still has are delivered again",
-    "consumerFilter.json": "filters by expression are kept again when their clients come back",
+    "consumerFilter.json": "expression filters come back when their clients register again",
     "consumerOrderInfo.json": "messages that are being consumed in order may come again",
     "topicQueueMapping.json": "static topics lose their logical queues",
-    "messageRequestMode.json": "groups that pop are asked to pull",
-    "timermetrics": "the numbers of waiting messages begin at zero",
-    "transactionMetrics": "the numbers of open transactions begin at zero",
+    "messageRequestMode.json": "groups that use pop go back to pull",
+    "timermetrics": "the counts of waiting messages start at zero",
+    "transactionMetrics": "the counts of open transactions start at zero",
 }
 """Effect on a broker that starts without the table."""
 GRAVE = {
@@ -85,9 +85,9 @@ def _no_tables(store: StoreSnapshot, traces: BrokerTraces) -> Iterator[Finding]:
     if not traces.witnesses:
         return
     folder = store.paths.config
-    text = "There are no tables below config, and a broker wrote this store: topics, groups and all offsets are gone"
+    text = "config/ has no tables, although a broker wrote this store: topics, groups and all offsets are gone"
     evidence = {"expected": "the tables of a broker", "found": "none", "witnesses": traces.witnesses}
-    evidence[HAPPENED] = "all tables below config are gone: they were deleted or not copied with the store"
+    evidence[HAPPENED] = "all tables below config are missing: they were deleted or not copied with the store"
     command = f"cp -r REPLICA/config/. {STORE}/config/"
     yield catalogue_tables.CF03.found(text, str(folder), None, evidence, command=command)
 
@@ -96,7 +96,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
     assert store.paths is not None
     path = str(store.paths.config / table.name)
     how = "is gone" if table.main.state == "missing" else "is empty (0 bytes)"
-    happened = f"the table {table.name} is gone: it was deleted or not copied with the store"
+    happened = f"the table {table.name} is missing: it was deleted or not copied with the store"
     if table.main.state != "missing":
         happened = f"the table {table.name} is empty: a power cut or a full disk while it was written or copied"
     if table.used == "bak":
@@ -140,8 +140,8 @@ def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Findi
     """``renamed``: the broker renames the table to .bak before it writes the next one, so a kill leaves only the
     .bak.
     """
-    age = "the newest where the broker was killed while it wrote, else one version older"
-    text = f"{table.name} {how}; its .bak counts, which is {age if renamed else 'one version older'}"
+    age = "the newest version if the broker was killed while it wrote, else one version older"
+    text = f"{table.name} {how}; a broker uses its .bak, which is {age if renamed else 'one version older'}"
     assert table.bak is not None
     evidence = {"expected": "a table", "found": table.main.complaint, "used": table.bak.name}
     command = f"cp {STORE}/config/{table.bak.name} {STORE}/config/{table.name}"
@@ -185,7 +185,7 @@ def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
     zero = [step for step in back if step.now == 0]
     groups = sorted({step.group for step in back})
     text = (
-        f"{table.name} stands behind its own .bak (queues: {len(back):,}, at 0: {len(zero):,}): "
+        f"{table.name} has lower offsets than its .bak (queues: {len(back):,}, at 0: {len(zero):,}): "
         f"{', '.join(step.words for step in back[:3])}"
     )
     evidence: dict[str, Any] = {
@@ -292,7 +292,7 @@ def bad_table(table: Table, path: str) -> Finding:
     differences = _differences(table)
     tail = parsed.tail if parsed is not None and parsed.fault is None else None
     if tail is not None:
-        text = f"{table.name}: {tail.length:,} characters behind the closing brace, {tail.place.words}"
+        text = f"{table.name}: {tail.length:,} characters after the closing brace, {tail.place.words}"
         evidence: dict[str, Any] = {"expected": "end of the file", "found": tail.text, "used": used, **differences}
         command = f"truncate -s {tail.place.offset} {STORE}/config/{table.name}"
         return catalogue.CF04.found(text, path, tail.place.offset, evidence, command=command)

@@ -100,7 +100,7 @@ def _lost_tail_finding(
             evidence["atLeast"] = True
             text += f", the index holds keys of units up to {indexed:,}"
     else:
-        text = f"The end of the log is lost: it ends at {log.end:,}, others know more: {'; '.join(messages)}"
+        text = f"The end of the log is lost: it ends at {log.end:,}, other files know more: {'; '.join(messages)}"
     cause = catalogue.CL07.id if log.next_was_lost else None
     return catalogue.CL11.found(text, file.path if file else None, log.end, evidence, caused_by=cause)
 

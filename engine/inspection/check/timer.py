@@ -123,8 +123,8 @@ class _Timers:
         path = str(self.store.paths.timercheck)
         if self.check is None:
             text = (
-                f"config/timercheck is gone or cut: the next start takes all {self.queue_end:,} timer messages in "
-                f"again, and delivers again those that were due"
+                f"config/timercheck is gone or cut: the next start reads all {self.queue_end:,} timer messages again, "
+                "and delivers those that were due again"
             )
             evidence = {"expected": timer.TIMER_CHECK_SIZE, "found": None, "messages": self.queue_end}
             command = f"cp REPLICA/config/timercheck {STORE}/config/"
@@ -133,13 +133,11 @@ class _Timers:
         if self.check.queue_offset <= self.queue_end:
             return
         taken_count = self._taken_in()
-        text = (
-            f"timercheck says that {self.check.queue_offset:,} timer messages were taken in; {TIMER_TOPIC}/0 ends at "
-        )
+        text = f"timercheck says that {self.check.queue_offset:,} timer messages were read; {TIMER_TOPIC}/0 ends at "
         text += f"{self.queue_end:,}"
         evidence = {"expected": self.queue_end, "found": self.check.queue_offset, "timerLog": taken_count}
         if taken_count is not None:
-            text += f". A start goes by the timer log instead, which ends with message {taken_count - 1:,}"
+            text += f". A start uses the timer log instead, which ends with message {taken_count - 1:,}"
         grave: Severity | None = self._light or ("warn" if taken_count is not None else None)
         going_on = self.queue_end if taken_count is None else taken_count
         command = _patch(_QUEUE_OFFSET_AT, going_on)
@@ -172,7 +170,7 @@ class _Timers:
         if foreign:
             yield self._leads_nowhere(foreign, rows)
         if beyond_end:
-            text = f"Messages that wait for their time lie behind the end of the log at {end:,} "
+            text = f"Messages that wait for their time are after the end of the log at {end:,} "
             text += f"(messages: {len(beyond_end):,})"
             index = int(self.log.waiting_at[beyond_end[0]])
             evidence = {"messages": len(beyond_end), "expected": f"below {end:,}", "found": places[beyond_end[0]][0]}
@@ -194,7 +192,7 @@ class _Timers:
         place_words = f"a unit of {item.topic}" if isinstance(item, Unit) else "no unit"
         text = (
             f"Messages that wait for their time cannot be delivered ({len(foreign):,}): the timer log's unit at "
-            f"{log_offset:,} leads to {physical:,}, where {place_words} stands (due {due})"
+            f"{log_offset:,} leads to {physical:,}, where {place_words} is (due {due})"
         )
         evidence = {"messages": len(foreign), "expected": f"a unit of {TIMER_TOPIC}", "found": place_words, "due": due}
         return rules.TM02.found(text, self._file(log_offset), self._position(log_offset), evidence)
@@ -208,8 +206,8 @@ class _Timers:
         waits = len(self.log.waiting_at) and int(self.log.waiting_at[-1]) == self.log.end - timer.UNIT_SIZE
         if last_message is not None and not waits and last_message[0] >= least and self._message(*last_message) is None:
             text = f"The timer log's last unit leads to {last_message[0]:,}, where no timer message of "
-            text += f"{last_message[1]:,} bytes stands: "
-            text += "the next start finds from it where the timer queue goes on"
+            text += f"{last_message[1]:,} bytes is: "
+            text += "the next start uses it to find where the timer queue continues"
             last_offset = self.log.end - timer.UNIT_SIZE
             evidence = {"expected": f"a unit of {TIMER_TOPIC}", "found": last_message[0], "queueOffset": self._goes_on}
             yield rules.TM02.found(text, self._file(last_offset), self._position(last_offset), evidence, kind="last")
@@ -296,11 +294,13 @@ class _Timers:
             "beforeRebuilt": older,
         }
         if older:
-            text += f"; the next start makes it again from {rebuilt:,} of the timer log on, and what stands before is "
-            text += f"not found ({older:,})"
+            text += (
+                f"; the next start rebuilds it from {rebuilt:,} of the timer log on, and does not find what is before "
+            )
+            text += f"({older:,})"
             yield rules.TM03.found(text, str(wheel), None, evidence, kind="wheel", command=_patch(_FLUSH_AT, 0))
         else:
-            text += "; the next start makes it again from the timer log"
+            text += "; the next start rebuilds it from the timer log"
             yield rules.TM03.found(text, str(wheel), None, evidence, kind="again")
 
     def _wheel(self) -> bytes:

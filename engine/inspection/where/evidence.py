@@ -485,7 +485,7 @@ class _Search:
             statement = f"0x{unit.body_crc:08X} is stored, the body has 0x{unit.raw_crc or 0:08X}"
             evidence.append(self._facts.at(unit, "body CRC", statement))
         if unit.offset >= facts.log_end:
-            statement = "a broker's log ends here; the next start drops what stands behind, or the last one has"
+            statement = "a broker's log ends here; the next start drops what follows, or the last start did"
             evidence.append(Evidence("end of the log", None, facts.log_end, statement))
         verdict = rules.with_group(rules.conclude(deciding_family, facts), unit, facts)
         step = rules.next_step(verdict, unit, facts)

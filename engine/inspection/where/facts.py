@@ -143,7 +143,7 @@ class FactFinder:
 
     def _queue_evidence(self, unit: Unit) -> tuple[list[Evidence], rules.PlaceState]:
         if self._store.paths is None:
-            return [Evidence("queue", None, None, "queues are no part of what was opened")], "notOpened"
+            return [Evidence("queue", None, None, "what was opened has no queues")], "notOpened"
         try:
             queue = self._store.queue(unit.topic, unit.queue_id)
         except Undecoded as error:
@@ -155,7 +155,7 @@ class FactFinder:
                 statement += f"; {other_case} has one, {rules.OTHER_CASE}"
                 return [Evidence("queue", None, None, statement)], "noQueue"
             if self._is_deleted(unit):
-                return [Evidence("queue", None, None, f"{statement}; nor is the topic declared: it was deleted")], (
+                return [Evidence("queue", None, None, f"{statement}, and the topic is not declared: it was deleted")], (
                     "deletedTopic"
                 )
             return [Evidence("queue", None, None, statement)], "noQueue"
@@ -169,7 +169,7 @@ class FactFinder:
         if entry.state != "entry":
             return [Evidence("queue entry", folder, position, f"entry {number:,} is empty: zero bytes")], "absent"
         if entry.physical_offset != unit.offset:
-            statement = f"entry {number:,} is a wrong one: it points at {self._what_is_at(entry.physical_offset)}"
+            statement = f"entry {number:,} is wrong: it points at {self._what_is_at(entry.physical_offset)}"
             return [Evidence("queue entry", folder, position, statement)], "absent"
         evidence = [Evidence("queue entry", folder, position, f"entry {number:,} points at it")]
         verdict, difference = compare(unit.topic, unit.queue_id, entry, unit)
@@ -264,7 +264,7 @@ class FactFinder:
             if self._group in {None, group}:
                 side = f"it has read past {number:,}" if offset > number else f"{number:,} is still before it"
                 if end is not None and offset > end:
-                    side = f"beyond the end of the queue ({end:,}), so that says nothing of {number:,}"
+                    side = f"beyond the end of the queue ({end:,}), so this says nothing about {number:,}"
                 elif offset < 0:
                     side = f"below zero, so it has not begun here and {number:,} is still before it"
                 if self._permissions.of_group(group) and not 0 <= number < offset:
@@ -383,7 +383,7 @@ def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evi
 
 def _not_to_be_asked(store: StoreSnapshot) -> str:
     if store.paths is None:
-        return "the index is no part of what was opened"
+        return "what was opened has no index"
     undecoded = store.undecoded_part("index")
     if undecoded is not None and not store.index_files():
         return undecoded.reason("index")
@@ -415,7 +415,7 @@ def _follow_chain(reader: IndexReader, key_hash: int, offset: int) -> str | None
         visited: set[int] = set()
         while True:
             if number in visited:
-                return f"its chain goes round at entry {number:,} of {reader.name}"
+                return f"its chain has a loop at entry {number:,} of {reader.name}"
             visited.add(number)
             entry = reader.entry(number) if number <= count else None
             if entry is None:
@@ -425,11 +425,11 @@ def _follow_chain(reader: IndexReader, key_hash: int, offset: int) -> str | None
             if entry.time_diff < 0 or entry.prev == 0:
                 return ""
             if not codec.chain_continues(entry.prev, number, count):
-                kind = "goes round at" if entry.prev == number else "leaves the file behind"
+                kind = "has a loop at" if entry.prev == number else "leaves the file after"
                 return f"its chain {kind} entry {number:,} of {reader.name}"
             number = entry.prev
     except CorruptUnit:
-        return f"{reader.name} cannot be taken apart"
+        return f"{reader.name} cannot be decoded"
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,9 @@ class LostFinder:
 
     def _behind_the_end(self) -> tuple[rules.Verdict, list[Evidence]]:
         if self._store.lock_state == "held":
-            return "unknown", [Evidence("lock", None, None, "a broker is running: what it has not written is not here")]
+            return "unknown", [
+                Evidence("lock", None, None, "a broker is running: what it has not written yet is not here")
+            ]
         signs = self._signs_of_a_longer_log()
         return ("truncated" if signs else "neverSeen"), signs
 
@@ -127,7 +129,7 @@ class LostFinder:
         for queues in self._store.topics().values():
             for queue in queues.values():
                 if queue.raw_end > queue.valid_end:
-                    statement = f"{queue.topic}/{queue.queue_id} has entries that point behind the end of the log"
+                    statement = f"{queue.topic}/{queue.queue_id} has entries that point after the end of the log"
                     return [*signs, Evidence("queue", str(queue.sequence.folders[0]), queue.valid_end, statement)]
         return signs + self._times_behind_the_end()
 
@@ -246,7 +248,9 @@ class LostFinder:
     ) -> rules.Verdict:
         entry = queue.entry(offset)
         if entry is not None and entry.state == "entry":
-            evidence.append(Evidence("queue entry", None, entry.physical_offset, "a stale entry points behind the log"))
+            evidence.append(
+                Evidence("queue entry", None, entry.physical_offset, "an old entry points after the end of the log")
+            )
             return "truncated"
         if was_read:
             return "truncated"
@@ -271,10 +275,12 @@ class LostFinder:
         """
         evidence = [Evidence("commit log", None, None, "no unit of the log has this key")]
         if host is not None:
-            evidence.append(Evidence("id", None, None, f"read as an offset id it names the broker {host_text(host)}"))
+            evidence.append(
+                Evidence("id", None, None, f"as an offset message id it names the broker {host_text(host)}")
+            )
         if unreadable is not None:
             place, start = unreadable
-            evidence.append(Evidence("commit log", None, place, "the key stands here, in bytes that are no unit"))
+            evidence.append(Evidence("commit log", None, place, "the key is here, in invalid bytes"))
             verdict: rules.Verdict = "truncated" if start >= self._store.log.max_offset else "damaged"
             return self._with_what_was(_without_unit(verdict, evidence, offset=place), place)
         for verdict, index_evidence in self._lost_entries(text):
@@ -316,11 +322,11 @@ class LostFinder:
         if not spans.first:
             return _without_unit("neverSeen", evidence, topic, queue_id, queue_offset)
         open_ones = [
-            Evidence("not ruled out", None, span.offset, f"{span.size:,} bytes here are no unit: {span.reason}")
+            Evidence("not ruled out", None, span.offset, f"{span.size:,} bytes here are invalid: {span.reason}")
             for span in spans.first
         ]
         if spans.more:
-            statement = f"{spans.more_bytes:,} bytes in {spans.more:,} more places are no unit"
+            statement = f"{spans.more_bytes:,} bytes in {spans.more:,} more places are invalid"
             open_ones.append(Evidence("not ruled out", None, spans.more_from, statement))
         result = _without_unit("unknown", [*evidence, *open_ones], topic, queue_id, queue_offset)
         return replace(result, next_step=rules.RULED_OUT_STEP)

@@ -374,8 +374,8 @@ class _Execution:
             final.max_physic,
         ):
             raise StoreError(
-                f"queue {queue_plan.topic}/{queue_plan.queue_id} was to stand at {final}, it stands at {state}: "
-                "the plan and what was done differ",
+                f"queue {queue_plan.topic}/{queue_plan.queue_id} was planned to end at {final}, but ends at {state}: "
+                "the result differs from the plan",
                 file=str(self._to.paths.root),
             )
         if plan.start_file is not None and queue_plan.found is not None and queue_plan.found.ext_end is not None:

@@ -97,7 +97,7 @@ def _file_queue(
             loaded.blockers.append(
                 Blocker(
                     rule,
-                    f"{entry.path}: the name is no number, a file queue's files are named by their start offset",
+                    f"{entry.path}: the name is not a number; files here are named by their start offset",
                     f'load exception java.lang.NumberFormatException: For input string: "{entry.name}"',
                     entry.path,
                 )
@@ -142,7 +142,7 @@ def waits_for_ever(
         (file for file in files if file.start_offset <= offset), key=lambda f: f.start_offset, default=files[0]
     )
     text = (
-        f"The start waits for ever: dispatch stands at {offset:,}, {end - offset:,} bytes before "
+        f"The start waits forever: dispatch stops at {offset:,}, {end - offset:,} bytes before "
         f"the end of the log: {reason}"
     )
     log_lines = (

@@ -46,7 +46,7 @@ class LogIsEmpty(StoreError):
 
     def __init__(self, empty_log: EmptyLog, word: str = "empty_log=True") -> None:
         super().__init__(
-            f"{empty_log.message} (nothing was changed; {word} goes on all the same)", file=empty_log.folder
+            f"{empty_log.message} (nothing was changed; use {word} to go on anyway)", file=empty_log.folder
         )
         self.found = empty_log
 

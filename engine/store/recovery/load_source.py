@@ -124,7 +124,7 @@ class LoadedFile(ReadOnlyFile):
         try:
             if self._file is None:
                 if not self._disk.exists(Path(self.path)):  # opening would make it anew
-                    raise FileNotFoundError(errno.ENOENT, "it was listed and is gone", self.path)
+                    raise FileNotFoundError(errno.ENOENT, "it was deleted after it was listed", self.path)
                 self._file = self._disk.open(Path(self.path), self.size)
             return ask(self._file)
         except OSError as error:

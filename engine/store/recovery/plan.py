@@ -37,17 +37,17 @@ class EmptyLog:
     def message(self) -> str:
         """A sentence that begins with the likely cause."""
         if self.part:
-            return f"a folder of the log holds no file, {self._who} of bytes that are missing: {self._cause}"
-        return f"the log is empty, {self._who} of it: {self._cause}"
+            return f"a folder of the log has no file, but {self._who} to missing bytes: {self._cause}"
+        return f"the log is empty, but {self._who} to it: {self._cause}"
 
     @property
     def _who(self) -> str:
         for count, noun_stem in ((self.entries, "entr"), (self.index_entries, "index entr")):
             if count:
-                return f"1 {noun_stem}y knows" if count == 1 else f"{count:,} {noun_stem}ies know"
+                return f"1 {noun_stem}y refers" if count == 1 else f"{count:,} {noun_stem}ies refer"
         if self.groups:
-            return "1 consumer position knows" if self.groups == 1 else f"{self.groups:,} consumer positions know"
-        return "the checkpoint knows"
+            return "1 consumer offset refers" if self.groups == 1 else f"{self.groups:,} consumer offsets refer"
+        return "the checkpoint refers"
 
     @property
     def _cause(self) -> str:
@@ -464,4 +464,6 @@ def undispatched_words(loss: Loss) -> str:
     stored = f", stored {time_text(min(times))} to {time_text(max(ends))}" if times and ends else ""
     units = f"units {loss.first_unit:,} to {loss.last_unit:,}"
     them = "it" if loss.messages == 1 else "them"
-    return f"{counts} will be in no queue after the next start, and no later one will dispatch {them}: {units}{stored}"
+    return (
+        f"{counts} will be in no queue after the next start, and no later start will dispatch {them}: {units}{stored}"
+    )

@@ -565,8 +565,10 @@ def _lost_tail_notes(known_end: int, data_end: int) -> tuple[str, ...]:
     """
     if known_end <= data_end:
         return ()
-    lost = f"The queues know the log up to {known_end:,}, its bytes end at {data_end:,}: the tail between is lost."
-    return (f"{lost} A crash loses what was not flushed; where more is gone, look for a file or a disk",)
+    lost = (
+        f"The queues know the log up to {known_end:,}, but its bytes end at {data_end:,}: the part in between is lost."
+    )
+    return (f"{lost} A crash loses what was not flushed; if more is missing, look for a missing file or disk",)
 
 
 def _heap_asked(files: list[ReadOnlyFile], first_number: int, walked: Walked, rules: Rules) -> int:
@@ -606,8 +608,8 @@ def _confirm_notes(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
     confirm = source.checkpoint.confirm_phy_offset or 0
     if confirm <= walked.end_offset or source.config.duplication_enable or source.checkpoint.impossible:
         return ()
-    text = f"The checkpoint's confirm offset {confirm:,} lies behind the end of the log: a start sets it to "
-    return (f"{text}{max(walked.last_unit, 0):,} and dispatches as ever, for it goes by no confirm offset",)
+    text = f"The checkpoint's confirm offset {confirm:,} is after the end of the log: a start sets it to "
+    return (f"{text}{max(walked.last_unit, 0):,} and dispatches as usual, because it does not use the confirm offset",)
 
 
 def _notes(source: RecoverySource) -> tuple[str, ...]:
@@ -615,8 +617,8 @@ def _notes(source: RecoverySource) -> tuple[str, ...]:
     for read_file, other_file in source.log.doubles:
         notes.append(
             f"{read_file.path} and {other_file.path} begin at the same offset: "
-            "a broker that starts writes into one of the two and reads from the other, "
-            "and every message that it acknowledges is lost. Move one of them away first."
+            "a broker would write to one of the two and read from the other, and every message that it acknowledges "
+            "would be lost. Move one of them away first."
         )
     notes += _checkpoint_notes(source)
     if source.config.duplication_enable:

@@ -30,7 +30,7 @@ LARGEST_READ = 256 << 20
 _LINE = 64
 _PAIR = struct.Struct(">iI")
 NO_FILE = "no file of the log holds this byte"
-OUT_OF_MEMORY = "a unit says a length that no Java array has, the dispatch thread dies of it"
+OUT_OF_MEMORY = "a unit has a length that no Java array can have, and the dispatch thread dies of it"
 NO_SUCH_ARRAY = (1 << 31) - 2
 """A Java array of so many bytes cannot be made, whatever the heap."""
 
@@ -197,7 +197,7 @@ def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:
     """Refuse a unit that tells an offset outside of its file (checkCommitLogOffsetOnRecover)."""
     if file.start_offset <= request.physical_offset <= file.end_offset:
         return request
-    return Refusal(-1, f"the unit says that it stands at {request.physical_offset:,}, in another file")
+    return Refusal(-1, f"the message's PHYSICALOFFSET is {request.physical_offset:,}, in another file")
 
 
 def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:

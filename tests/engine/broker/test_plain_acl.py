@@ -84,9 +84,9 @@ def test_a_file_as_a_broker_writes_it() -> None:
         ("accounts:\n- accessKey: RocketMQ\n  secretKey:\n    - 1", "secretKey: expected one value"),
         ("accounts:\n- {accessKey: RocketMQ}", "line 2: expected a plain value or a list"),
         ("accounts:\n- accessKey: 'RocketMQ", "line 2: a quote is not closed"),
-        ("accounts:\n\t- accessKey: RocketMQ", "line 2: expected blanks in front"),
-        ("accounts:\n  - accessKey: RocketMQ\n      secretKey: 1", "line 3: stands further right"),
-        ("  accounts:\nother: 1", "line 2: stands further left"),
+        ("accounts:\n\t- accessKey: RocketMQ", "line 2: expected spaces for indentation"),
+        ("accounts:\n  - accessKey: RocketMQ\n      secretKey: 1", "line 3: is indented more"),
+        ("  accounts:\nother: 1", "line 2: is indented less"),
         ("what is this", "line 1: expected NAME: VALUE"),
         ("globalWhiteRemoteAddresses:\n- 10.0.0.x", "expected an address"),
     ],
@@ -98,7 +98,7 @@ def test_what_is_no_such_file_is_refused_with_its_line(text: str, words: str) ->
 
 def test_one_key_stands_once() -> None:
     row = "- accessKey: RocketMQ\n  secretKey: 12345678\n"
-    with pytest.raises(UsageError, match="stands twice"):
+    with pytest.raises(UsageError, match="appears twice"):
         acl_of(parse(f"accounts:\n{row}{row}"))
 
 

@@ -91,7 +91,7 @@ def test_a_broker_keeps_what_its_last_start_changed(store, tmp_path, capsys):
     folders = [_keep(store, "serve", out) for _ in range(3)]
     other = _keep(made(tmp_path / "store.kept-not"), "serve", out)
     assert kept_in(tmp_path) == sorted([by_hand, folders[-1], other, tmp_path / "store.kept-not"])
-    assert capsys.readouterr().err.count("is removed: serve keeps what its last start changed") == 2
+    assert capsys.readouterr().err.count("was removed: serve keeps only the backup of its last start") == 2
 
 
 def test_a_start_that_loses_nothing_keeps_nothing(tmp_path):

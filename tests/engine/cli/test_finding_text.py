@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from engine.cli.finding_text import print_findings
+from engine.cli.finding_text import offsets_text, print_findings, times_text
 from engine.cli.output import Output
 from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding, summarise
@@ -31,9 +31,9 @@ def test_what_follows_from_a_finding_is_one_row_below_it() -> None:
     lines = told(CAUSE, *FOLLOWERS, LONE).splitlines()
     at = next(n for n, line in enumerate(lines) if "CQ10" in line)
     assert "65 units" in lines[at]
-    assert "16 more follow from it: CF02 16×; --all shows each" in lines[at + 1]
+    assert "16 consequences: CF02 16× (--all lists each)" in lines[at + 1]
     assert "CL10" in lines[at + 2]
-    assert lines[0] == "-- 1 error, 17 note"
+    assert lines[0] == "-- 1 error, 17 notes"
 
 
 def test_all_shows_each() -> None:
@@ -49,6 +49,13 @@ def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
         assert " ".join(said.split()).count(rule.explanation) == 1
     assert said.count("Take a snapshot first (storescope snapshot /s DST) and work on that.") == 1
     assert said.count(f"      {CAUSE.command}\n") == 1
-    assert "Follows from CQ10" in said
-    assert "Known: apache/rocketmq#405, apache/rocketmq#1434" in said
+    assert "Consequence of CQ10" in said
+    assert "Known issues: apache/rocketmq#405, apache/rocketmq#1434" in said
     assert "**CQ10 " in told(CAUSE, markdown=True)
+
+
+def test_one_queue_offset_and_one_time_are_not_written_as_a_range() -> None:
+    """The losses said "queue offsets 201 to 201, stored 08:10:18.147 to 08:10:18.147"."""
+    assert (offsets_text(201, 201), offsets_text(201, 1203)) == ("queue offset 201", "queue offsets 201 to 1,203")
+    assert " to " not in times_text(1_000, 1_000)
+    assert " to " in times_text(1_000, 2_000)

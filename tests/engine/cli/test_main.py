@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 import agree
 import made_stores
 import pytest
+
+from engine.cli.main import build_parser
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -85,6 +89,42 @@ def test_help_and_version_on_every_level():
     with start() as process:
         assert b"usage" in process.communicate(timeout=60)[0]
     assert process.returncode == 2
+
+
+def every_command(parser, *path):
+    """Yield the words and the parser of each command and each job."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                yield " ".join((*path, name)), command
+                yield from every_command(command, *path, name)
+
+
+COMMAND_LINES = dict(every_command(build_parser()))
+
+
+@pytest.mark.parametrize("name", COMMAND_LINES)
+def test_the_help_of_a_command_has_a_plain_line_and_examples_that_are_valid(name):
+    """Help once began with the list of common options, and no command had an example."""
+    command = COMMAND_LINES[name]
+    assert command.description[0].isupper()
+    assert command.description.endswith(".")
+    examples = [shlex.split(line) for line in command.epilog.splitlines()[1:]]
+    assert examples
+    for words in examples:
+        assert words[: 1 + len(name.split())] == ["storescope", *name.split()]
+        arguments = words[1 : words.index(">")] if ">" in words else words[1:]
+        if "--help" not in arguments and name != "pipeline":
+            build_parser().parse_args(arguments)
+
+
+@pytest.mark.parametrize("name", COMMAND_LINES)
+def test_every_option_is_explained(name):
+    plain_arguments = {"topic"}  # TOPIC says it
+    unexplained = [
+        action.dest for action in COMMAND_LINES[name]._actions if not action.help and action.dest not in plain_arguments
+    ]
+    assert [dest for dest in unexplained if dest != "job"] == []
 
 
 def test_output_to_a_closed_pipe_ends_quietly(tmp_path):

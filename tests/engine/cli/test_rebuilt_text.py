@@ -32,7 +32,7 @@ def test_people_are_told_what_has_no_entry(capsys):
     print_rebuilt(Output(as_json=False, stream=stream), DONE, "/new", "b-1: ")
     assert stream.getvalue().startswith("1,200 units: 1,190 entries in 3 queues, 2,400 keys in 1 index file")
     said = capsys.readouterr().err
-    assert "b-1: stepped over as damaged: 2 places of the log, 512 bytes" in said
+    assert "b-1: skipped because damaged: 2 places of the log, 512 bytes" in said
     assert "b-1: Gone was deleted" in said
 
 

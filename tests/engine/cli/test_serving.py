@@ -87,6 +87,6 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
     assert said == [
         "the log cannot grow: no room at 4,096",
         "dispatch waits: no room",
-        "over: dispatch waits",
-        "over: the log cannot grow",
+        "resolved: dispatch waits",
+        "resolved: the log cannot grow",
     ]

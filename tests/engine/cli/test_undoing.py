@@ -55,7 +55,7 @@ def test_a_recovery_comes_back_whole(golden, tmp_path, capsys, name):
     assert main(["recover", str(store), "--apply", "--yes", "--like", like(name)]) == 0
     said = capsys.readouterr().out
     undo = shlex.join(["recover", str(store), "--undo", str(kept_in(tmp_path)[0])])
-    assert f"{undo} brings it back" in said
+    assert f"To restore it:\n  storescope {undo}\n" in said
     assert same(store, before) != []
     undone(store, before)
     undone(store, before)  # a second time does nothing

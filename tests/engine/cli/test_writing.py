@@ -26,14 +26,14 @@ def root(tmp_path):
 def test_an_empty_place_is_a_new_store(tmp_path):
     target = find_target(str(tmp_path / "new"), None)
     assert (target.exists, target.recovery) == (False, None)
-    assert list(target.planned()) == [f"{tmp_path / 'new'} has no commit log yet: one is begun."]
+    assert list(target.planned()) == [f"{tmp_path / 'new'} has no commit log yet: a new one is created."]
 
 
 def test_the_sizes_of_a_store_that_is_there_are_its_files(root):
     target = find_target(str(root), None)
     assert (target.exists, target.config.mapped_file_size_commit_log) == (True, LOG_SIZE)
     first, second = target.planned()
-    assert first.endswith("is opened as a broker opens it after an orderly end:")
+    assert first.endswith("is opened as a broker opens it after a clean stop:")
     assert f"its log ends at {target.recovery.end_offset:,}" in second
 
 
@@ -50,7 +50,7 @@ def test_a_copy_goes_into_an_empty_place_outside_the_store(root, tmp_path):
     assert check_new_path(str(tmp_path / "copy"), root) == tmp_path / "copy"
     with pytest.raises(UsageError, match="outside the store"):
         check_new_path(str(root / "copy"), root)
-    with pytest.raises(UsageError, match="absent or empty"):
+    with pytest.raises(UsageError, match="new or empty"):
         check_new_path(str(root), tmp_path / "elsewhere")
 
 
@@ -87,5 +87,5 @@ def test_the_first_start_says_that_it_compiles_and_how_long_that_takes(monkeypat
     assert capsys.readouterr().err == ""
     compiled_cache.note_compilation()
     words = capsys.readouterr().err
-    assert "is compiled for this processor, once: about 5 to 12 seconds" in words
+    assert "is compiled once, which takes about 5 to 12 seconds" in words
     assert words.count("\n") == 1

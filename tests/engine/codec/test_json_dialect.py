@@ -58,10 +58,10 @@ def test_objects_as_keys_of_a_clients_offsets():
 FAULTS = [
     ("", 0, 1, 1, "expected a value, found the end of the text"),
     ("\n\n  ", 4, 3, 3, "expected a value, found the end of the text"),
-    ('{"a":1', 6, 1, 7, "expected ',' or '}' behind a value, found the end of the text"),
-    ('{"a" 1}', 5, 1, 6, "expected ':' behind the key 'a', found '1'"),
-    ('{"a":1 "b":2}', 7, 1, 8, "expected ',' or '}' behind a value, found '\"'"),
-    ('{\n\t"é":[1 2]}', 11, 2, 9, "expected ',' or ']' behind a value, found '2'"),
+    ('{"a":1', 6, 1, 7, "expected ',' or '}' after a value, found the end of the text"),
+    ('{"a" 1}', 5, 1, 6, "expected ':' after the key 'a', found '1'"),
+    ('{"a":1 "b":2}', 7, 1, 8, "expected ',' or '}' after a value, found '\"'"),
+    ('{\n\t"é":[1 2]}', 11, 2, 9, "expected ',' or ']' after a value, found '2'"),
     ('{"a":"b}', 5, 1, 6, "a string is not closed"),
     ('{"a":NaN}', 5, 1, 6, "expected a value, found 'N'"),
     ('{"a":"\\q"}', 6, 1, 7, "unknown escape '\\\\q' in a string"),
@@ -91,7 +91,7 @@ def test_a_leftover_tail_is_told_with_its_place():
     assert found.tail.text == old[len(new) - 4 :]
     assert (found.tail.place.line, found.tail.place.offset) == (2, len(new.encode()))
     assert not found.accepted
-    assert "characters behind the end" in found.complaint
+    assert "characters after the end" in found.complaint
 
 
 def test_blanks_behind_the_end_are_no_tail_and_zeros_a_harmless_one():

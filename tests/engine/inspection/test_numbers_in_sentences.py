@@ -19,7 +19,7 @@ from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 
 BARE = re.compile(r"(?<![\w,.:/@#%+-])\d{5,}(?![\w:/@-]|\.\w)")
-AS_IT_STANDS = re.compile(r"(CRC is|the unit says|hash|has tag code|gives) -?\d+")
+AS_IT_STANDS = re.compile(r"(CRC is|hash|has tag code|gives) -?\d+")
 INCIDENTS = [
     state
     for name, state in vars(states).items()

@@ -39,7 +39,7 @@ def test_a_level_that_stands_is_told_with_what_waits(tmp_path):
     level_stands_still(root, made)
     (service,) = services(root)
     assert (service.kind, service.queue_id, service.next_offset, service.overdue) == ("level", 2, 0, 1)
-    assert service.words.startswith("Delay level 3 stands at 0 since ")
+    assert service.words.startswith("Delay level 3 has been at 0 since ")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_place_where_something_is_refused(tmp_path: Path, what: str) -> None:
         (place / "notes.txt").write_text("mine")
     else:
         place.write_text("mine")
-    with pytest.raises(UsageError, match="absent or empty, found something there"):
+    with pytest.raises(UsageError, match="new or empty folder, found something there"):
         LabStore.create(place, TINY)
     assert list(tmp_path.iterdir()) == [place]
 

@@ -186,7 +186,7 @@ def test_what_cannot_be_met_is_said(lab: Lab, tmp_path: Path) -> None:
     conf = tmp_path / "broker.conf"
     for text, said in (
         ("brokerRole=SLAVE\nbrokerId=1\n", "brokerRole=SLAVE: the lab's broker is a master"),
-        ("aclEnable=true\n", "aclEnable=true: the lab's broker asks for no accounts"),
+        ("aclEnable=true\n", "aclEnable=true: the lab's broker does not check accounts"),
         ("listenPort=many\n", "listenPort"),
     ):
         conf.write_text(text)
@@ -217,12 +217,12 @@ def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path:
     for wrong in ("broker-b", "broker-a"):
         with pytest.raises(UsageError, match="already"):
             lab.add_broker(wrong, tmp_path / "other")
-    with pytest.raises(UsageError, match="no name of a broker"):
+    with pytest.raises(UsageError, match="not a valid broker name"):
         lab.add_broker("../x", tmp_path / "other")
     lab.end_broker("broker-b")
     assert b'"broker-b"' not in bytes(asked(served.namesrv, Command(106))[0].body)
     for wrong in ("broker-b", "broker-a"):
-        with pytest.raises(UsageError, match="no broker that was added"):
+        with pytest.raises(UsageError, match="not a broker that was added"):
             lab.end_broker(wrong)
     again = lab.add_broker("broker-b", folder)
     assert asked(again.address, Command(30, {"topic": "Orders", "queueId": "0"}))[0].fields["offset"] == "1"

@@ -19,18 +19,18 @@ def test_zeros_lost_pages_a_changed_head_and_other_bytes_are_told_apart():
 
 
 def test_an_end_is_torn_gone_zero_or_broken():
-    assert "torn" in damage_causes.of_torn_end(b"abc", 10, 3)
-    assert "torn" in damage_causes.of_lost_tail(b"abc", 10, torn=True)
-    assert "gone, or were cut" in damage_causes.of_lost_tail(b"", 10, torn=False)
+    assert "written only in part" in damage_causes.of_torn_end(b"abc", 10, 3)
+    assert "written only in part" in damage_causes.of_lost_tail(b"abc", 10, torn=True)
+    assert "missing or were cut" in damage_causes.of_lost_tail(b"", 10, torn=False)
     assert "zero from 10 on" in damage_causes.of_lost_tail(bytes(9), 10, torn=False)
     assert "broken from 10 on" in damage_causes.of_lost_tail(b"abc", 10, torn=False)
 
 
 def test_properties_and_units_that_belong_elsewhere():
     assert "7 of its properties' 90 bytes are zero" in damage_causes.of_properties(10, 7, 90)
-    assert "not what was stored" in damage_causes.of_properties(10, 0, 90)
+    assert "differ from what was stored" in damage_causes.of_properties(10, 0, 90)
     assert "second time" in damage_causes.of_stale(3, 10, is_copy=True)
-    assert "older life" in damage_causes.of_stale(3, 10, is_copy=False)
+    assert "earlier use" in damage_causes.of_stale(3, 10, is_copy=False)
 
 
 def test_many_zeros_up_to_the_end_may_be_an_older_copy_of_the_file():

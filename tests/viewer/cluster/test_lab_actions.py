@@ -115,7 +115,7 @@ def test_somebodys_own_store_is_written_once_it_was_asked_again(bar):
     acts.go.click()
     assert desk.done == []
     assert "your own store" in acts.fault.text()
-    assert acts.go.text() == "Write it"
+    assert acts.go.text() == "Change it"
     acts.topic.textEdited.emit("Orders")
     assert acts.go.text() == "Add"
     acts.go.click()
@@ -130,7 +130,7 @@ def test_a_broker_is_added_beside_the_lab_ended_and_comes_again(bar):
     assert acts.note.text() == "its store: orders-7-broker-c"
     acts.name.setText("broker-a")
     acts.do()
-    assert acts.fault.text().startswith("Expected the name of a broker")
+    assert acts.fault.text().startswith("Expected the name of a new broker")
     acts.name.setText("broker-c")
     desk.refuses = "there is a broker broker-c already"
     acts.do()
@@ -173,7 +173,7 @@ def test_a_client_is_cut_from_one_broker_or_from_all(bar):
     menu.actions()[2].trigger()
     menu.close()
     assert desk.done == [("cut", made.C1.client_id, "broker-b"), ("cut", made.C1.client_id, "")]
-    assert bar.words_said[-1] == "Cut 2 connections of C2: it comes again by itself."
+    assert bar.words_said[-1] == "Cut 2 connections of C2: it reconnects by itself."
     desk.serving = replace(SERVING, clients=SERVING.clients[:1])
     acts.cut_now()
     assert desk.done[-1] == ("cut", made.C1.client_id, "broker-a")
@@ -185,8 +185,8 @@ def test_elsewhere_each_stands_in_grey_with_its_reason(bar):
     assert bar.model.of_lab
     acts.ask("queues")
     for serving, said in (
-        (replace(SERVING, namesrv="127.0.0.1:9"), "Only asked: the lab of this window serves 127.0.0.1:9."),
-        (None, "Only asked: what changes a cluster is done to one that the lab serves (Lab, Serve)."),
+        (replace(SERVING, namesrv="127.0.0.1:9"), "Read-only: the lab of this window serves 127.0.0.1:9."),
+        (None, "Read-only: only a cluster that the lab serves can be changed (Lab, Serve)."),
     ):
         desk.serving = serving
         bar.refresh()

@@ -89,7 +89,7 @@ def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
     assert told(found) == {
         "With two owners": "1",
         "With no owner": "1",
-        "Handed out twice": "1",
+        "Delivered twice": "1",
         "Read by nobody": "2",
         "Lists of clients": "the same",
     }
@@ -171,7 +171,7 @@ def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(r
         "Wait 2": "2.05 s",
         "Dead letters": "1",
     }
-    assert found[1].note == "each handed out 3 times"
+    assert found[1].note == "each delivered 3 times"
     assert found[2].note == "level 3, from %RETRY%lesson; reconsumeTimes 1"
     assert found[4].note.startswith("read from %DLQ%lesson, reconsumeTimes 3.")
 
@@ -195,9 +195,9 @@ def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
     record.take([handed(110, "c", Q[0], n, f"k{n}") for n in (0, 2)])
     record.take([handed(2_100, "g", given_up, n, f"k{n}", group=f"{G}-given-up") for n in (1, 3)])
     found = transactions(record)
-    assert told(found) == {"Half messages": "4", "Handed out": "2", "Checks": "6", "Given up": "2"}
-    assert found[0].note == "2 committed at once, 2 ended by nobody"
-    assert found[1].note == "of those that nobody ended: 0"
+    assert told(found) == {"Half messages": "4", "Delivered": "2", "Checks": "6", "Given up": "2"}
+    assert found[0].note == "2 committed at once, 2 never finished"
+    assert found[1].note == "of the unfinished ones: 0"
     assert found[2].note == "3 for each, 0.50 s apart: the producer says UNKNOWN"
     assert found[3].note.startswith("after 2.00 s, in TRANS_CHECK_MAX_TIME_TOPIC.")
 

@@ -133,7 +133,7 @@ def test_what_does_not_come_ends_the_run(model):
     run.go_on(model, own)
     model.take(Reading(state(run, ACTION_TIMEOUT_MS // 1000 + 5, "aabb")))
     run.go_on(model, own)
-    assert (run.status, run.result) == ("failed", "waited in vain")
+    assert (run.status, run.result) == ("failed", "timed out")
     assert ("stop", 1) in own.done
 
 

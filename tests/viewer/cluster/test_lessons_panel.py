@@ -71,13 +71,13 @@ def test_one_lesson_tells_all_and_the_others_what_came_of_them(panel):
 def test_figures_stand_under_their_lesson(panel):
     lesson = next(one for one in LESSONS if one.key == "retry")
     run = panel.runs["retry"] = LessonRun(lesson, 1, status="done", result="Refused 4 · Dead letters 4")
-    run.figures = (Harm("Refused", "4", "each handed out 3 times", "warn"), Harm("Dead letters", "4", "read", "warn"))
+    run.figures = (Harm("Refused", "4", "each delivered 3 times", "warn"), Harm("Dead letters", "4", "read", "warn"))
     panel.refresh()
     panel.refresh()
     entry = panel.entries["retry"]
     assert entry.line.text() == "Refused 4 · Dead letters 4"
     assert panel.head.note.text() == "1 of 8 run"
-    assert [one.text() for one in entry.findChildren(Label) if one.text() == "each handed out 3 times"] != []
+    assert [one.text() for one in entry.findChildren(Label) if one.text() == "each delivered 3 times"] != []
     assert entry.result.text() == ""
 
 

@@ -38,7 +38,7 @@ def test_what_the_store_has_not_leads_nowhere_and_says_why():
 def test_ways_on_are_words_with_places():
     found = item_links(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
     assert found[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
-    assert found[2][0].startswith("Its requests are seen live only where the lab of this window serves the cluster.")
+    assert found[2][0].startswith("Its requests are shown live only if the lab of this window serves the cluster.")
     assert found[2][1] is None
     readers = item_links(STORE, MODEL, Selection("group", "billing"))  # type: ignore[arg-type]
     assert readers[0][0] == "Group billing in the open store, store-a", "which may be another than the cluster's"

@@ -51,7 +51,7 @@ def _do(work, done, failed):
 
 def test_without_a_cluster_it_says_what_to_do_and_what_was_asked_before(pane, works, settings):
     assert pane.pages.currentIndex() == 0
-    assert pane.empty_title.text() == "No cluster is looked at"
+    assert pane.empty_title.text() == "No cluster is connected"
     pane.show_place(Place("cluster", name=made.NAMES))
     assert works.asked[0][1][0] == (made.NAMES,)
     assert pane.empty_title.text() == "Asking 127.0.0.1:9876 …"

@@ -48,7 +48,7 @@ def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
     panel.walk(-1)
     panel.walk(-1)
     assert panel.at.text() == "Step 1 of 3"
-    assert "as it was found" in words(panel)
+    assert "at the first reading" in words(panel)
     for _ in range(3):
         panel.walk(1)
     assert went[-1] is None

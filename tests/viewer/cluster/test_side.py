@@ -46,7 +46,7 @@ def test_many_lines_are_cut_with_a_word(shown):
     model.choose(Selection("topic", "Topic000"))
     panel = shown(SidePanel())
     panel.show_chosen(model, lambda _chosen: [])
-    assert panel.hidden_note.text().endswith("lines more: Tables has them")
+    assert panel.hidden_note.text().endswith("more lines: see Tables")
     model.take(Reading(made.large(5, topics=2, queues=200, clients=3)))
 
 

@@ -29,9 +29,9 @@ def test_how_it_stands_is_one_sentence():
     said = status_sentence(MODEL)
     assert said.startswith("127.0.0.1:9876 · 2 topics, 8 queues on 2 brokers · 5 consumers in 3 groups · 2 producers")
     assert "billing is 9,004 behind" in said
-    assert "3 requests in the last look" in said
+    assert "3 requests in the last reading" in said
     empty = ClusterModel()
-    assert status_sentence(empty) == "No cluster is looked at."
+    assert status_sentence(empty) == "No cluster is connected."
     empty.begin((made.NAMES,))
     assert status_sentence(empty) == "Asking 127.0.0.1:9876 …"
 
@@ -40,8 +40,8 @@ def test_a_queue_is_told_in_one_line():
     row = MODEL.find_queue(made.B[0])
     assert row is not None
     assert queue_words(MODEL, row) == (
-        "OrderPaid / broker-b / 0 · max offset 20,500 · billing reads next 16,000 · 4,500 behind · C4 · in 100 /s · "
-        "held pulls: nobody can ask a broker of RocketMQ's own"
+        "OrderPaid / broker-b / 0 · max offset 20,500 · billing reads 16,000 next · 4,500 behind · C4 · in 100 /s · "
+        "held pulls: RocketMQ's own broker does not report them"
     )
 
 
@@ -55,7 +55,7 @@ def test_errors_say_what_was_expected():
     assert status_sentence(model) == fault_words(model)
     late = made.looked_at(made.small())
     late.take(Reading(made.small(5, name_servers={made.NAMES: "no answer"})))
-    assert fault_words(late).startswith("No name server answers: 127.0.0.1:9876: no answer. What stands here is from")
+    assert fault_words(late).startswith("No name server answers: 127.0.0.1:9876: no answer. The figures are from")
 
 
 def test_what_was_refused_is_told_with_its_code():

@@ -136,7 +136,7 @@ def test_what_was_stepped_over_is_said_where_there_was_any() -> None:
     assert built_words(ANSWER.built).count(" · ") == 0
     clauses = built_words(Rebuilt(damaged=2, damaged_bytes=4096, stale=3, deleted_topics=["Gone", "Old"])).split(" · ")
     assert clauses[1:] == [
-        "2 damaged places of the log stepped over (4.00 KiB)",
+        "2 damaged places of the log skipped (4.00 KiB)",
         "3 units are left over from before a truncation",
         "deleted topics without queues: Gone, Old",
     ]

@@ -81,8 +81,8 @@ def test_the_chosen_row_is_found_again_after_the_rows_were_made_anew():
     [
         (replace(CLEAN, complete=False), "empty", CHECK_NOW, "This store has not been checked: 4.00 KiB of log."),
         (replace(DAMAGED, complete=False), "cut", CHECK_AGAIN, "The check was stopped"),
-        (CLEAN, "empty", "", "every rule looked at the whole store"),
-        (replace(CLEAN, is_whole=False), "empty", "", "Most rules need a whole store"),
+        (CLEAN, "empty", "", "every rule checked the whole store"),
+        (replace(CLEAN, is_whole=False), "empty", "", "Most rules need a complete store"),
         (replace(DAMAGED, has_unread=True, has_unreadable=True), "cut", CHECK_AGAIN, "unread files were not checked"),
         (replace(DAMAGED, has_unread=True), "cut", CHECK_AGAIN, "What is not decoded was not checked."),
     ],
@@ -136,5 +136,5 @@ def test_another_store_forgets_the_check_and_keeps_the_severities():
     model.open(CLEAN)
     assert (model.running, model.stale, model.error, model.opened) == (False, False, "", frozenset())
     assert model.shown == {CAUSE.severity}
-    assert model.empty_detail() == "No finding: what is here is as a broker would leave it."
+    assert model.empty_detail() == "No finding: everything here is as a broker leaves it."
     assert (model.head_note(), model_of(None).head_note()) == ("all rules, whole store", "")

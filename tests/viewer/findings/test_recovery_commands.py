@@ -65,7 +65,7 @@ def test_a_copy_that_is_stopped_leaves_nothing(qapp, golden, tmp_path) -> None:
         plan = replace(recovery_of(session).plan, bytes_to_read=10 << 20)
         row = time_row(plan, 5.0)
         assert row.value == "about 5 s"
-        assert row.why == "estimate: 10.0 MiB to read at 2.00 MiB/s, as this look took"
+        assert row.why == "estimate: 10.0 MiB to read at 2.00 MiB/s, as measured just now"
         assert time_row(plan, 0.0) is None
         assert time_row(replace(plan, bytes_to_read=442 << 10), 6.0) is None, "too little to tell a rate"
         assert time_row(plan, 0.5).value == "less than 1 s"

@@ -46,7 +46,7 @@ def test_what_cannot_be_is_refused_inline(dialog: CreateDialog) -> None:
     dialog.search.setText("mappedFileSizeCommitLog")
     dialog.value.setText("12")
     dialog.value.textEdited.emit("12")
-    assert dialog.editor.note == "Permitted is 128 … 2,147,483,647 bytes, found 12"
+    assert dialog.editor.note == "Allowed: 128 … 2,147,483,647 bytes, found 12"
     assert not dialog.create_button.isEnabled()
     dialog.editor.reset.click()
     assert dialog.create_button.isEnabled()

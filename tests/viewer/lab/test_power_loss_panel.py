@@ -26,7 +26,7 @@ def test_before_a_plug_was_pulled_the_table_says_what_it_is_for(qtbot):
     panel = PowerLossPanel()
     qtbot.addWidget(panel)
     panel.show_report(None)
-    assert panel.table.note.state.text.startswith("Before, kept and after are compared here")
+    assert panel.table.note.state.text.startswith("After a power cut this compares three states")
     assert (panel.recover.isHidden(), panel.again.isHidden()) == (False, True)
     panel.set_slim(True)
     assert panel._legend.isHidden()

@@ -82,14 +82,14 @@ def test_rows_judge_what_was_lost() -> None:
     units = _row(DONE, "units")
     assert (units.before, units.kept, units.after, units.mark) == ("90", "53 + 1 torn", "50", "warn")
     assert units.verdict == "40 lost · they had been answered PUT_OK, as ASYNC_FLUSH allows"
-    assert _row(DONE, "T / 0").verdict == "10 entries pointed behind the log · 40 messages fewer than before"
-    assert _row(DONE, "checkpoint").verdict == "17.0 s old when the plug was pulled"
-    assert _row(DONE, "plan against deed").verdict == "equal in all 14 figures"
+    assert _row(DONE, "T / 0").verdict == "10 entries pointed after the end of the log · 40 messages fewer than before"
+    assert _row(DONE, "checkpoint").verdict == "17.0 s old at the power cut"
+    assert _row(DONE, "plan and result").verdict == "equal in all 14 figures"
     broken = replace(DONE, flush_mode="SYNC_FLUSH", loss=Loss(5, 2, allowed=False))
     assert _row(broken, "units").mark == "error"
     assert "SYNC_FLUSH had promised" in _row(broken, "units").verdict
     differs = replace(DONE, figures=(Figure("endOffset", 5000, 4900),))
-    assert _row(differs, "plan against deed").verdict == "differs: endOffset 5,000 ≠ 4,900"
+    assert _row(differs, "plan and result").verdict == "differs: endOffset 5,000 ≠ 4,900"
     assert _row(replace(DONE, loss=Loss()), "units").mark == "ok"
 
 
@@ -107,7 +107,7 @@ def test_a_further_recovery_is_held_against_the_first() -> None:
 
 def test_before_recovery_the_plan_stands_where_the_deed_will() -> None:
     assert _row(PULLED, "end of log").verdict == "recovery will cut at 5,000"
-    assert _row(PULLED, "plan against deed").verdict == "known when the store was recovered"
+    assert _row(PULLED, "plan and result").verdict == "known when the store was recovered"
     assert power_loss_view(PULLED).lines[2].note == "the plan; not done yet"
     plan = replace(PLAN, index_deleted=(IndexPlan("a", "/index/a", 60, 0, AT, 0, 5200),))
     assert _row(replace(PULLED, plan=plan), "index entries").verdict == "1 file deleted, built again from 1,000 on"

@@ -12,7 +12,7 @@ def test_the_chosen_topic_stays_while_others_grow(qapp: QApplication) -> None:
     panel = PutStatisticsPanel()
     assert panel.words.text() == "No queue has an entry yet."
     panel.show_topics((TopicFed("A", ((0, 10), (1, 10))), TopicFed("B", ((0, 3),))))
-    assert panel.words.text() == "20 entries in 2 queues · evenly fed: 1.00 to 1.00 × the mean"
+    assert panel.words.text() == "20 entries in 2 queues · evenly filled: 1.00 to 1.00 × the mean"
     panel.topic.setCurrentIndex(1)
     assert panel.words.text() == "3 entries in 1 queue"
     panel.show_topics((TopicFed("B", ((0, 30), (1, 10))), TopicFed("A", ((0, 10), (1, 10)))))

@@ -48,7 +48,7 @@ def test_not_serving_it_asks_for_ports(panel: ServePanel) -> None:
     panel.namesrv.setText("99999")
     panel.go.click()
     assert settings == [ServeSettings(10911, 9876)]
-    assert panel.fault.text() == "99999 is no port: expected 0 to 65,535"
+    assert panel.fault.text() == "99999 is not a port: expected 0 to 65,535"
     panel.fail("cannot listen on 127.0.0.1:9876: Address already in use")
     assert "127.0.0.1:9876" in panel.fault.text()
     assert panel.fault.isVisible()

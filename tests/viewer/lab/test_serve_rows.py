@@ -68,6 +68,6 @@ def test_what_could_not_be_met_is_told_among_the_addresses() -> None:
     assert "127.0.0.1:10909" in facts["VIP"].note
     assert (facts["Config"].value, facts["Config"].note) == (
         "broker.conf",
-        "without effect here: flushDiskType, brokerIP1",
+        "no effect here: flushDiskType, brokerIP1",
     )
     assert {fact.name: fact.value for fact in address_facts(replace(served, vip="127.0.0.1:4"))}["VIP"] == "127.0.0.1:4"

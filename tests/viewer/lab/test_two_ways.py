@@ -43,7 +43,7 @@ def test_rows_say_which_way_is_better() -> None:
     assert figures["median of a put"].verdict == "A is better 8.0 ×"
     assert figures["not flushed, at most"].verdict == "alike"
     assert (figures["PUT_OK"].text_a, figures["PUT_OK"].text_b) == ("2,000", "1,000")
-    assert "lost at the pulled plug" not in figures
+    assert "lost at the power cut" not in figures
 
 
 def test_losses_are_compared_and_a_broken_promise_is_an_error() -> None:
@@ -52,7 +52,7 @@ def test_losses_are_compared_and_a_broken_promise_is_an_error() -> None:
     assert next(row for row in rows(side_a, side_b) if row.what.startswith("lost")).mark == "ok"
     side_b.lost = 7
     assert next(row for row in rows(side_a, side_b) if row.what.startswith("lost")).verdict.startswith("B loses more")
-    assert "lost at the pulled plug: B loses more" in summary(side_a, side_b)
+    assert "lost at the power cut: B loses more" in summary(side_a, side_b)
     side_b.allowed = False
     assert next(row for row in rows(side_a, side_b) if row.what.startswith("lost")).mark == "error"
 

@@ -235,7 +235,7 @@ def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
     assert [desk.asked[-1] for desk in desks] == [("plug", 1)] * 2, "the same chance for both"
     assert [(side.lost, side.lost_bytes, side.recovered_units) for side in page.sides] == [(3, 260, 5)] * 2
     assert not page.plug.isEnabled(), "it is pulled once"
-    assert "lost at the pulled plug" in page.markdown()
+    assert "lost at the power cut" in page.markdown()
 
 
 def test_hands_reach_both_engines_that_live(page: TwoWays, desks: tuple[Any, Any]) -> None:

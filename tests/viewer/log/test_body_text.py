@@ -36,7 +36,7 @@ def test_text_is_read_in_the_chosen_charset(charset, text):
 def test_bytes_that_are_no_text_are_counted():
     text, note = as_text(b"ok \xff\xfe", "UTF-8")
     assert text.startswith("ok ")
-    assert note == "2 places are no UTF-8"
+    assert note == "2 places are not valid UTF-8"
 
 
 def test_long_text_is_cut_with_a_word():

@@ -352,7 +352,7 @@ def test_a_unit_that_cannot_be_read_is_taken_apart_as_far_as_it_holds(qapp, gold
         await until(lambda: pane.unit.current is not None and pane.unit.current.row.offset == gone.offset)
         assert pane.table.current_row().was == f"{gone.topic}/{gone.queue_id}/{gone.queue_offset}"
         await until(lambda: pane.unit.body.text() != wrong.body.decode())
-        assert pane.unit.body.text() == "There is no body here that can be told."
+        assert pane.unit.body.text() == "There is no body here that can be read."
 
     on_store(qapp, UnitsPane, path, drive)
 

@@ -64,7 +64,7 @@ def test_without_a_chosen_cell_it_says_so(tools: LogTools) -> None:
     said: list[str] = []
     tools.told.connect(said.append)
     tools._by_cell("only")
-    assert said == ["This value cannot be asked for in a filter."]
+    assert said == ["A filter cannot search for this value."]
 
 
 def test_values_are_those_of_the_model_and_files_those_of_the_store(tools: LogTools) -> None:

@@ -58,7 +58,7 @@ def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None
     found = [finding("CL07", log, 9), finding("AB01", "/s/abort"), lost.follows("CL07"), seen.follows("CQ03")]
     rows = finding_rows(found, frozenset(SEVERITIES))
     assert [(row.finding.id, len(row.folded)) for row in rows] == [("CL07", 0), ("CL07", 2), ("AB01", 0)]
-    assert fold_words(rows[1]) == "▸ 2 more follow from it: CQ03 1×, IX03 1×"
+    assert fold_words(rows[1]) == "▸ 2 consequences: CQ03 1×, IX03 1×"
     assert rows[1].place == Fold("CL07")
     opened = finding_rows(found, frozenset(SEVERITIES), frozenset({"CL07"}))
     assert [row.finding.id for row in opened] == ["CL07", "CL07", "CQ03", "IX03", "AB01"]

@@ -32,10 +32,10 @@ SAID = (
         "g reads T/1 from 3 on, 4 messages behind. Its oldest unread message is 2 h 0 min old. Retention",
         3 * HOUR,
     ),
-    (row("behind", 3, 7, 500), "That message lies in the newest file, which retention never deletes.", None),
+    (row("behind", 3, 7, 500), "That message is in the newest file, which retention never deletes.", None),
     (row("belowMin", 1, 7, 500), "What it would read next is deleted already", 0),
-    (row("beyondMax", 9, 7), "g will ask T/1 for 9; it ends at 7: 2 new messages will be passed over.", None),
-    (row("gone", 9, 0), "g has an offset in T/1, which is not there any more.", None),
+    (row("beyondMax", 9, 7), "g will ask T/1 for 9; it ends at 7: 2 new messages will be skipped.", None),
+    (row("gone", 9, 0), "g has an offset in T/1, which does not exist any more.", None),
 )
 
 

@@ -24,7 +24,9 @@ def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
         "release": "5.3",
         "releaseEvidence": "it has timerwheel",
         "lostByNextStart": {"5.3": one, "4.9": None},
-        "firstSteps": [{"text": "Start no broker on the store yet; take a snapshot first.", "command": "storescope x"}],
+        "firstSteps": [
+            {"text": "Do not start a broker on this store yet; take a snapshot first.", "command": "storescope x"}
+        ],
     }
 
 
@@ -34,15 +36,15 @@ def test_what_is_lost_already_is_told_by_topic() -> None:
     assert (found.happened.said, found.happened.why) == ("A log file is missing", "Both neighbours are whole")
     assert (found.lost.mark, found.lost.said, found.lost.why) == ("error", "1,200 messages", "OrderPaid 1,200")
     assert (found.start.mark, found.start.said) == ("", "nothing more")
-    assert found.steps == (("Start no broker on the store yet; take a snapshot first.", "storescope x"),)
+    assert found.steps == (("Do not start a broker on this store yet; take a snapshot first.", "storescope x"),)
 
 
 def test_what_the_next_start_loses_names_the_release() -> None:
     found = incident_of(told(start=41), complete=False)
     assert found is not None
-    assert (found.lost.said, found.lost.why) == ("nothing", "Not all of the store was looked at.")
+    assert (found.lost.said, found.lost.why) == ("nothing", "Not all of the store was checked.")
     assert (found.start.mark, found.start.said) == ("warn", "41 messages")
-    assert found.start.why.startswith("RocketMQ 5.3.3 seems to have written this store: it has timerwheel")
+    assert found.start.why.startswith("RocketMQ 5.3.3 probably wrote this store: it has timerwheel")
     assert "by the next start of RocketMQ 5.3.3: 41 messages" in found.line
     assert found.start_title == "Lost by the next start of RocketMQ 5.3.3"
 

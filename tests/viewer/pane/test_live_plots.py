@@ -11,7 +11,7 @@ from viewer.runtime.live_history import LiveHistory, fill
 def test_what_was_done_by_hand_is_marked_in_both_plots() -> None:
     history = fill(LiveHistory(), [look(n) for n in range(30)])
     history.note("live", "flushed", "by hand", time_ms=START + 1000)
-    history.note("error", "plug pulled", time_ms=START + 2000)
+    history.note("error", "power cut", time_ms=START + 2000)
     shown = Range((START + 2900) / 1000, 60)
     for frame in (rate_frame(history, shown, 400, messages=True), positions_frame(history, shown, 400)):
-        assert [line.words for line in frame.lines] == ["plug pulled", "flushed"]
+        assert [line.words for line in frame.lines] == ["power cut", "flushed"]

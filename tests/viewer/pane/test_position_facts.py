@@ -22,7 +22,7 @@ def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         found = positions(session.snapshot)
         assert found.flushed.offset is None
-        assert any("flushed" in text and "not written down" in text for text in pane._unknown.texts())
+        assert any("flushed" in text and "no file shows" in text for text in pane._unknown.texts())
         row = next(r for r in rows(pane._seen) if r.key == "flushed")
         assert (row.offset, row.behind) == (None, None)
         assert not any(flag.name == "flushed" for flag in ruler_view(pane._seen, None).flags)
@@ -51,8 +51,8 @@ def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         row = next(r for r in rows(pane._seen) if r.key == "flushed")
         assert row.offset is None
-        assert "log by itself" in row.why
-        assert "whole store" in pane._plan_words.text()
+        assert "only a commit log" in row.why
+        assert "complete store" in pane._plan_words.text()
 
     on_store(qapp, PositionsPane, next(golden("clean-5.3.3").rglob("commitlog")), drive)
 

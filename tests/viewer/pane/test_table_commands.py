@@ -50,4 +50,4 @@ def test_a_cell_that_cannot_be_asked_for_is_told(qtbot):
     pane.statusMessage.connect(told.append)
     view.setCurrentIndex(view.model().index(0, 2))
     use_cell(pane, lambda: view, "and")
-    assert told == ["This value cannot be asked for in a filter."]
+    assert told == ["A filter cannot search for this value."]

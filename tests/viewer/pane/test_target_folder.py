@@ -1,4 +1,4 @@
-"""A folder for something new: proposed beside the store, absent or empty, never inside it."""
+"""A folder for something new: proposed beside the store, new or empty folder, never inside it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_written_to_is_said_in_words(store: Path, tmp_path: Path)
 
 
 def test_an_absent_folder_is_taken_and_a_full_one_is_not(box, store: Path) -> None:
-    """The dialog asked for a directory, "absent or empty", and refused every name that was absent."""
+    """The dialog asked for a directory, "new or empty folder", and refused every name that was absent."""
     box.propose("copy")
     assert box.field.text() == str(store.parent / "broker-a-copy")
     box.field.setText(str(store))

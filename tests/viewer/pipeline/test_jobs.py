@@ -158,7 +158,7 @@ def test_our_own_command_line_runs_from_anywhere_and_says_what_is_wrong(
 
     job = run(walk())
     assert (job.standing, job.code) == ("failed", 2)
-    assert "expected an absent or empty directory" in job.why
+    assert "expected a new or empty folder" in job.why
 
 
 def test_a_flood_of_lines_waits_for_the_loop(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ def test_the_parts_add_up_or_it_is_said():
 
 
 def test_an_empty_table_says_why():
-    assert nothing_words(job("verify")).startswith("Nothing to complain about")
-    assert nothing_words(job("rebuild", compare=False)) == "It was not compared with what is there."
+    assert nothing_words(job("verify")).startswith("No problems found")
+    assert nothing_words(job("rebuild", compare=False)) == "It was not compared with the existing files."
     assert nothing_words(job("rebuild")).startswith("No queue and no index differs")
 
 

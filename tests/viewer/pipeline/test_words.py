@@ -64,7 +64,7 @@ def test_what_a_check_found_is_counted_by_severity():
     ] * 2
     found = job(wish, *findings, ended=1)
     assert found_words(found) == "1 error, 2 notes"
-    assert outcome(job(wish, ended=0)) == "nothing to complain about"
+    assert outcome(job(wish, ended=0)) == "no problems found"
 
 
 def test_the_head_has_a_dash_for_what_is_not_known():
@@ -79,4 +79,4 @@ def test_what_it_would_read_and_write():
     assert writes_words(STATS, looked) == ""
     export = Wish("export", ("/s",), out="/tmp/x")
     assert "is written as a row" in writes_words(export, looked)
-    assert look_fault(export, Looked(out_fault="there")) == "There is something at this place already."
+    assert look_fault(export, Looked(out_fault="there")) == "Something exists at this place already."

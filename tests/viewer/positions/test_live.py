@@ -226,7 +226,7 @@ def test_nothing_is_recorded_or_exported_into_the_store_whatever_it_is_called(
     pane: Any = SimpleNamespace(session=session, statusMessage=SimpleNamespace(emit=said.append))
     export_samples(pane, live, target)
     session.jobs.finish()
-    assert said == ["A recording is not written into the store that is looked at."] * 2
+    assert said == ["A recording cannot be written into the open store."] * 2
     assert not live.recording
     assert not target.exists()
 
@@ -292,7 +292,7 @@ def test_a_recording_is_shown_in_the_place_of_the_store_until_one_goes_back(
     session.jobs.finish()
     assert not live.at_end
     assert live.shown is not session.tail.history
-    assert said[-1] == "Recording seen.jsonl: 2 looks"
+    assert said[-1] == "Recording seen.jsonl: 2 samples"
     assert live.range().end == FIRST + 13
     live.pause()
     assert live.range().end == FIRST + 13, "a recording has no end to follow"

@@ -21,7 +21,7 @@ ENTRY = EntryRow(3, "T", 0, 3, 640, 200, 12345, "entry", "ok", "A", tags="A")
         ("noFiles", "The queue has no files, so it holds nothing."),
         ("nothing", "min (computed) is 7, the same as max"),
         ("corrected", "Entries 0 to 6 point to a deleted log file."),
-        ("kept", "though its unit at 640 lies before the log's beginning."),
+        ("kept", "although its unit at 640 is before the log's beginning."),
         ("first", "the first entry in the files, and its unit at 640 is in the log."),
     ],
 )

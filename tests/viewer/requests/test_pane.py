@@ -160,7 +160,7 @@ def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: Request
     messages: list[str] = []
     pane.statusMessage.connect(messages.append)
     pane.other_half()
-    assert "does not let" in messages[-1]
+    assert "filter hides" in messages[-1]
     pane.set_filter("")
     pane.follow_client()
     assert pane.table.total_rows() == 22
@@ -261,7 +261,7 @@ def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, 
     QTest.mouseClick(pane.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     chosen = pane.table.current_row()
     more(12)
-    assert edge().startswith("The table stands still")
+    assert edge().startswith("The table is paused")
     assert pane.table.current_row() is chosen, "what is shown below stands in the table"
     assert not shows_last_row(pane.table)
     state = pane.table.strip.state
@@ -271,7 +271,7 @@ def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, 
     assert shows_last_row(pane.table)
     pane.table.go_to(watch.log.rows[-1].number)
     pane.next_of_client(-1)
-    assert edge().startswith("The table stands still")
+    assert edge().startswith("The table is paused")
 
 
 def test_a_file_that_cannot_be_read_keeps_the_table_and_says_why(pane: RequestsPane, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_what_is_shown_is_exported_and_sent_again(pane: RequestsPane, file: Path
     pane.ask_export()
     pane.ask_replay()
     assert messages[0] == "There is nothing to export yet."
-    assert messages[1] == "Nothing here can be sent again: a recording with whole frames is needed."
+    assert messages[1] == "Nothing here can be sent again: this needs a recording with complete frames."
     pane.open_file(file)
     pane.write(tmp_path / "out.jsonl")
     assert messages[-1] == f"12 rows written to {tmp_path / 'out.jsonl'}"

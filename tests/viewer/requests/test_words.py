@@ -30,8 +30,8 @@ def test_the_sentence_tells_rate_filter_and_what_has_gone() -> None:
 def test_the_last_line_says_why_nothing_more_comes() -> None:
     assert "end stays in view" in edge_words(SourceStatus("live", "h:1", rate=3))
     assert edge_words(SourceStatus("ended", "h:1")) == "The broker at h:1 has stopped serving."
-    assert "ends without its last line" in edge_words(SourceStatus("file", "f", left_out=None))
-    assert "1,234 frames behind it" in edge_words(SourceStatus("file", "f", left_out=1234))
+    assert "last line of the file is incomplete" in edge_words(SourceStatus("file", "f", left_out=None))
+    assert "1,234 frames after it" in edge_words(SourceStatus("file", "f", left_out=1234))
     assert "64" in edge_words(SourceStatus("paused", "h:1"))
     assert edge_words(SourceStatus("file", "f")) == ""
 

@@ -145,7 +145,7 @@ def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
 
     async def work() -> None:
         client = LabClient()
-        with pytest.raises(UsageError, match="absent or empty, found something there"):
+        with pytest.raises(UsageError, match="new or empty folder, found something there"):
             await client.start(tmp_path / "mine", TINY)
         assert not client.alive
 
@@ -165,7 +165,7 @@ def test_somebodys_own_store_is_opened_with_its_own_sizes_and_has_no_plug(tmp_pa
         assert opened.config.mapped_file_size_commit_log == TINY.mapped_file_size_commit_log
         assert opened.config.max_index_num == TINY.max_index_num
         assert opened.config.file_reserved_time > 100_000
-        with pytest.raises(UsageError, match="only a store that the lab made has a plug"):
+        with pytest.raises(UsageError, match="only a store that the lab made can lose its power"):
             await client.pull_the_plug(1)
         assert client.alive
         other = LabClient()

@@ -109,7 +109,7 @@ def test_services_flushes_and_brokers_are_marked() -> None:
     history.add(look(1, services={"flush": Service(False)}))
     history.add(look(2, services={"flush": Service(True)}, flushes=(Flush(START, 5, 1 << 20, 51.0),)))
     history.add(look(3, services={"flush": Service(False)}))
-    assert names(history)[:3] == ["flush paused", "flush", "flush goes on"]
+    assert names(history)[:3] == ["flush paused", "flush", "flush continues"]
     assert history.marks[1].words()[1] == "1.00 MiB in 51 ms"
     stopped = fill(LiveHistory(), [look(1, lab=False), look(2, lab=False, live=False)])
     assert names(stopped) == ["broker stopped"]

@@ -18,7 +18,7 @@ def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
         lines = {row.what: row for row in pane.recovery.plan.source.rows}
         assert lines["Units dropped"].value == f"{plan.units_dropped:,}"
         assert lines["End of log"].place == places.log(plan.end_offset)
-        assert f"{plan.units_dropped:,} units would go" in [words for _, words in headline(plan, harmed=True)]
+        assert f"{plan.units_dropped:,} units would be lost" in [words for _, words in headline(plan, harmed=True)]
         gone = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
         assert len(gone) == len(plan.files_deleted) + len(plan.index_deleted)
         pane.recovery._choose("4.9")
@@ -35,7 +35,7 @@ def test_a_healthy_store_says_that_nothing_is_wrong(qapp, golden) -> None:
         assert not [one for one in session.findings if one.severity in {"warn", "error"}]
         assert session.findings_complete
         if not session.findings:
-            assert "Nothing to complain about" in pane.table.note.state.text
+            assert "No problems found" in pane.table.note.state.text
         plan = recovery_of(session).plan
         assert headline(plan, harmed=session.harmed) == [("ok", "nothing would be lost")]
 

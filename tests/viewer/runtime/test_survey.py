@@ -48,7 +48,7 @@ def test_the_release_that_seems_to_have_written_the_store_is_named(golden: Golde
     with open_store(golden(name)) as store:
         facts = survey(store)
     assert facts.kinds.startswith(f"RocketMQ {release}")
-    assert facts.written_by.startswith(f"RocketMQ {release} seems to have written this store: it")
+    assert facts.written_by.startswith(f"RocketMQ {release} probably wrote this store: it")
 
 
 def test_says_how_a_store_was_left(golden: Golden) -> None:

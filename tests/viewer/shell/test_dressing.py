@@ -283,7 +283,7 @@ def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(dressed: Q
     """A banner that was said in light colours was hardly to be read in dark ones."""
     holder = QWidget()
     line = StateLine(holder)
-    line.show_state(State("note", "Tied to another store"))
+    line.show_state(State("note", "Linked to another store"))
     theme.set_scheme("dark")
     said = line.findChild(QLabel)
     assert said is not None

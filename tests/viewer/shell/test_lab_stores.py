@@ -249,7 +249,7 @@ def test_a_load_and_a_recovery_stand_among_the_work_under_way(
     desk.changed.emit()
     (shown,) = made.jobs.list
     shown.cancel()
-    assert made.said == ["A recovery is not stopped halfway."]
+    assert made.said == ["A recovery cannot be stopped halfway."]
     desk.busy = ""
     desk.changed.emit()
     assert made.jobs.list == []
@@ -313,7 +313,7 @@ def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(
     run(room._write(store))
     assert made.opened == [(store, "lab")]
     assert made.said[-1] == (
-        f"What opening changed is kept in {tmp_path / 'store.kept-1'}; recover --undo brings it back."
+        f"Opening saved what it changed in {tmp_path / 'store.kept-1'}; recover --undo restores it."
     )
 
 
@@ -334,7 +334,7 @@ def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
     run(room.pull_the_plug(7))
     run(room.recover_now())
     assert desk.asked == [("plug", 7), "recover"]
-    assert made.said == ["Pulling the plug", "Recovering"]
+    assert made.said == ["Cutting the power", "Recovering"]
     assert made.opened == [(tmp_path / "store", "lab")] * 2
 
 

@@ -431,7 +431,7 @@ def action(window: MainWindow, name: str) -> QAction:
 async def wait_for(true: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timed out"
         await asyncio.sleep(0.01)
 
 

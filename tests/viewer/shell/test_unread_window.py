@@ -25,11 +25,11 @@ CLEAN = (
     "nothing would be lost",
     "closed",
     "no message",
-    "Every position can be told from the files.",
-    "Nothing to complain about: every rule looked at the whole store.",
+    "The files show every position.",
+    "No problems found: every rule checked the whole store.",
     "nothing is lost",
     "complete",
-    "No finding: what is here is as a broker would leave it.",
+    "No finding: everything here is as a broker leaves it.",
 )
 """What the window says of a store without a fault."""
 

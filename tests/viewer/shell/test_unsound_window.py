@@ -21,7 +21,7 @@ from viewer.widgets.basics import Chip
 from viewer.widgets.line_strip import LineStrip
 
 HOLE = Broken(1 << 20, 2 << 20, "missing")
-SOUND = ("nothing would be lost", "nothing is lost", "closed", "Every position can be told from the files.")
+SOUND = ("nothing would be lost", "nothing is lost", "closed", "The files show every position.")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
         assert not findings.incident.isHidden()
         told = findings.incident.accessibleDescription()
         assert told.startswith("Lost already: 1,200 messages · by the next start of RocketMQ 5.3.3: nothing more · ")
-        assert "it does not walk here" in findings.detail._why.text()
+        assert "it does not read here" in findings.detail._why.text()
         findings.incident._fold.click()
         assert findings.incident.folded
         assert "the start of RocketMQ 5.3.3 loses nothing more" in [

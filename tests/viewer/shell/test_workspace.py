@@ -261,7 +261,7 @@ def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
     assert not file.exists()
     assert made.ticked == [True, False]
     assert made.said == [
-        "The next start opens what stands in the window at the end.",
+        "The next start opens what the window showed at the end.",
         "The next start begins with the welcome page.",
     ]
 

@@ -25,7 +25,7 @@ def test_a_key_is_asked_for_and_found(qapp, root) -> None:
         await settled(session.jobs)
         (result,) = pane.results
         assert (result.verdict, result.queue_offset) == ("found", 3)
-        assert pane._meaning.text() == "The unit is intact and its queue leads to it."
+        assert pane._meaning.text() == "The message is intact, and its queue leads to it."
         assert pane.evidence.total_rows() > 2
         assert {row.route.by for row in pane.routes.source.rows} >= {"offset", "queue", "key"}
         assert not pane.busy()
@@ -64,7 +64,7 @@ def test_tags_that_no_entry_has_lead_to_the_filter(qapp, root) -> None:
         await settled(session.jobs)
         assert not pane.results
         state = pane.table.note.state
-        assert state.text.startswith("The index has no entry of these tags.")
+        assert state.text.startswith("The index has no entry for these tags.")
         state.steps[0][1]()
         assert places == [filtered("only", 'tags = "open"')]
 

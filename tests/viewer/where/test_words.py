@@ -31,7 +31,7 @@ def results(tmp_path_factory):
 
 def test_a_verdict_is_a_chip_and_a_sentence(results):
     assert verdict_chip(results["K3"]).kind == "ok"
-    assert verdict_meaning(results["K3"]) == "The unit is intact and its queue leads to it."
+    assert verdict_meaning(results["K3"]) == "The message is intact, and its queue leads to it."
     assert (entry_text(results["K3"]), entry_place(results["K3"]).queue_offset) == ("Orders/0/3", 3)
     assert (entry_text(results["K99"]), entry_place(results["K99"])) == ("", None)
 

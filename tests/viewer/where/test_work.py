@@ -25,7 +25,7 @@ CASES = (
     (Evidence("group", None, None, "billing reads 18 next"), Place("groups", name="billing"), "billing"),
     (Evidence("abort", "/s/abort", None, "the store was not closed"), Place("abort"), "abort"),
     (Evidence("lock", None, None, "a broker is running"), Place("abort"), "lock"),
-    (Evidence("id", None, None, "read as an offset id"), None, ""),
+    (Evidence("id", None, None, "as an offset message id"), None, ""),
     (Evidence("op message", "00000000000000000000", 900, "names half message 3 as settled"), log(900), "900"),
     (Evidence("beginning", None, None, "7F00AB begins with it"), Place("where", key="7F00AB"), "7F00AB"),
     (Evidence("beginning", None, None, "207 keys begin with it"), None, ""),

@@ -14,7 +14,7 @@ def test_enter_presses_the_button_that_has_the_focus_and_no_other(qtbot, key):
     """In a dialog that asks, Cancel is the default: it was pressed where the deed had the focus."""
     box = QDialog()
     qtbot.addWidget(box)
-    cancel, deed = Button("Cancel"), Button("Pull the plug", "danger")
+    cancel, deed = Button("Cancel"), Button("Cut the power", "danger")
     cancel.setDefault(True)
     line = QVBoxLayout(box)
     pressed = []

@@ -6,8 +6,8 @@ from viewer.widgets.skew_bars import SkewBars, skew_words
 
 
 def test_skew_is_said_in_words(qtbot):
-    assert skew_words([100, 101, 99]).startswith("evenly fed")
-    assert skew_words([100, 0]).startswith("unevenly fed: 0.00 to 2.00")
+    assert skew_words([100, 101, 99]).startswith("evenly filled")
+    assert skew_words([100, 0]).startswith("unevenly filled: 0.00 to 2.00")
     assert skew_words([7]) == skew_words([0, 0]) == ""
     made = SkewBars("test.skew")
     qtbot.addWidget(made)

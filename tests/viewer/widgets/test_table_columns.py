@@ -194,7 +194,7 @@ def test_what_does_not_fit_runs_on_in_further_lines_where_the_column_says_so(vie
     """At 1280 px a finding ended in "…" though there was room below it."""
     sound = KIND.columns
     view.set_kind(RecordKind("unit", (*sound[:-1], replace(sound[-1], wrap=True))))
-    said = "Files of the log that do not follow each other, and OrderEvents#" + "7F" * 20
+    said = "Commit log files that are not contiguous, and OrderEvents#" + "7F" * 20
     view.set_rows([row(81_604_377_362, why=said), row(5, why="short")])
     view.resize(420, 400)
     slot = next(slot for slot in view.slots_on_screen() if slot.column.key == "why")

@@ -49,7 +49,7 @@ def test_queues_and_index_are_built_into_another_directory_and_the_store_is_left
 def test_a_directory_that_is_used_is_refused(golden, tmp_path, capsys):
     (tmp_path / "mine").write_text("x")
     assert main(["dispatch", str(golden("clean-5.3.3")), "--to", str(tmp_path)]) == 2
-    assert "absent or empty" in capsys.readouterr().err
+    assert "new or empty folder" in capsys.readouterr().err
 
 
 def test_without_yes_and_without_a_terminal_nothing_is_changed(golden, unchanged, capsys):
@@ -167,7 +167,7 @@ def test_damage_is_stepped_over_and_said(copy, capsys):
     found = capsys.readouterr()
     record = json.loads(found.out)
     assert (record["units"], record["leftBehind"]) == (4090, 1)
-    assert "stepped over as damaged: 1 places" in found.err
+    assert "skipped because damaged: 1 places" in found.err
 
 
 def test_a_deleted_topic_gets_no_queue_again(copy, capsys):

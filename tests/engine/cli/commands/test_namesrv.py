@@ -81,9 +81,9 @@ def test_keys_without_effect_and_a_host_beyond_the_loopback_are_told(tmp_path):
     status, _, errors = agree.command("namesrv", "--host", "192.0.2.1", "--config", file)
     assert status == 3
     assert f"{file}: without effect here: clusterTest, serverWorkerThreads" in errors
-    assert "whoever reaches it may register brokers" in errors
+    assert "everyone who can reach it can register brokers" in errors
     assert "cannot listen on 192.0.2.1:0" in errors
-    assert "whoever" not in agree.command("namesrv", "--host", "127.0.0.1", "--port", "70000")[2]
+    assert "everyone who" not in agree.command("namesrv", "--host", "127.0.0.1", "--port", "70000")[2]
 
 
 def test_a_key_value_table_outside_of_the_configurations_folder_is_refused(tmp_path):

@@ -46,6 +46,14 @@ def test_without_a_terminal_and_without_yes_nothing_changes(crashed, capsys):
     assert same(crashed, before)
 
 
+def test_the_plan_says_above_all_what_the_start_loses(golden, capsys):
+    """The loss stood below the figures, where nobody looked for it."""
+    for name, lost in (("crash-flip-5.3.3", "762 messages, listed below"), (CRASHED, "no message")):
+        assert main(["recover", str(golden(name)), "--plan"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert f"Lost by this start of RocketMQ 5.3: {lost}" in lines[: lines.index("")]
+
+
 @pytest.mark.parametrize("flags", [[], ["--plan", "--apply"]])
 def test_plan_or_apply_is_wanted_and_not_both(crashed, capsys, flags):
     before = golden_stores.fingerprint(crashed)

@@ -104,7 +104,7 @@ def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
 def test_what_cannot_be_replayed_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "no").write_text("hello")
     for words, expected in (
-        ((tmp_path / "no", "--store", tmp_path / "s"), "is no recording"),
+        ((tmp_path / "no", "--store", tmp_path / "s"), "is not a recording"),
         ((tmp_path / "absent", "--store", tmp_path / "s"), "absent"),
         ((recorded(tmp_path), "--to", "127.0.0.1:1"), "cannot be reached"),
         ((tmp_path / "no",), "needs --store STORE or --to HOST:PORT"),
@@ -120,5 +120,5 @@ def test_a_recording_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
     code, _, said = told("serve", tmp_path / "store", *FREE, "--record", tmp_path / "there")
     assert code == 2
-    assert "is there already" in said
+    assert "exists already" in said
     assert (tmp_path / "there").read_text() == "mine"

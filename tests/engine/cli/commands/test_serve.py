@@ -99,12 +99,12 @@ def test_beyond_this_machine_it_asks_for_accounts(tmp_path: Path) -> None:
     store, acl = tmp_path / "store", tmp_path / "plain_acl.yml"
     code, words = told("serve", str(store), "--listen", "192.0.2.1", "--port", "0")
     assert code == 2
-    assert "whoever reaches it may send, consume, read every message and delete topics" in words
+    assert "everyone who can reach it can send, consume, read every message and delete topics" in words
     assert "--acl" in words
     assert not store.exists()
     code, words = told("serve", str(store), "--listen", "0.0.0.0", "--without-acl")
     assert code == 2
-    assert "no address that clients can be told" in words
+    assert "clients cannot use this address" in words
     acl.write_text(ACCOUNTS)
     code, words = told("serve", str(store), "--listen", "192.0.2.1", "--port", "0", *FREE[2:], "--acl", str(acl))
     assert code == 3

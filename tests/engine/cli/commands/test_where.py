@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
+from engine.cli.commands.where import _VERDICT_WORDS
 from engine.cli.main import main
+from engine.rules.where import Verdict
+
+
+def test_every_verdict_is_explained_in_a_sentence():
+    """The first line for people was only the verdict's name, such as notInQueue."""
+    assert set(_VERDICT_WORDS) == set(get_args(Verdict))
 
 
 def test_each_way_to_a_message_that_is_there_finds_it(asked):
@@ -38,5 +46,5 @@ def test_tags_find_each_message_that_has_an_entry_of_them(golden, capsys):
     assert {one["verdict"] for one in results} == {"found"}
     assert main(["where", str(golden("broker-orders")), "paid", "--tag"]) == 1
     said = capsys.readouterr()
-    assert "no entry of these tags" in said.err
+    assert "no entry for these tags" in said.err
     assert "RocketMQ before 5.4 indexes no tags" in said.err

@@ -58,7 +58,7 @@ def test_a_clock_that_ran_ahead_is_told_from_where_to_where_with_dates(made, tmp
         "2024-12-18T22:13:20.300Z, the next one 2023-11-14T22:13:20.310Z"
     )
     assert (found.severity, found.offset, found.evidence["from"], found.evidence["to"]) == ("warn", start, start, end)
-    assert found.next_step.endswith("ask by offset or key, not by time.")
+    assert found.next_step.endswith("search by offset or key, not by time.")
 
 
 def test_a_clock_that_ran_behind_is_not_taken_for_one_that_ran_ahead_before(made, tmp_path, old_files):
@@ -142,7 +142,7 @@ def test_a_producer_whose_clock_differs_is_a_note(hours, words, tmp_path):
     root = made.write(tmp_path / "store")
     (found,) = (one for one in told(root) if one.id == "CL13")
     assert (found.severity, found.evidence["host"], found.evidence["units"]) == ("note", "127.0.0.1", 20)
-    assert f"are stored {words} they were born" in found.message
+    assert f"are stored {words} they were created" in found.message
 
 
 def test_messages_that_waited_say_nothing_about_clocks(tmp_path):

@@ -14,7 +14,7 @@ from engine.inspection.snapshot import open_store
 from engine.rules.findings import Finding, Summary
 
 pytestmark = pytest.mark.golden
-HEALED = "Leave consumer offsets alone: the next start of {} dispatches these units again."
+HEALED = "Do not change consumer offsets: the next start of {} dispatches these messages again."
 
 
 def told(root: Path) -> tuple[Finding, Summary]:

@@ -77,7 +77,7 @@ def test_units_that_no_entry_leads_to_are_a_note(store):
     file.write_bytes(bytes(data))
     (found,) = told(store)
     assert (found.id, found.severity, found.command) == ("CQ15", "note", None)
-    assert f"hold {len(more):,} bytes behind {units[-1].end:,} that no entry leads to" in found.message
+    assert f"hold {len(more):,} bytes after {units[-1].end:,} that no entry leads to" in found.message
 
 
 def test_units_of_long_topic_names_keep_a_store_from_going_back_to_4_9(golden):
@@ -119,4 +119,4 @@ def test_a_ratio_that_a_broker_bends_is_a_warning(tmp_path):
         if one.id == "CF05" and "Ratio" in one.message
     )
     assert (found.severity, found.evidence["expected"], found.evidence["found"]) == ("warn", 95, 150)
-    assert found.message == "diskMaxUsedSpaceRatio is 150; a broker takes 95 instead, without a word"
+    assert found.message == "diskMaxUsedSpaceRatio is 150; a broker takes 95 instead, without any warning"

@@ -254,7 +254,7 @@ def test_a_folder_that_a_disk_makes_is_named_as_what_it_is(told):
     found, summary = told("clean-4.9.8", lambda root: (root / "commitlog" / "lost+found").mkdir())
     assert said(found) == ["error CL07"]
     assert "Move it out" in summary.incident["firstSteps"][1]["text"]
-    assert summary.incident["whatHappened"].startswith("The folder lost+found stands among the store's files")
+    assert summary.incident["whatHappened"].startswith("The folder lost+found is among the store's files")
 
 
 @pytest.mark.parametrize("lost", ["consumequeue/%LMQ%room-2", "consumequeue/%LMQ%*"])

@@ -88,7 +88,7 @@ def test_the_terminal_begins_with_the_answers(built, capsys):
     assert "\n" not in counts
     assert answers.index("First steps:") < answers.index("Severity")
     assert "What happened: The broker was not closed, and 4 queues lack 829 units of the log" in answers
-    assert "Lost by the next start of 5.3 and 4.9: 597 messages" in answers
+    assert "Lost by the next start of RocketMQ 5.3 and 4.9: 597 messages" in answers
     assert "OrderEvents/1: 147, queue offsets 168 to 314, stored 2026-" in answers
     assert f"storescope dispatch {root} --to NEW" in answers
 
@@ -254,8 +254,8 @@ TOLD = [
     pytest.param(empty_offsets, r"The table consumerOffset.json is empty: a power cut or a full disk", id="table"),
     pytest.param(
         states.tail_of_log_zero,
-        r"(The commit log is zero from|The write of a message was torn at) 2,\d+,\d+ "
-        r".*, behind a message stored 20",
+        r"(The commit log is zero from|A message was written only in part at) 2,\d+,\d+ "
+        r".*, after a message stored 20",
         id="tail",
     ),
 ]

@@ -211,7 +211,7 @@ def test_damaged_bytes_say_which_message_is_lost(orders):
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("empty", "remove the empty file"), ("short", "bring the whole file"), ("long", "mappedFileSizeCommitLog")],
+    [("empty", "delete the empty file"), ("short", "restore the complete file"), ("long", "mappedFileSizeCommitLog")],
 )
 def test_each_kind_of_odd_log_file_has_its_own_step(orders, state, words):
     {"empty": empty_last_log_file, "short": short_log_file, "long": long_log_file}[state](orders)
@@ -261,7 +261,7 @@ def test_a_unit_that_was_never_dispatched_shifts_the_queue(orders):
     incidents.shift(orders, "OrderEvents/0", 200)
     seen = said(orders)
     (one,) = seen["CQ04"]
-    assert one.message.endswith(": it was never dispatched, and the 225 entries behind it stand one place early")
+    assert one.message.endswith(": it was never dispatched, and the 225 entries after it are one place too early")
     assert one.evidence["queueOffset"] == 200
     assert set(seen) == {"CQ04", "CQ08"}
     assert one.command == f"storescope dispatch {orders} --to NEW"
@@ -272,9 +272,9 @@ def test_a_hole_at_which_a_start_cuts_the_queue_says_what_goes(orders):
     with open_store(orders) as store:
         cut = next(q for q in plan(store).queues if (q.topic, q.queue_id) == ("OrderEvents", 0)).max_offset
     one = only(orders, "CQ03")
-    assert ("the next start of RocketMQ 5.3.3 cuts the queue there: the 105 entries behind it go" in one.message) == (
-        cut <= 320
-    )
+    assert (
+        "the next start of RocketMQ 5.3.3 cuts the queue there: the 105 entries after it are deleted" in one.message
+    ) == (cut <= 320)
     assert cut <= 320
 
 
@@ -288,7 +288,7 @@ def test_units_without_a_crc_are_one_finding(orders):
     for at in incidents.units(orders)[1000:1010]:
         incidents.patch_log(orders, at + 8, bytes(4))
     one = only(orders, "CL03")
-    assert one.message.startswith("10 units from here on say CRC 0: the writer stored no CRC; ")
+    assert one.message.startswith("10 units from here on have CRC 0: the writer stored no CRC; ")
     assert (one.severity, one.evidence["units"]) == ("error", 10)
 
 
@@ -299,7 +299,7 @@ def test_zero_bytes_in_properties_are_told_from_a_wrong_crc(orders):
     incidents.patch_log(orders, at + unit.size - 40, bytes(40))
     one = only(orders, "CL04")
     assert "40 of the " in one.message
-    assert "a write that was torn; the next start of RocketMQ 5.3.3 keeps the unit and delivers it" in one.message
+    assert "it was written only in part; the next start of RocketMQ 5.3.3 keeps it and delivers it" in one.message
 
 
 # ---- what keeps a broker from starting

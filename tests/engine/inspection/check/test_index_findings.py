@@ -86,7 +86,7 @@ def test_a_copy_that_was_cut_is_no_matter_of_configuration(store):
     fourth(store).write_bytes(fourth(store).read_bytes()[:4220])
     first, then = told(store)
     assert (first.id, first.severity, first.offset) == ("IX08", "error", 4220)
-    assert first.message == f"{fourth(store).name} has 4,220 of the others' 8,440 bytes: a copy that was cut"
+    assert first.message == f"{fourth(store).name} has 4,220 bytes, the other files have 8,440: it was cut"
     assert "--config" not in first.next_step
     assert then.caused_by == "IX08"
 
@@ -156,7 +156,7 @@ def test_files_of_one_millisecond_that_overwrote_each_other_are_named(golden, tm
     with open_store(root) as store:
         told = [one for one in list(check(store))[:-1] if one.id.startswith("IX")]
     assert [(one.id, one.severity, one.caused_by) for one in told] == [("IX09", "note", None), ("IX05", "note", "IX09")]
-    assert "made within one millisecond, and the second overwrote the first: 399 keys are gone" in told[0].message
+    assert "created within one millisecond, and the second overwrote the first: 399 keys are lost" in told[0].message
     assert told[0].file == str(second)
 
 

@@ -187,7 +187,7 @@ def test_a_confirm_offset_behind_the_end_of_the_log_is_put_in_words(built):
     """CK04 sends its reader to the plan, which said nothing about it."""
     root = built(lambda store: states.set_checkpoint(store, confirm=9_000_000))
     (note,) = planned(root).notes
-    assert note.startswith("The checkpoint's confirm offset 9,000,000 lies behind the end of the log")
+    assert note.startswith("The checkpoint's confirm offset 9,000,000 is after the end of the log")
 
 
 def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(built, capsys):

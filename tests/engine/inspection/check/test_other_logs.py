@@ -52,8 +52,8 @@ def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other,
     found, summary = told(put_in(golden, tmp_path / "store", mine, other, source, start))
     alone = [one for one in found if at_least(one.severity, "warn") and one.id != "AB01"]
     assert [(one.id, one.offset) for one in alone] == [("CL05", start)]
-    assert f"The file {name(start)} is not of this log" in alone[0].message
-    assert "do not build the queues again" in alone[0].next_step
+    assert f"The file {name(start)} does not belong to this log" in alone[0].message
+    assert "Do not rebuild the queues" in alone[0].next_step
     assert alone[0].command is None
     assert all(one.caused_by == "CL05" for one in found if one.id in ("RP01", "CK02", "CL01"))
     assert summary.incident["lostAlready"]["messages"] == alone[0].evidence["queueEntries"] == lost
@@ -63,7 +63,7 @@ def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other,
 def test_a_copy_of_a_file_of_this_log_is_told_as_one(golden, tmp_path):
     found, _ = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders", 0, SIZE))
     (one,) = [one for one in found if at_least(one.severity, "warn")]
-    assert one.message.partition(" · ")[0].endswith(f"it is a copy of {name(0)}")
+    assert one.message.partition(" · ")[0].endswith(f"the file is a copy of {name(0)}")
 
 
 def test_a_file_of_another_log_behind_the_end_explains_the_end(golden, tmp_path):

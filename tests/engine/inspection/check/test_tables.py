@@ -123,7 +123,7 @@ def test_offsets_that_begin_at_zero_again_are_held_against_the_backup(store):
     file.write_text(re.sub(r"(\d+):\d+(?=[,\n}])", r"\1:0", file.read_text()))
     found = only(root)
     assert (found.id, found.severity) == ("CF03", "warn")
-    assert found.message.startswith("consumerOffset.json stands behind its own .bak (queues: 18, at 0: 18): ")
+    assert found.message.startswith("consumerOffset.json has lower offsets than its .bak (queues: 18, at 0: 18): ")
     assert found.evidence["expected"]["OrderEvents/0@warehouse"] == 389
     assert found.evidence["found"]["OrderEvents/0@warehouse"] == 0
     assert found.command == f"diff '{root}'/config/consumerOffset.json.bak '{root}'/config/consumerOffset.json"

@@ -67,7 +67,7 @@ def test_a_count_ahead_of_the_queue_is_a_warning_where_the_timer_log_knows_bette
     (found,) = told(store)
     assert (found.id, found.severity, found.offset) == ("TM01", "warn", 16)
     assert (found.evidence["expected"], found.evidence["found"]) == (369, 9000)
-    assert "A start goes by the timer log instead, which ends with message 368" in found.message
+    assert "A start uses the timer log instead, which ends with message 368" in found.message
     run(found)
     assert checked(store).queue_offset == 369
     assert told(store, "note") == []
@@ -91,7 +91,7 @@ def test_without_timercheck_all_is_taken_in_again(how, store):
     file.unlink() if how == "gone" else file.write_bytes(b"")
     (found,) = told(store)
     assert (found.id, found.severity) == ("TM01", "warn")
-    assert "takes all 369 timer messages in again" in found.message
+    assert "reads all 369 timer messages again" in found.message
 
 
 def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
@@ -101,7 +101,7 @@ def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
     patch(timer_log(store), unit.offset + 28, struct.pack(">q", other.offset))
     (found,) = told(store)
     assert (found.id, found.severity, found.file, found.offset) == ("TM02", "error", str(timer_log(store)), unit.offset)
-    assert f"where a unit of {other.topic} stands (due 2026-" in found.message
+    assert f"where a unit of {other.topic} is (due 2026-" in found.message
     assert found.evidence["messages"] == 1
 
 
@@ -152,7 +152,7 @@ def test_a_wheel_that_is_lost_is_made_again_by_the_next_start(how, store):
     (found,) = told(store, "note")
     assert (found.id, found.severity) == ("TM03", "note")
     assert "messages wait there for their time (5)" in found.message
-    assert "the next start of RocketMQ 5.3.3 makes it again" in found.message
+    assert "the next start of RocketMQ 5.3.3 rebuilds it" in found.message
 
 
 def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):

@@ -340,7 +340,7 @@ def test_a_message_has_a_life_and_a_command_that_copies_it_out(golden, tmp_path)
     assert result.life[1].offset == unit.offset
     assert set(result.life[-1].who) == {route.value for route in result.routes if route.verdict == "consumed"}
     code, out, _ = agree.command("where", path, str(unit.offset))
-    life = next(line for line in out.splitlines() if line.startswith("  life: born "))
+    life = next(line for line in out.splitlines() if line.startswith("  history: born "))
     assert " → stored " in life
     assert " → in its queue → in the index → read past by " in life
     command = shlex.split(next(line for line in out.splitlines() if line.startswith("  copy it out: ")))[3:]

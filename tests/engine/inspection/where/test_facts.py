@@ -93,7 +93,7 @@ def test_a_key_whose_own_chain_is_broken_does_not_lead_to_its_message(spoiled, h
     assert result.verdict == "notInIndex"
     broken = routes(result)[("key", key)]
     assert broken.verdict == "notInIndex"
-    assert "its chain " + ("goes round at" if harm == "self" else "leaves the file") in broken.why
+    assert "its chain " + ("has a loop at" if harm == "self" else "leaves the file") in broken.why
     by_unique_key = ask(path, unit.unique_key)
     assert by_unique_key.verdict == "found"
     assert routes(by_unique_key)[("key", key)].verdict == "notInIndex"
@@ -131,9 +131,7 @@ def test_a_wrong_entry_is_told_as_one(spoiled, golden_account):
     result = ask(path, "TopicA/2/5")
     assert (result.verdict, result.physical_offset) == ("notInQueue", mine["phy"])
     why = routes(result)[("queue", "TopicA/2/5")].why
-    assert why == (
-        f"entry 5 is a wrong one: it points at {other['phy']:,}, the unit of TopicA/0/{other['queueOffset']}"
-    )
+    assert why == (f"entry 5 is wrong: it points at {other['phy']:,}, the unit of TopicA/0/{other['queueOffset']}")
     patch(file, 5 * 20, bytes(20))
     assert routes(ask(path, "TopicA/2/5"))[("queue", "TopicA/2/5")].why == "entry 5 is empty: zero bytes"
 
@@ -186,7 +184,7 @@ def test_bytes_that_cannot_be_read_may_hold_what_is_asked_for(spoiled):
     assert result.verdict == "unknown"
     (open_one,) = [one for one in result.evidence if one.what == "not ruled out"]
     assert open_one.offset == unit.offset
-    assert open_one.holds.startswith(f"{unit.size:,} bytes here are no unit: ")
+    assert open_one.holds.startswith(f"{unit.size:,} bytes here are invalid: ")
     assert "may hold it" in result.next_step
     assert ask(path, "NoSuchTopic/0/0").verdict == "unknown"
 
@@ -204,6 +202,6 @@ def test_half_an_id_says_how_many_begin_so(opened):
     (named,) = where(store, names[0])
     assert named.verdict != "unknown", "each of them can be asked for"
     assert "every offset id of this broker begins with 7F00" in " ".join(said)
-    assert "whole id" in result.next_step
+    assert "complete id" in result.next_step
     (other,) = where(store, "8F00")
     assert other.verdict == "neverSeen"

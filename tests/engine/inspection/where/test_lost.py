@@ -269,7 +269,7 @@ def test_of_many_unreadable_places_few_are_named_and_all_are_counted(spoiled):
     spans = [one for one in found.evidence if one.what == "not ruled out"]
     assert found.verdict == "unknown"
     assert [one.offset for one in spans] == [unit.offset for unit in units[:9]]
-    assert spans[-1].holds == f"{sum(unit.size for unit in units[8:]):,} bytes in 12 more places are no unit"
+    assert spans[-1].holds == f"{sum(unit.size for unit in units[8:]):,} bytes in 12 more places are invalid"
 
 
 def test_a_whole_log_has_none(tmp_path):

@@ -132,7 +132,7 @@ def test_the_store_does_not_open_without_the_word(whole, case, locked):
         (whole / "lock").unlink()
     before = golden_stores.fingerprint(whole)
     config = from_mapping(SIZES)[0]
-    with pytest.raises(LogIsEmpty, match=f"{UNITS} entries know of it: is its disk mounted"):
+    with pytest.raises(LogIsEmpty, match=f"{UNITS} entries refer to it: is its disk mounted"):
         MessageStore(whole, config)
     assert [
         line for line in golden_stores.changes(before, golden_stores.fingerprint(whole)) if "lock" not in line
@@ -183,13 +183,13 @@ def test_the_plan_and_the_check_say_it_first(whole, tmp_path, capsys, case):
     main(["recover", str(whole), "--plan", "--json", "--config", str(conf(tmp_path))])
     told = json.loads(capsys.readouterr().out)["emptyLog"]
     assert (told["entries"], told["part"], told["folder"]) == (UNITS, False, str(whole / "commitlog"))
-    assert told["message"] == "the log is empty, 300 entries know of it: is its disk mounted?"
+    assert told["message"] == "the log is empty, but 300 entries refer to it: is its disk mounted?"
     main(["recover", str(whole), "--plan"])
     assert capsys.readouterr().out.splitlines()[0].endswith(told["message"])
     with open_store(whole) as store:
         first, *others, _summary = check(store)
     assert (first.id, first.severity) == ("CL12", "error")
-    assert first.message == "The log is empty, 300 entries know of it: is its disk mounted?"
+    assert first.message == "The log is empty, but 300 entries refer to it: is its disk mounted?"
     assert not {finding.id for finding in others} & {"CL11", "CQ13", "IX07", "CK02"}
 
 
@@ -197,9 +197,9 @@ def test_without_queues_the_index_the_groups_and_the_checkpoint_know(whole, caps
     gone(whole)
     shutil.rmtree(whole / "consumequeue")
     known = (
-        ("index entries know", "index"),
-        ("1 consumer position knows", "config"),
-        ("checkpoint knows", "checkpoint"),
+        ("index entries refer", "index"),
+        ("1 consumer offset refers", "config"),
+        ("checkpoint refers", "checkpoint"),
     )
     for word, name in known:
         if name != "checkpoint":  # by itself it is no store to look at
@@ -281,7 +281,7 @@ def test_one_folder_of_a_log_in_several(tmp_path, capsys, number, put_back):
     for command, more in COMMANDS.items():
         refused(whole, [command, str(whole), *more, *settled], capsys)
     before = golden_stores.fingerprint(tmp_path)
-    with pytest.raises(LogIsEmpty, match="a folder of the log holds no file") as error:
+    with pytest.raises(LogIsEmpty, match="a folder of the log has no file") as error:
         MessageStore(whole, config)
     assert error.value.file == str(folders[number])
     after = golden_stores.fingerprint(tmp_path)

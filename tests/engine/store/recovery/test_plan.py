@@ -296,7 +296,7 @@ def test_messages_queues_units_and_times():
     loss = Loss((QueueLoss("T", 0, 1200, 5, 9, 100, 0, 0), QueueLoss("T", 1, 1, 5, 5)), 0, 100, 9_000)
     said = undispatched_words(loss)
     assert said.startswith("1,201 messages of 2 queues will be in no queue after the next start")
-    assert said.endswith("no later one will dispatch them: units 100 to 9,000")
+    assert said.endswith("no later start will dispatch them: units 100 to 9,000")
     one = Loss((QueueLoss("T", 0, 1, 5, 5, 100, 1_700_000_000_000, 1_700_000_000_000),), 0, 100, 100)
     assert "1 message of 1 queue will be" in undispatched_words(one)
     assert ", stored 2023-11-14" in undispatched_words(one)
