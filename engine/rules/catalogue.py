@@ -233,32 +233,31 @@ CL12 = _rule(
 CL14 = _rule(
     "CL14",
     "error",
-    "Queues and a commit log that do not fit together",
-    "An entry of a queue names a place in the log at which a unit of its topic, queue and offset begins. Here next to "
-    "none does: the log or the queues are of another store, or of another time of this one. A broker starts on them "
-    "without a word: consumers get bytes that are no message of theirs, or nothing, and new entries are appended "
-    "behind the old ones.",
-    "start no broker, and build no queues from this log: find out first which of the two is this store's, by the "
-    "topics and store times of its messages, and put the other one in the place of the wrong one.",
+    "Queue entries that do not match the commit log",
+    "Each queue entry points to a message of its topic, queue and offset in the log. Here almost none does: the log "
+    "or the queues belong to another store, or to another time of this store. A broker starts on them without a "
+    "warning. Consumers then get wrong messages or none, and new entries are appended after the old ones.",
+    "start no broker, and do not rebuild queues from this log. First find out which of the two belongs to this "
+    "store, by the topics and store times of its messages. Then replace the other one.",
     kinds={
         "": Kind(),
         "log": Kind(
-            step="start no broker, and build no queues from this log: find the commit log that queues and index are "
-            "of, and put it in the place of this one. Keep queues and index until then: they may be all that is left "
-            "of it."
+            step="start no broker, and do not rebuild queues from this log. Find the commit log that matches the "
+            "queues and the index, and use it instead of this one. Until then keep queues and index: they may be all "
+            "that is left of it."
         ),
         "queues": Kind(
-            step="start no broker: bring back the queues of this log, or build them again from it; keep those that are "
-            "there elsewhere: they may be all that is left of another log.",
+            step="start no broker. Restore the queues that belong to this log, or rebuild them from it. Keep the "
+            "present queues elsewhere: they may be all that is left of another log.",
             command=BUILD,
         ),
         "some": Kind(
-            step="move these folders out of consumequeue and keep them: a broker takes each for a queue of its topic, "
-            "and hands out what their entries lead to."
+            step="move these folders out of consumequeue and keep them: a broker serves each of them as a queue of its "
+            "topic, with the messages that their entries point to."
         ),
         "case": Kind(
-            step="start no broker: give these folders the names of their topics back, letter by letter; a broker takes "
-            "them for other topics, and the queues of their own for lost."
+            step="start no broker. Rename these folders to the exact names of their topics: a broker takes them for "
+            "other topics, and treats the topics' own queues as lost."
         ),
     },
     needs=BOTH,
@@ -546,8 +545,8 @@ CK05 = _rule(
     kinds={
         "numbers": Kind(
             "warn",
-            "move the checkpoint out of the store while the broker is stopped: a start of a store that was closed "
-            "needs none, and writes a new one. After a crash a start would go by these numbers.",
+            "move the checkpoint out of the store while the broker is stopped. A start after a clean stop needs no "
+            "checkpoint and writes a new one. After a crash, a start would use these numbers.",
         ),
         "numbersCrashed": Kind(
             step="start no broker: ask recover --plan where it would begin, and ask again on a copy without the "
@@ -656,15 +655,15 @@ DK02 = _rule(
 DK04 = _rule(
     "DK04",
     "error",
-    "Files that are not as they were copied",
-    "Many files have no byte, as a copy leaves them whose disk was full or that was ended; or each line feed has a "
-    "carriage return in front of it, as after a transfer in text mode (FTP ASCII). What else is wrong in them has no "
-    "cause of its own.",
-    "start no broker on this copy: copy the store again from where it came, with room for all of it.",
+    "Files damaged by a copy",
+    "Many files are empty, as after a copy that was cut off or ran out of disk space. Or every line feed has a "
+    "carriage return before it, as after a transfer in text mode (FTP ASCII). Other damage in these files has the "
+    "same cause.",
+    "start no broker on this copy. Copy the store again from its source, with enough disk space.",
     kinds={
         "text": Kind(
-            step="start no broker on this copy: copy the files again in binary mode. Without the original, taking the "
-            "byte 0D out in front of every 0A gives them back as they were."
+            step="start no broker on this copy. Copy the files again in binary mode. Without the original, delete the "
+            "byte 0D before every 0A to restore them."
         )
     },
     needs=SEEN,

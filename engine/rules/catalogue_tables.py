@@ -196,24 +196,24 @@ CF14 = _rule(
     "CF14",
     "error",
     "Tables in config/ that do not fit this store",
-    "topics.json lacks topics whose messages the store holds, and groups have offsets in topics of which it has "
-    "nothing: the tables are of another broker, or of another time of this one. A broker starts with them without a "
-    "word: it refuses clients the topics that are not named, groups begin where a foreign offset says, and it writes "
-    "the tables again with what clients ask for.",
-    "start no broker on the store; bring this store's own config/ back, from a backup of the same time or from a "
-    "replica of the same broker. Declare no topic and reset no offset before that.",
+    "topics.json lacks topics that have messages in this store, and groups have offsets in topics that are not in "
+    "it. The tables belong to another broker, or to another time of this one. A broker starts with them without a "
+    "warning: it refuses clients the missing topics, groups begin at wrong offsets, and it overwrites the tables "
+    "with what clients ask for.",
+    "start no broker on the store. Restore this store's own config/, from a backup of the same time or from a "
+    "replica of the same broker. Until then declare no topic and reset no offset.",
     command=f"cp -r REPLICA/config/. {STORE}/config/",
     needs=BOTH | CONFIG,
 )
 CF15 = _rule(
     "CF15",
     "warn",
-    "A group that may not consume, and messages wait for it",
+    "A group that may not consume although messages wait for it",
     "subscriptionGroup.json says consumeEnable=false: the broker answers every pull and pop of the group with "
-    "NO_PERMISSION (subscription group no permission), and its messages wait. They are lost to it where the log "
-    "deletes them meanwhile.",
-    "if the group is to consume again, set consumeEnable to true while the broker runs; its offsets stay as they are. "
-    "Name its other settings in the same command: mqadmin gives those that are not named their defaults.",
+    "NO_PERMISSION (subscription group no permission), so its messages wait. The group loses messages that "
+    "retention deletes meanwhile.",
+    "to let the group consume again, set consumeEnable to true while the broker runs. Its offsets are kept. Repeat "
+    "its other settings in the same command: mqadmin resets those that are not named.",
     needs=BOTH | CONFIG,
 )
 CQ14 = _rule(
