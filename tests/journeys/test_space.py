@@ -166,7 +166,7 @@ def test_page_cache_and_queue_skew_stand_beside(run: Run, walker: Walker, orders
         await walker.go(f"queue:{topic}/{min(queues)}")
         beside = walker.find(SkewBars, "queue.skew")
         await walker.until(lambda: len(beside.bars) == len(queues), "the topic's queues stand beside the one in front")
-        assert "fed" in beside.accessibleDescription() or len(queues) < 2
+        assert "filled" in beside.accessibleDescription() or len(queues) < 2
 
     run(walk())
 
