@@ -78,7 +78,7 @@ def test_times_go_to_pandas(log):
         pytest.param(lambda read, path: read.load(f"{path}/commitlog/x").count(), "expected a store", id="path"),
         pytest.param(lambda read, path: read.load().count(), r"name the store: load\(PATH\)", id="no path"),
         pytest.param(lambda read, path: read.load("hdfs://x/y"), "hdfs: is not read here", id="hdfs"),
-        pytest.param(lambda read, path: read.option("columns", "x").load(path), "x is no column", id="column"),
+        pytest.param(lambda read, path: read.option("columns", "x").load(path), "x is not a column", id="column"),
         pytest.param(
             lambda read, path: read.schema("queueId long, topic string").load(path).select("topic").explain(),
             "queueId is int, the given schema says bigint",

@@ -106,7 +106,7 @@ def test_a_masked_export_tells_nothing_and_cannot_be_imported(pipeline, golden, 
     [
         pytest.param(["stats", "{tmp}/nothing"], 3, "expected a store", id="no store"),
         pytest.param(["export", "{store}"], 2, "--out", id="no output place"),
-        pytest.param(["export", "{store}", "--out", "{tmp}"], 2, "not there yet", id="a place that exists"),
+        pytest.param(["export", "{store}", "--out", "{tmp}"], 2, "does not exist yet", id="a place that exists"),
         pytest.param(["export", "{store}", "--out", "/proc/x/y"], 3, "/proc", id="a place without rights"),
         pytest.param(["export", "{store}", "--out", "{tmp}/o", "--where", "topic ="], 2, "filter", id="a wrong filter"),
         pytest.param(["import", "{tmp}", "--out", "{tmp}/o"], 3, "pipeline export", id="no export"),

@@ -437,9 +437,9 @@ STATES: dict[str, ReportState] = {
                     "CL14",
                     "Queues and commit log do not fit together",
                     "one of the two is of another store",
-                    "Lost already: cannot be told",
+                    "Lost already: unknown",
                     "the index leads to the places that the queues name",
-                    "build no queues from this log",
+                    "do not rebuild queues from this log",
                 ),
                 (
                     "never written",
@@ -456,7 +456,7 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                ("broker was not closed, and queues and commit log do not fit together", "Lost by .*: cannot be told"),
+                ("broker was not closed, and queues and commit log do not fit together", "Lost by .*: unknown"),
                 ("never written", r"error\s+CQ"),
                 exit=1,
             ),
@@ -470,7 +470,7 @@ STATES: dict[str, ReportState] = {
                 (
                     "CL14",
                     "the index leads to units of this log",
-                    "Bring back the queues of this log",
+                    "Restore the queues that belong to this log",
                     "storescope dispatch",
                 ),
                 ("never written", r"error\s+CQ"),
@@ -502,7 +502,7 @@ STATES: dict[str, ReportState] = {
                     "CF14",
                     r"topics\.json lacks 2 of 2 topics with messages \(Orders, Payments\)",
                     r"groups have offsets in 2 topics of which the store has nothing \(Prices, Stock\)",
-                    "Declare no topic and reset no offset before that",
+                    "Until then declare no topic and reset no offset",
                 ),
                 (r"warn\s+CQ14", "mqadmin updateTopic -b BROKER -t Orders .*In short", "A topic was deleted and"),
                 exit=1,
@@ -602,7 +602,7 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                ("DK04", "files of the store have no byte", "copy the store again", "Lost already: cannot be told"),
+                ("DK04", "files of the store have no byte", "copy the store again", "Lost already: unknown"),
                 (r"error\s+CQ", "storescope dispatch .*Severity"),
                 exit=1,
             ),
@@ -614,7 +614,7 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                ("DK04", "transferred in text mode", "copy the files again in binary mode", "cannot be told"),
+                ("DK04", "transferred in text mode", "Copy the files again in binary mode", "Lost already: unknown"),
                 (r"error\s+CL", "mappedFileSizeCommitLog that the other", "overwritten"),
                 exit=1,
             ),
@@ -625,7 +625,7 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                (r"renamed to 0+4096\.bak", r"mv .*0+4096\.bak .*0+4096", "Lost already: nothing"),
+                (r"renamed to 0+4096\.bak", r"mv .*0+4096\.bak .*0+4096", "Lost already: no message"),
                 ("messages lost", "never rename", "is missing", "Move it out of the store"),
                 exit=1,
             ),
@@ -685,7 +685,7 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                ("CL14", "another case", "orders for Orders", "mv orders Orders", "letter by letter"),
+                ("CL14", "another case", "orders for Orders", "mv orders Orders", "exact names of their topics"),
                 ("head of a message was changed", r"error\s+C[QL]0", "storescope dispatch .*Severity"),
                 exit=1,
             ),
@@ -727,7 +727,7 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                ("CQ01", "nothing was written into it", "delete the empty file", "4.9 does not start"),
+                ("CQ01", "nothing was written into it", "emove the empty file", "4.9 does not start"),
                 ("broker died", "storescope dispatch"),
                 exit=1,
             ),
@@ -815,7 +815,7 @@ STATES: dict[str, ReportState] = {
     "the timer wheel stands": ReportState(
         timer_stands,
         (
-            Question("check STORE", ("CF13", "timer wheel stands", "1 message is overdue", "timerWheelEnable")),
+            Question("check STORE", ("CF13", "timer wheel", "1 message is overdue", "timerWheelEnable")),
             Question("where STORE U00000", ("has been at", "overdue")),
         ),
     ),
@@ -840,7 +840,7 @@ STATES: dict[str, ReportState] = {
             Question(
                 "check STORE --config HERE/broker.conf --paths-from-config",
                 ("CL07", "disk2", "reads from the other"),
-                ("no message",),
+                (r"ha(s|ve) no (RocketMQ )?message", "holds no message"),
                 1,
             ),
         ),
@@ -862,7 +862,7 @@ STATES: dict[str, ReportState] = {
     "offsets of a log that was deleted": ReportState(
         light_offsets_of_another_log,
         (
-            Question("check STORE", ("CF12", "started anew", "CF11"), ("log has deleted",)),
+            Question("check STORE", ("CF12", "start anew", "CF11"), ("log has deleted",)),
             Question("groups STORE", ("beyondMax", "notBegun")),
             Question("where STORE Orders/0/0 --group billing", ("beyond the end",), ("has read past",)),
         ),

@@ -52,6 +52,8 @@ def explained(store: StoreSnapshot, findings: list[Finding], undispatched: Colle
     reads_others = len(unknown) >= LEAST_TOPICS and 2 * len(unknown) > len(read)
     if not lacks_most and not (reads_others and (lacking or dead)):
         return findings
+    if declared.keys() <= there and not unknown:
+        return findings  # incomplete, but nothing in it is of another broker: as an import writes it
     cause = _finding(store, lacking, len(with_messages), unknown, dead)
     return [cause, *(finding.follows("CF14") if _follows(finding) else finding for finding in findings)]
 
