@@ -295,8 +295,8 @@ IX10 = _rule(
     "Missing or empty index files",
     "Queries by key or id go by the index alone: what stands in the log and not there is not found, though consumers "
     "get it. No start fills in what is missing. A broker with messageIndexEnable=false builds none.",
-    "give the broker's configuration (--config) if it builds no index or the sizes are special; else the index can be "
-    "built again from the log.",
+    "rebuild the index from the log; give the broker's configuration (--config) if the index sizes are not the "
+    "defaults. With messageIndexEnable=false there is no index on purpose.",
     "apache/rocketmq#7477",
     "apache/rocketmq#4463",
     command=BUILD,
