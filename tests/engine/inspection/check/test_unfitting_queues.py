@@ -46,7 +46,7 @@ def test_without_an_index_neither_of_the_two_is_accused(tmp_path):
     BROKEN["CL14"](root, made)
     (one,) = [one for one in checked(root)[0] if one.id == "CL14"]
     assert one.evidence["fits"] == "unknown"
-    assert "which of the two is this store's" in one.next_step
+    assert "which of the two belongs to this store" in one.next_step
 
 
 def test_single_entries_that_point_elsewhere_stay_findings_of_their_own(tmp_path):
