@@ -33,7 +33,7 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
         (
             Selection("topic", "OrderPaid"),
             "OrderPaid",
-            ("Queues 6 broker-a, broker-b", "Worst behind 4,500", "broker-b / 1 16,000 · 4,500 behind"),
+            ("Queues 6 broker-a, broker-b", "Largest lag 4,500", "broker-b / 1 16,000 · 4,500 behind"),
         ),
         (
             Selection("group", "billing"),
@@ -83,7 +83,7 @@ def replace_queue():
 def test_a_refused_request_is_listed():
     refusal = Refusal("10.0.0.9:10911", "GET_CONSUMER_RUNNING_INFO", "billing c@1", 3, "not supported")
     model = made.looked_at(made.small(refusals=(refusal,)))
-    assert "Not told GET_CONSUMER_RUNNING_INFO billing c@1 3 not supported" in texts(model, Selection())
+    assert "Unknown GET_CONSUMER_RUNNING_INFO billing c@1 3 not supported" in texts(model, Selection())
 
 
 def test_pulls_that_a_broker_holds_are_told_where_it_can_be_asked():

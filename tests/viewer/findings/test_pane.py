@@ -82,7 +82,7 @@ def test_every_plan_has_words(golden, name, like) -> None:
 @pytest.mark.golden
 def test_a_log_by_itself_has_no_recovery_and_says_why(qapp, golden) -> None:
     async def drive(pane, session) -> None:
-        assert "whole store" in pane.recovery.plan.note.state.text
+        assert "complete store" in pane.recovery.plan.note.state.text
         assert pane.recovery._again.isHidden()
         assert session.findings_complete
         if not session.findings:
@@ -98,7 +98,7 @@ def test_the_bytes_of_a_finding_take_the_room_that_is_free_in_whole_rows(qapp, g
         pane.resize(1400, 700)
         await settled(pane.session.jobs)
         low = hex_view.height()
-        pane.resize(1400, 1100)
+        pane.resize(1400, 1300)
         await settled(pane.session.jobs)
         assert hex_view.height() > low
         for height in (low, hex_view.height()):

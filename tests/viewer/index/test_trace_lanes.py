@@ -51,7 +51,7 @@ def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path)
         assert [step.entry for step in loops] == [chain[0]]
         lane = next(lane for lane in lanes(pane.answer) if lane.loop_to is not None)
         assert lane.loop_to == chain[0]
-        assert "circle" in pane.status()
+        assert "a loop" in pane.status()
         pane.canvas.grab()
 
     on_store(qapp, IndexPane, store, drive)
@@ -90,7 +90,7 @@ def test_a_window_passes_files_over_and_a_wrong_time_is_marked(qapp, golden) -> 
         await settled(session.jobs)
         passed = [lane for lane in lanes(pane.answer) if not lane.chosen]
         assert passed
-        assert all("passed over" in lane.why for lane in passed)
+        assert all("skipped" in lane.why for lane in passed)
         pane.form.end.setText("soon")
         assert pane.form.question() is None
         assert "Expected a time" in pane.form.end.toolTip()

@@ -43,7 +43,7 @@ def test_the_form_offers_what_the_command_line_has() -> None:
 def test_what_is_missing_is_said() -> None:
     assert "store" in Wish("stats").fault()
     assert "export" in Wish("import", out="/x").fault().lower()
-    assert "place" in Wish("rebuild", ("/s",)).fault()
+    assert "folder" in Wish("rebuild", ("/s",)).fault()
     assert "key" in Wish("trace", ("/s",)).fault()
     assert "master" in Wish("stats", ("/s",), master="").fault()
 
