@@ -44,7 +44,7 @@ def test_facts_of_an_area_and_of_everything(space: Space) -> None:
     facts = {fact.name: fact for fact in space_facts.area_facts(space, ("Orders",), find(root, ("Orders",)))}
     assert facts["By tag"].value.startswith("A ")
     assert facts["Producers"].value.startswith("127.0.0.1")
-    assert "fed" in facts["Queues"].note
+    assert "filled" in facts["Queues"].note
     names = [fact.name for fact in space_facts.area_facts(space, (), None)]
     assert names[0] == "All files"
     assert names[-1] == "Dead"

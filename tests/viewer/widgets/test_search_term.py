@@ -41,7 +41,7 @@ def test_numbers_and_ranges(text: str, span: tuple[int, int]) -> None:
         ("hex", "DA A", "hex"),
         ("hex", "zz", "zz"),
         ("regex", "(", "expression"),
-        ("regex", "x*", "between"),
+        ("regex", "x*", "everywhere"),
         ("number", "many", "many"),
         ("number", "9..3", "ends before"),
     ],
