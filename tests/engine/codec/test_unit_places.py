@@ -16,6 +16,14 @@ def unit(size, declared=None):
 
 
 LOG = unit(10) + unit(20) + unit(12, -5) + unit(22, 23)  # the last one claims a byte more than the file has
+LOG += unit(FILE)
+LOG += unit(8) + b"\0\0\0"  # as far as may be read
+
+
+@pytest.fixture(params=[plain, compiled])
+def twin(request):
+    with request.param():
+        yield
 
 
 def placed(*wanted, gone=()):
