@@ -53,17 +53,24 @@ async def left_open(client: Asking) -> None:
     assert changed.code == 0
 
 
-async def assert_revived(client: Asking) -> None:
-    """What was not acknowledged comes again, once each; acknowledged ones do not."""
+async def assert_revived(client: Asking, left_at: float) -> None:
+    """What was not acknowledged comes again, once each; acknowledged ones do not.
+
+    ``left_at``: seconds of the monotonic clock at which they were left. The one whose time was changed comes last,
+    unless the broker began so late that the time of all had passed.
+    """
     again, until = [], time.monotonic() + PATIENCE
+    first_at = until
     while len(again) < len(BODIES) - 2 and time.monotonic() < until:
         answer = await pop(client, pollTime=1_000)
         again += popped(answer)
+        if again:
+            first_at = min(first_at, time.monotonic())
     for _ in range(3):  # for one too many
         again += popped(await pop(client, pollTime=2_000))
     assert sorted(unit.body for unit in again) == [b"1", b"2", b"4", b"5", b"6", b"7"]
     assert {(unit.topic, unit.reconsume_times) for unit in again} == {("Orders", 1)}
-    assert again[-1].body == b"5"
+    assert again[-1].body == b"5" or first_at > left_at + 18
 
 
 async def assert_all_come(client: Asking) -> None:
@@ -110,9 +117,10 @@ def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
 
     async def theirs(said: dict[str, str]) -> None:
         client = await real_client(said)
-        await assert_revived(client)
+        await assert_revived(client, left_at)
         client.close()
 
+    left_at = time.monotonic()
     asyncio.run(ours())
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path, *options) as said:
@@ -183,8 +191,9 @@ def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
 
     async def ours() -> None:
         async with asking(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
-            await assert_revived(client)
+            await assert_revived(client, left_at)
 
+    left_at = time.monotonic()
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path, *options, clean_end=True) as said:
         asyncio.run(theirs(said))
