@@ -70,7 +70,7 @@ def test_another_disk_is_seen_in_the_figures(tmp_path: Path) -> None:
 def test_nothing_is_recovered_again_before_it_was_recovered(tmp_path: Path) -> None:
     lab, report = recovered(tmp_path / "lab")
     lab.close()
-    with pytest.raises(UsageError, match="nothing was recovered yet"):
+    with pytest.raises(UsageError, match="there is no recovery yet"):
         recover_again(tmp_path / "lab", replace(report, after=None))
     (tmp_path / "other").mkdir()
     with pytest.raises(NotALab):

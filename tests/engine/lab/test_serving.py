@@ -237,7 +237,7 @@ def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> No
     assert asked(served.broker, a_send(b"one"))[0].code == 0
     assert lab.set_queues("broker-a", "Orders", 6) == 2
     assert lab.set_queues("broker-a", "Orders", 1) == 6
-    with pytest.raises(UsageError, match="queue 0 of Orders at broker-a holds messages"):
+    with pytest.raises(UsageError, match="queue 0 of Orders at broker-a has messages"):
         lab.set_queues("broker-a", "Orders", 0)
     assert lab.set_queues("broker-a", "New", 3) == 0
     assert lab.set_queues("broker-a", "New", 0) == 3

@@ -67,7 +67,7 @@ MISTAKES = [
     ("size =~ 5", "~", "matches"),
     ("size > 5 | size < 3", "|", "or is written or"),
     ("size > 1.5", "1.5", "not a whole number"),
-    ("size > 5mb", "mb", "known are B KiB"),
+    ("size > 5mb", "mb", "the units are B KiB"),
     ("size > 1__0", "1__0", "underscore"),
     ("size > 9223372036854775808", "9223372036854775808", "64 bits"),
     ("size > -9223372036854775809", "9223372036854775809", "64 bits"),

@@ -59,7 +59,7 @@ def test_a_full_recording_says_what_it_left_out(tmp_path: Path) -> None:
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     (tmp_path / "no").write_bytes(b"{}\n")
-    with pytest.raises(CannotRead, match="is no recording"):
+    with pytest.raises(CannotRead, match="is not a recording"):
         list(Recording(tmp_path / "no"))
     (tmp_path / "spoilt").write_bytes(MAGIC + b"\xff" * 100)
     with pytest.raises(CannotRead, match="holds no item before byte"):
