@@ -96,7 +96,9 @@ def whole(tmp_path: Path) -> Path:
     return make(tmp_path / "store")
 
 
-def refused(root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], word: str = "entries refer to") -> None:
+def refused(
+    root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], word: str = "entries refer to"
+) -> None:
     before = golden_stores.fingerprint(root)
     assert main(arguments) == 3
     said = capsys.readouterr().err
