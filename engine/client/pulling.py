@@ -37,6 +37,9 @@ LITE_PULL_BATCH, LITE_PULL_HOLD = 10, 20.0
 """Default messages per pull, and default seconds that a broker may hold one."""
 POLL = 5.0
 """Seconds that a poll waits."""
+ROUTE_ATTEMPTS = 10
+"""Number of times that the route of a queue to pull from is asked for."""
+ROUTE_RETRY_S = 0.2
 
 
 class LitePullConsumer(QueueConsumer):
@@ -273,6 +276,17 @@ class PullConsumer(ClientPart):
         self._topics.add(topic)
         return route.subscribe_queues
 
+    async def _wait_for_route(self, topic: str) -> None:
+        """Wait for a route of the topic: a broker announces a new topic just after it has answered the first send."""
+        for attempt in range(1, ROUTE_ATTEMPTS + 1):
+            try:
+                await self.queues(topic)
+                return
+            except NoRoute:
+                if attempt == ROUTE_ATTEMPTS:
+                    raise
+            await asyncio.sleep(ROUTE_RETRY_S)
+
     async def pull(
         self,
         queue: MessageQueue,
@@ -291,7 +305,7 @@ class PullConsumer(ClientPart):
         if not self._running:
             raise NotRunning(f"The consumer {self.group} is not running")
         if queue.topic not in self._topics:
-            await self.queues(queue.topic)
+            await self._wait_for_route(queue.topic)
         await self.pace.wait()
         sys_flag = questions.SUBSCRIPTION | (questions.SUSPEND if hold else 0)
         subscription = Subscription.of(queue.topic, expression, 0, kind)

@@ -166,3 +166,23 @@ def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
                 await one.fetch_offset(MessageQueue("Nothing", "broker-a", 0))
 
     pulling(tmp_path, what)
+
+
+def test_a_pull_waits_for_the_route_of_a_topic_that_was_just_created(tmp_path: Path) -> None:
+    """A broker answers the first send of a topic, and announces the topic to the name servers a moment later."""
+
+    async def what(_producer: Producer, beside: Served) -> None:
+        async with PullConsumer("pullers", beside.namesrv) as consumer:
+            ask, routes_asked_for = consumer.instance.fresh_route, []
+
+            async def not_yet(topic: str):
+                routes_asked_for.append(topic)
+                return await ask(topic) if len(routes_asked_for) > 2 else None
+
+            consumer.instance.fresh_route = not_yet
+            result = await consumer.pull(QUEUES[2], 3, max_messages=1)
+            assert [message.body for message in result.messages] == [b"3"]
+            with pytest.raises(NoRoute):
+                await consumer.pull(MessageQueue("Nothing", "broker-a", 0), 0)
+
+    pulling(tmp_path, what)
