@@ -582,7 +582,7 @@ STATES: dict[str, ReportState] = {
         never_an_index,
         (
             Question("check STORE --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
-            Question("check STORE", ("IX10", "if it builds no index", "messageIndexEnable=false")),
+            Question("check STORE", ("IX10", "messageIndexEnable=false")),
         ),
         {"messageIndexEnable": "false"},
     ),
