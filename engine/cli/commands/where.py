@@ -37,26 +37,6 @@ _VERDICT_WORDS = {
     "neverSeen": "this store has no trace of it",
     "unknown": "the files do not show it",
 }
-_VERDICT_WORDS = {
-    "found": "the message is intact, and its queue leads to it",
-    "expired": "retention deleted its file",
-    "truncated": "it is after the end of the log: a start cuts it off, or has cut it off",
-    "damaged": "its bytes are damaged",
-    "notInQueue": "the log has it, but no queue entry leads to it: nobody can consume it",
-    "notInIndex": "it can be consumed, but a query by this key does not find it",
-    "half": "its transaction is open: consumers do not see it until the producer commits",
-    "rolledBack": "its transaction was rolled back: it must not be delivered",
-    "delayed": "it waits for its delivery time",
-    "retried": "a delivery failed: it waits for its next delivery, or was delivered again",
-    "deadLetter": "the group gave it up after its last delivery",
-    "hiddenByTag": "the group's filter skips it",
-    "notYetDispatched": "the log has it, but dispatch has not reached it yet",
-    "consumed": "the group has read past it",
-    "notConsumed": "the group has not reached it yet",
-    "beyondQueue": "the group's offset is beyond the end of the queue, so the group has not read it",
-    "neverSeen": "this store has no trace of it",
-    "unknown": "the files do not show it",
-}
 _ROUTE_WORDS = {
     "found": "leads to it",
     "notInIndex": "in the log, not reachable by this key",
