@@ -111,11 +111,16 @@ class _Blocking:
 
     def stop(self) -> None:
         """Stop the client; a second call does nothing."""
-        if self._loop is not None:
-            try:
-                self._ask(self._part.stop())
-            finally:
-                self._left()
+        self._stop(self._part.stop())
+
+    def _stop(self, stopping: Coroutine[Any, Any, None]) -> None:
+        if self._loop is None:
+            stopping.close()
+            return
+        try:
+            self._ask(stopping)
+        finally:
+            self._left()
 
     def _left(self) -> None:
         self._loop = None
@@ -273,10 +278,12 @@ class BlockingConsumer(_Blocking):
         """Stop consuming a topic."""
         self._do(self.asynchronous.unsubscribe, topic)
 
-    def stop(self) -> None:
-        """Commit, leave the group, and end the threads."""
-        super().stop()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def stop(self, timeout: float | None = None) -> None:
+        """See :meth:`engine.client.consuming.QueueConsumer.stop`. A listener that takes longer than ``timeout`` runs on
+        in its thread, and its messages come again.
+        """
+        self._stop(self.asynchronous.stop(timeout))
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     @property
     def owned(self) -> tuple[MessageQueue, ...]:
@@ -329,10 +336,12 @@ class BlockingPopConsumer(_Blocking):
         """Set how this consumer's group gets a topic from now on."""
         self._ask(self.asynchronous.set_request_mode(topic, mode, share_queues=share_queues))
 
-    def stop(self) -> None:
-        """Leave the group, and end the threads."""
-        super().stop()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def stop(self, timeout: float | None = None) -> None:
+        """See :meth:`engine.client.popping.PopConsumer.stop`. A listener that takes longer than ``timeout`` runs on in
+        its thread, and its messages come again.
+        """
+        self._stop(self.asynchronous.stop(timeout))
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class BlockingLitePullConsumer(_Blocking):

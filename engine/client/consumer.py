@@ -30,6 +30,7 @@ from engine.client.instance import FAILURES, ClientInstance
 from engine.client.messages import MAX_RECONSUME_TIMES, RECONSUME_TIME, Message, ReceivedMessage, received
 from engine.client.process_queue import ProcessQueue
 from engine.client.producer import Producer
+from engine.client.repeated_warnings import warn
 from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
@@ -116,11 +117,10 @@ class Consumer(QueueConsumer):
         if not self.config.orderly:
             yield self.instance.every(self.config.consume_timeout, self._send_expired_back)
 
-    async def _finish(self) -> None:
-        if self.config.stop_patience:
-            end = time.monotonic() + self.config.stop_patience
-            while (self._busy or self._in_order) and time.monotonic() < end:  # noqa: ASYNC110  either may be done first
-                await asyncio.sleep(0.01)
+    async def _finish(self, timeout: float) -> None:  # noqa: ASYNC109
+        end = time.monotonic() + timeout
+        while self._busy and time.monotonic() < end:  # noqa: ASYNC110  many may be at work
+            await asyncio.sleep(0.01)
         await self._end_workers()
         if self._inner is not None:
             await self._inner.stop()
@@ -176,6 +176,8 @@ class Consumer(QueueConsumer):
         done = 0
         while True:
             process_queue, messages = await self._ready.get()
+            if not self._running:
+                return  # what waits is consumed by another member, or later
             self._busy += 1
             try:
                 await self._consume(process_queue, messages)
@@ -278,7 +280,7 @@ class Consumer(QueueConsumer):
         try:
             await questions.send_back(self.instance, self.group, message, delay_level, max_retries)
         except FAILURES as error:
-            _log.warning("%s is not taken back: %s", message.msg_id, cause_of(error))
+            warn(_log, cause_of(error), "%s is not taken back: %s", message.msg_id, cause_of(error))
             by_broker = False
             if not await self._send_to_retry(message, message.reconsume_times + 1, max_retries):
                 return False
@@ -327,7 +329,7 @@ class Consumer(QueueConsumer):
                 await self._inner.start()
             await self._inner.send(retry_message)
         except FAILURES as error:
-            _log.warning("%s is not sent to the retry topic: %s", message.msg_id, cause_of(error))
+            warn(_log, cause_of(error), "%s is not sent to the retry topic: %s", message.msg_id, cause_of(error))
             return False
         return True
 
@@ -359,7 +361,7 @@ class Consumer(QueueConsumer):
     async def _consume_in_order(self, process_queue: ProcessQueue) -> None:
         """Consume a queue message after message until it is empty, or belongs to another client."""
         done = 0
-        while process_queue.is_ours():
+        while process_queue.is_ours() and self._running:
             if not self.is_broadcasting and not process_queue.is_locked(system_clock()):
                 if not await self._lock_again(process_queue):
                     await asyncio.sleep(3.0)
@@ -370,19 +372,34 @@ class Consumer(QueueConsumer):
             if self.pace.delay:
                 await asyncio.sleep(self.pace.delay * len(messages))
             context = ConsumeContext(process_queue.queue)
-            status, _ = await self._hand_out(process_queue, messages, context)
+            self._busy += 1
+            try:
+                is_consumed = await self._consume_batch_in_order(process_queue, messages, context)
+            finally:
+                self._busy -= 1
             if not process_queue.is_ours():
                 return
-            if status is ConsumeStatus.LATER and await self._comes_again(messages):
-                process_queue.give_back(messages)
+            if not is_consumed:
                 await asyncio.sleep(self.config.suspend if context.suspend is None else context.suspend)
                 continue
-            offset = process_queue.commit()
-            if offset >= 0:
-                self.offsets.update(process_queue.queue, offset)
             done += 1
             if done % _BREATH == 0:
                 await asyncio.sleep(0)
+
+    async def _consume_batch_in_order(
+        self, process_queue: ProcessQueue, messages: list[ReceivedMessage], context: ConsumeContext
+    ) -> bool:
+        """Return False if the messages come again here."""
+        status, _ = await self._hand_out(process_queue, messages, context)
+        if not process_queue.is_ours():
+            return False
+        if status is ConsumeStatus.LATER and await self._comes_again(messages):
+            process_queue.give_back(messages)
+            return False
+        offset = process_queue.commit()
+        if offset >= 0:
+            self.offsets.update(process_queue.queue, offset)
+        return True
 
     async def _lock_again(self, process_queue: ProcessQueue) -> bool:
         process_queue.locked = process_queue.queue in await questions.lock(
@@ -438,8 +455,9 @@ async def answer_of(
             if isinstance(result, Awaitable):
                 result = await result
     except Exception as error:  # noqa: BLE001  whatever a listener raises, the message comes again
-        _log.warning("a listener of %s: %s: %s", group, type(error).__name__, error)
-        return ConsumeStatus.LATER, f"{type(error).__name__}: {error}"
+        words = f"{type(error).__name__}: {error}"
+        warn(_log, words, "a listener of %s: %s", group, words)
+        return ConsumeStatus.LATER, words
     if result is None or result is True or result is ConsumeStatus.SUCCESS:
         return ConsumeStatus.SUCCESS, ""
     return ConsumeStatus.LATER, ""

@@ -36,6 +36,7 @@ from engine.client.offsets import BrokerOffsets, FileOffsets, OffsetStore
 from engine.client.process_queue import ProcessQueue
 from engine.client.questions import PullResult
 from engine.client.rebalance import RebalancePlan, plan_rebalance
+from engine.client.repeated_warnings import warn
 from engine.client.routes import MessageQueue
 from engine.codec import properties as props
 from engine.errors import cause_of
@@ -91,8 +92,8 @@ class ConsumerConfig:
     """How long an orderly queue pauses before a message comes again."""
     consume_timeout: float = 900.0
     """Messages that are consumed for longer are sent back."""
-    stop_patience: float = 0.0
-    """How long :meth:`stop` waits for running consumption."""
+    stop_timeout: float = 5.0
+    """How long :meth:`stop` waits for listeners at work; what they consume then is not consumed again."""
     offsets_folder: Path | None = None
     """Where a broadcasting consumer keeps its offsets; None: ``~/.rocketmq_offsets``, as Java."""
 
@@ -207,13 +208,16 @@ class QueueConsumer(ClientPart):
         """Further loops that run in the background."""
         return ()
 
-    async def stop(self) -> None:
-        """Stop pulling, commit, release locks, and leave the group."""
+    async def stop(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Stop pulling, let listeners at work end, commit, release locks, and leave the group. ``timeout`` is how many
+        seconds listeners have; None: ``stop_timeout`` of the configuration. After that they are cancelled, and their
+        messages come again.
+        """
         if not self._running:
             return
         self._running = False
         await self._halt()
-        await self._finish()
+        await self._finish(self.config.stop_timeout if timeout is None else timeout)
         with contextlib.suppress(*FAILURES):
             await self.offsets.persist(self.owned, one_way=False)
         for process_queue in self._held.values():
@@ -224,8 +228,8 @@ class QueueConsumer(ClientPart):
         await self.instance.leave(self)
         self._ended(said_goodbye=True)
 
-    async def _finish(self) -> None:
-        """Wait for running consumption."""
+    async def _finish(self, timeout: float) -> None:  # noqa: ARG002, ASYNC109
+        """Wait for listeners at work."""
         await asyncio.sleep(0)
 
     async def kill(self) -> None:
@@ -381,7 +385,7 @@ class QueueConsumer(ClientPart):
                     async with self._sharing:
                         balanced &= await self._rebalance(topic, reason)
                 except (*FAILURES, ValueError) as error:
-                    _log.warning("rebalance of %s in %s: %s", topic, self.group, error)
+                    warn(_log, str(error), "rebalance of %s in %s: %s", topic, self.group, error)
                     balanced = False
             pause = self.config.rebalance_interval
             with contextlib.suppress(TimeoutError):
@@ -466,7 +470,7 @@ class QueueConsumer(ClientPart):
         try:
             offset = await self._first_offset(queue)
         except FAILURES as error:
-            _log.warning("the offset of %s: %s", queue, cause_of(error))
+            warn(_log, cause_of(error), "the offset of %s: %s", queue, cause_of(error))
             return False
         self._take(queue, offset, locked=locked, locked_at=system_clock())
         return True
@@ -556,11 +560,11 @@ class QueueConsumer(ClientPart):
             try:
                 result = await self._pull(process_queue)
             except BrokerRefused as error:
-                _log.warning("pull of %s: %s", process_queue.queue, error)
+                warn(_log, str(error), "pull of %s: %s", process_queue.queue, error)
                 await asyncio.sleep(AFTER_FLOW_CONTROL if error.code == ResponseCode.FLOW_CONTROL else AFTER_ERROR)
                 continue
             except FAILURES as error:
-                _log.warning("pull of %s: %s", process_queue.queue, cause_of(error))
+                warn(_log, cause_of(error), "pull of %s: %s", process_queue.queue, cause_of(error))
                 await asyncio.sleep(AFTER_ERROR)
                 continue
             if process_queue.is_ours():

@@ -23,6 +23,7 @@ from engine.callbacks import system_clock
 from engine.client.errors import AnswerNotUnderstood, BrokerRefused, ClientError, NoRoute, NotRunning
 from engine.client.events import EventStream, Paced, Started, Stopped
 from engine.client.messages import check_group
+from engine.client.repeated_warnings import warn
 from engine.client.routes import MASTER, TopicRoute, read_route
 from engine.errors import cause_of
 from engine.remoting.answers import reading
@@ -151,7 +152,7 @@ class ClientInstance:
             try:
                 await step()
             except FAILURES as error:
-                _log.warning("%s: %s", getattr(step, "__name__", step), cause_of(error))
+                warn(_log, cause_of(error), "%s: %s", getattr(step, "__name__", step), cause_of(error))
             except Exception:  # noqa: BLE001  a mistake of ours ends no heartbeat
                 _log.exception("%s", getattr(step, "__name__", step))
 
@@ -166,7 +167,7 @@ class ClientInstance:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             if isinstance(error, FAILURES):
-                _log.warning("%s", cause_of(error))
+                warn(_log, cause_of(error), "%s", cause_of(error))
             else:
                 _log.error("a client's task failed", exc_info=error)
 
@@ -328,7 +329,7 @@ class ClientInstance:
         try:
             answer = await self.call(address, RequestCode.HEART_BEAT, {}, body)
         except FAILURES as error:
-            _log.warning("heartbeat to %s: %s", address, cause_of(error))
+            warn(_log, cause_of(error), "heartbeat to %s: %s", address, cause_of(error))
         else:
             self.versions[address] = answer.version
 

@@ -49,6 +49,7 @@ from engine.client.pop_questions import (
     query_assignment,
     set_request_mode,
 )
+from engine.client.repeated_warnings import warn
 from engine.client.routes import MessageQueue, queue_order
 from engine.codec import pop as codec
 from engine.errors import cause_of
@@ -97,6 +98,8 @@ class PopConfig:
     """Ask a broker which queues to pop (Java: ``clientRebalance=false``), instead of popping all. Topics that the group
     is not set to pop (:func:`set_request_mode`) are not consumed then.
     """
+    stop_timeout: float = 5.0
+    """How long :meth:`PopConsumer.stop` waits for listeners at work; what they consume then is acknowledged."""
     strategy: str = "AVG"
     """Strategy of the broker's assignment: AVG or AVG_BY_CIRCLE."""
 
@@ -152,6 +155,9 @@ class PopConsumer(ClientPart):
         self._mine: set[MessageQueue] = set()
         self._pops: dict[MessageQueue, asyncio.Task[None]] = {}
         self._loops: list[asyncio.Task[None]] = []
+        self._workers: list[asyncio.Task[None]] = []
+        self._busy = 0
+        """Workers with a batch."""
         self._news = asyncio.Event()
 
     @property
@@ -184,12 +190,19 @@ class PopConsumer(ClientPart):
         except BrokerRefused:
             await self.stop()
             raise
-        self._loops = [asyncio.create_task(self._work()) for _ in range(self.config.threads)]
-        self._loops.append(asyncio.create_task(self._keep_queues_updated(is_assigned=is_assigned)))
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self.config.threads)]
+        self._loops = [asyncio.create_task(self._keep_queues_updated(is_assigned=is_assigned))]
 
-    async def stop(self) -> None:
-        """Stop popping, and leave the group; messages that are not acknowledged come again, to any member."""
+    async def stop(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Stop popping, let listeners at work end, and leave the group. ``timeout`` is how many seconds listeners have;
+        None: ``stop_timeout`` of the configuration. Messages that are not acknowledged come again, to any member.
+        """
         if self._running:
+            self._running = False
+            await self._end_tasks([*self._loops, *self._pops.values()])
+            end = time.monotonic() + (self.config.stop_timeout if timeout is None else timeout)
+            while self._busy and time.monotonic() < end:  # noqa: ASYNC110  many may be at work
+                await asyncio.sleep(0.01)
             await self._halt()
             await self.instance.leave(self)
             self._ended(said_goodbye=True)
@@ -202,13 +215,16 @@ class PopConsumer(ClientPart):
 
     async def _halt(self) -> None:
         self._running = False
-        ending = [*self._loops, *self._pops.values(), *self._renewing]
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await self._end_tasks([*self._loops, *self._workers, *self._pops.values(), *self._renewing])
         self._loops.clear()
+        self._workers.clear()
         self._pops.clear()
         self._mine.clear()
+
+    async def _end_tasks(self, tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def topics(self) -> Collection[str]:
         """Topics that are popped."""
@@ -251,7 +267,7 @@ class PopConsumer(ClientPart):
                 is_assigned = await self._update_queues()
             except FAILURES as error:
                 is_assigned = False
-                _log.warning("queues of %s: %s", self.group, cause_of(error))
+                warn(_log, cause_of(error), "queues of %s: %s", self.group, cause_of(error))
 
     async def _update_queues(self) -> bool:
         """Pop this member's queues. Return False if a broker could not tell them; the member keeps what it has then."""
@@ -275,7 +291,7 @@ class PopConsumer(ClientPart):
         except BrokerRefused:
             raise
         except FAILURES as error:
-            _log.warning("queues of %s for %s: %s", topic, self.group, cause_of(error))
+            warn(_log, cause_of(error), "queues of %s for %s: %s", topic, self.group, cause_of(error))
             return None, set()
         if assignments is None:
             return None, set()
@@ -355,7 +371,7 @@ class PopConsumer(ClientPart):
                     attempt=attempt,
                 )
             except FAILURES as error:
-                _log.warning("pop of %s on %s: %s", topic, broker, cause_of(error))
+                warn(_log, cause_of(error), "pop of %s on %s: %s", topic, broker, cause_of(error))
                 await asyncio.sleep(AFTER_ERROR)
                 continue
             attempt = None
@@ -384,6 +400,9 @@ class PopConsumer(ClientPart):
     async def _work(self) -> None:
         while True:
             batch = await self._ready.get()
+            if not self._running:
+                return
+            self._busy += 1
             first_message, count = batch.remaining[0], len(batch.remaining)
             try:
                 if self.config.orderly:
@@ -392,8 +411,9 @@ class PopConsumer(ClientPart):
                 else:
                     await self._consume(first_message)
             except FAILURES as error:
-                _log.warning("%s: %s", first_message.msg_id, cause_of(error))
+                warn(_log, cause_of(error), "%s: %s", first_message.msg_id, cause_of(error))
             finally:
+                self._busy -= 1
                 topic_and_broker = (first_message.queue.topic, first_message.queue.broker)
                 self._open[topic_and_broker] = self._open.get(topic_and_broker, count) - count
                 if batch.renewing is not None:
@@ -413,13 +433,13 @@ class PopConsumer(ClientPart):
                         try:
                             await change_invisible(self.instance, self.group, message, self.config.invisible)
                         except FAILURES as error:
-                            _log.warning("%s: %s", message.msg_id, cause_of(error))
+                            warn(_log, cause_of(error), "%s: %s", message.msg_id, cause_of(error))
 
     async def _consume_in_order(self, batch: _Batch) -> None:
         """Consume messages one after the other, up to the first that fails: this one and those behind it come again
         together. Nothing is begun that others may have by now.
         """
-        while batch.remaining:
+        while batch.remaining and self._running:
             message = batch.remaining[0]
             if self.pace.delay:
                 await asyncio.sleep(self.pace.delay)
@@ -450,7 +470,7 @@ class PopConsumer(ClientPart):
             except BrokerRefused:
                 raise
             except FAILURES as error:
-                _log.warning("%s: %s", message.msg_id, cause_of(error))
+                warn(_log, cause_of(error), "%s: %s", message.msg_id, cause_of(error))
                 await asyncio.sleep(SOON)
             else:
                 return True

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from engine.client.errors import AnswerNotUnderstood, BrokerRefused, ClientError, NoRoute
 from engine.client.instance import ClientInstance, fields_as_text
 from engine.client.messages import MAX_OFFSET, MIN_OFFSET, ReceivedMessage, read_messages
+from engine.client.repeated_warnings import warn
 from engine.client.routes import MASTER, MessageQueue
 from engine.codec import message as codec
 from engine.remoting.answers import json_object, member_objects, reading
@@ -243,7 +244,7 @@ async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQue
         except (BrokerRefused, NoRoute, OSError, TimeoutError):
             continue
         except AnswerNotUnderstood as error:
-            _log.warning("%s", error)
+            warn(_log, str(error), "%s", error)
     return locked_queues
 
 

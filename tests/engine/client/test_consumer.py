@@ -7,6 +7,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from brokers import run
 from clients_beside import Served, served, until
 
@@ -282,5 +283,59 @@ def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: 
         async with reader(beside, second):
             await until(lambda: len({*first.bodies, *second.bodies}) == 40)
         assert set(first.bodies) | set(second.bodies) == {b"%d" % number for number in range(40)}
+
+    consuming(tmp_path, what)
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path, *, orderly: bool) -> None:
+    """A clean stop cut listeners off in the middle: they got CancelledError, and all their messages came again."""
+
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
+        begun: list[bytes] = []
+        ended: list[bytes] = []
+
+        async def listener(messages, _context) -> None:
+            begun.extend(one.body for one in messages)
+            await asyncio.sleep(0.5)
+            ended.extend(one.body for one in messages)
+
+        first = reader(beside, listener, ConsumerConfig(start=FROM_FIRST, threads=4, orderly=orderly))
+        await first.start()
+        await until(lambda: begun)
+        await first.stop()
+        assert ended == begun
+        assert len(begun) < 40
+        seen = Seen()
+        async with reader(beside, seen):
+            await until(lambda: len(seen.messages) == 40 - len(ended))
+            await asyncio.sleep(0.2)
+        assert Counter(seen.bodies + ended) == Counter(b"%d" % number for number in range(40))
+
+    consuming(tmp_path, what)
+
+
+def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send(Message("Orders", b"slow"))
+        begun, cancelled = asyncio.Event(), asyncio.Event()
+
+        async def listener(_messages, _context) -> None:
+            begun.set()
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+        slow = reader(beside, listener)
+        await slow.start()
+        await begun.wait()
+        await slow.stop(timeout=0.1)
+        assert cancelled.is_set()
+        seen = Seen()
+        async with reader(beside, seen):
+            await until(lambda: seen.bodies == [b"slow"])
 
     consuming(tmp_path, what)

@@ -274,3 +274,29 @@ def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_
 def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
     with pytest.raises(WrongMessage):
         PopConfig(**wrong)
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_stop_lets_listeners_at_work_end_and_acknowledges_them(tmp_path: Path, *, orderly: bool) -> None:
+    """A clean stop cut listeners off in the middle; their messages came again after a minute."""
+
+    async def what(_: Producer, beside: Served) -> None:
+        begun: list[bytes] = []
+        ended: list[bytes] = []
+
+        async def listener(messages, _context) -> None:
+            begun.append(messages[0].body)
+            await asyncio.sleep(0.5)
+            ended.append(messages[0].body)
+
+        config = PopConfig(start=FROM_FIRST, hold=1.0, threads=4, orderly=orderly)
+        slow = reader(beside, listener, config)
+        ring = slow.events.ring()
+        await slow.start()
+        await until(lambda: begun)
+        await slow.stop()
+        assert ended == begun
+        assert len(begun) < 30
+        assert Counter(type(event) for event in ring.take())[Acknowledged] == len(ended)
+
+    popping(tmp_path, what)
