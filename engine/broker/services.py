@@ -26,7 +26,7 @@ class Service:
     end: Callable[[Broker], None] | None = None
     """Final step when the broker ends."""
     on_slave: bool = False
-    """True if a slave runs it, too: a slave puts no message, and its master decides."""
+    """True if a slave runs it, too: a slave puts no message, and its master decides. Its timers follow the master's."""
 
 
 def _wake_all(broker: Broker) -> None:
@@ -41,7 +41,7 @@ def _run_timers(broker: Broker) -> None:
         return
     handled = broker.timers.step()
     broker.timers_wait = handled >= MOST_AT_ONCE
-    if handled:
+    if handled and not broker.is_slave:
         broker.dispatched()
 
 
@@ -97,13 +97,17 @@ SERVICES = (
     # a hold ends up to five seconds late (docs/protocol/behaviour.md#long-polling)
     Service("held pulls", lambda _: 5.0, _wake_all, on_slave=True),
     Service("delayed messages", lambda _: PAUSE, deliver_due),
-    Service("timer messages", lambda broker: 0.0 if broker.timers_wait else PAUSE, _run_timers),
+    Service("timer messages", lambda broker: 0.0 if broker.timers_wait else PAUSE, _run_timers, on_slave=True),
     Service("popped messages", lambda broker: broker.config.revive_interval_ms / 1000, revive),
     Service("orderly pops kept", lambda _: 10.0, _keep_orders, lambda broker: _keep_orders(broker, ended=True)),
     Service("accounts", lambda _: 5.0, _look_at_accounts, on_slave=True),
     Service("filters kept", lambda _: 10.0, _keep_filters, lambda broker: _keep_filters(broker, ended=True)),
     Service(
-        "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
+        "timers kept",
+        lambda broker: broker.store.config.timer_flush_interval_ms / 1000,
+        _keep_timers,
+        _keep_timers,
+        on_slave=True,
     ),
     Service("half messages counted", _metric_pause, _keep_half_counts, _keep_half_counts),
     Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, all_decisions=True)),

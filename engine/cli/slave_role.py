@@ -16,14 +16,25 @@ from engine.broker.registration import Routes
 from engine.broker.slave_tables import take_request_modes
 from engine.errors import UsageError
 from engine.releases import Release
-from engine.remoting.answers import UnexpectedAnswer
+from engine.remoting.answers import UnexpectedAnswer, reading
+from engine.remoting.codes import RequestCode
 from engine.replication.follower import Follower
-from engine.replication.master import Master, ask_master, ask_request_modes, mirror_tables
+from engine.replication.master import (
+    Master,
+    MasterTimers,
+    ask_master,
+    ask_request_modes,
+    ask_timer_metrics,
+    ask_timers,
+    mirror_tables,
+)
 
 MASTER_ID = 0
 _POLL_INTERVAL_S = 0.5
 TABLE_DELAYS_S = {4: (3.0, 10.0), 5: (10.0, 60.0)}
 """Seconds to the first copy of the master's tables, and from each to the next."""
+TIMER_INTERVAL_S = 3.0
+"""Seconds from one request for the positions of the master's timers to the next."""
 
 
 def with_role(config: BrokerConfig, role: str, file: str) -> BrokerConfig:
@@ -73,7 +84,7 @@ async def follow_master(broker: Broker, say: Callable[[str], None]) -> None:
     The master is ``haMasterAddress``, or the one that the name servers name; where that changes, the new one is
     followed.
     """
-    copying = asyncio.ensure_future(_copy_tables_repeatedly(broker, say))
+    copying = [asyncio.ensure_future(copy(broker, say)) for copy in (_copy_tables_repeatedly, _copy_timers_repeatedly)]
     try:
         while True:
             address = _ha_address(broker)
@@ -83,8 +94,9 @@ async def follow_master(broker: Broker, say: Callable[[str], None]) -> None:
             await _follow_one(broker, address, say)
             say(f"the master is at {_ha_address(broker)} now")
     finally:
-        copying.cancel()
-        await asyncio.gather(copying, return_exceptions=True)
+        for task in copying:
+            task.cancel()
+        await asyncio.gather(*copying, return_exceptions=True)
 
 
 def _ha_address(broker: Broker) -> str:
@@ -140,6 +152,38 @@ async def _copy_tables(broker: Broker, host: str, port: int) -> str:
         modes = await ask_request_modes(host, port) if broker.store.rules.major >= 5 else None
         if modes is not None:
             take_request_modes(broker, modes)
+        if broker.timers is not None:
+            text = await ask_timer_metrics(host, port)
+            if text is not None:
+                with reading(RequestCode.GET_TIMER_METRICS, f"{host}:{port}"):
+                    broker.timers.take_metrics(text)
     except UnexpectedAnswer as error:
         return f"{error}; topics, groups and offsets from before hold"
     return ""
+
+
+async def _copy_timers_repeatedly(broker: Broker, say: Callable[[str], None]) -> None:
+    """Take over the positions of the master's timers, again and again: each once the log is here up to where the
+    master's log ended when it reported them. Java takes them at once: a master that is gone before its last bytes have
+    come leaves a slave that never delivers these messages.
+    """
+    waiting: MasterTimers | None = None
+    waiting_address = last_problem = ""
+    while broker.timers is not None:
+        address = broker.master_address
+        if address != waiting_address:
+            waiting, waiting_address = None, address
+        if address and waiting is None:
+            host, _, port = address.rpartition(":")
+            problem = ""
+            try:
+                waiting = await ask_timers(host, int(port))
+            except UnexpectedAnswer as error:
+                problem = f"{error}; positions of timers from before hold"
+            if problem and problem != last_problem:
+                say(problem)
+            last_problem = problem
+        if waiting is not None and broker.store.parts.files.wrote_offset >= waiting.log_end:
+            broker.timers.follow(waiting.check)
+            waiting = None
+        await asyncio.sleep(TIMER_INTERVAL_S)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from engine.codec import config_tables as codec
 from engine.codec.config_tables import ConsumerOffset, Rows, TopicConfig
+from engine.codec.timer import TimerCheck, decode_check
 from engine.files.properties_file import parse as parse_properties
 from engine.releases import Release, of_version
 from engine.releases import parse as parse_release
@@ -162,6 +163,42 @@ async def ask_request_modes(host: str, port: int) -> dict[str, Any] | None:
         return None
     with reading(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, f"{host}:{port}"):
         return {str(key): value for key, value in json_object(body).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class MasterTimers:
+    """Positions of the master's timers, and the end of its log after they were read: a log that reaches this end has
+    what the timers had put.
+    """
+
+    check: TimerCheck
+    log_end: int
+
+
+async def ask_timers(host: str, port: int) -> MasterTimers | None:
+    """Ask for the positions of the broker's timers; None where it has none (before 5.x, or without a timer wheel).
+    Raises :class:`UnexpectedAnswer`.
+    """
+    try:
+        raw, runtime = await _ask(host, port, RequestCode.GET_TIMER_CHECK_POINT, RequestCode.GET_BROKER_RUNTIME_INFO)
+    except _NO_ANSWER:
+        return None
+    address = f"{host}:{port}"
+    with reading(RequestCode.GET_TIMER_CHECK_POINT, address):
+        check = decode_check(raw)
+    with reading(RequestCode.GET_BROKER_RUNTIME_INFO, address):
+        return MasterTimers(check, int(member_object(json_object(runtime), "table")["commitLogMaxOffset"]))
+
+
+async def ask_timer_metrics(host: str, port: int) -> bytes | None:
+    """Ask how many timer messages wait by topic, as the file ``timermetrics`` has them; None where the broker has
+    none.
+    """
+    try:
+        (body,) = await _ask(host, port, RequestCode.GET_TIMER_METRICS)
+    except _NO_ANSWER:
+        return None
+    return body
 
 
 async def _tables_of(host: str, port: int) -> MasterTables | None:

@@ -23,11 +23,14 @@ from java_members import JavaMember
 
 from engine.codec.config_tables import topics
 from engine.codec.json_dialect import parse
+from engine.codec.timer import decode_check
 from engine.remoting.connection import connect
 from engine.remoting.frame import Command
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
-PATIENCE = 90.0
+PATIENCE = 150.0
+NEWER = ("5.4.0", "5.5.0")
+TIMER_LOG = 102_400
 SEND = {
     "producerGroup": "senders",
     "topic": "Orders",
@@ -62,7 +65,7 @@ def slave(folder: Path, namesrv: str, release: str, **more: object) -> Iterator[
     conf = folder / "broker.conf"
     conf.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     words = ["serve", folder / "store", "--config", conf, "--namesrv", namesrv, "--port", 0, "--json", "--no-backup"]
-    command = [sys.executable, "-m", "engine.cli", *map(str, words), "--like", "5.3" if release == "5.3.3" else "4.9"]
+    command = [sys.executable, "-m", "engine.cli", *map(str, words), "--release", release[:3]]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
     try:
         assert process.stdout is not None
@@ -96,6 +99,18 @@ def until(true: Callable[[], bool], otherwise: str) -> None:
     while not true():
         assert time.monotonic() < end, otherwise
         time.sleep(0.3)
+
+
+def timer(number: int, due: int) -> Command:
+    found = f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01K{number}\x02"
+    return Command(10, {**SEND, "properties": found}, body=b"%d " % number, version=477)
+
+
+def entries(store: Path | str) -> int:
+    """How many entries queue 0 of the topic has."""
+    files = sorted((Path(store) / "consumequeue" / "Orders" / "0").glob("*"))
+    data = files[0].read_bytes()[:2000] if files else b""
+    return sum(any(data[at : at + 20]) for at in range(0, len(data), 20))
 
 
 def logs_are_the_same(one: str, other: Path) -> bool:
@@ -149,3 +164,55 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
     with real_cluster.real(moved, *options, release=release) as opened:
         (answer,) = asked(opened["broker"], send(5000))
         assert (answer.code, answer.fields["queueOffset"]) == (0, "400")
+
+
+@pytest.mark.parametrize("release", ["5.3.3", *(pytest.param(one, marks=pytest.mark.clients_full) for one in NEWER)])
+def test_timers_of_a_real_master_go_on_in_the_store_of_our_slave(tmp_path: Path, release: str) -> None:
+    """The real broker opens our slave's store as a master: what was delivered is not delivered again, what waits is."""
+    store = tmp_path / "slave" / "store"
+    with real_cluster.real(tmp_path / "names", "--namesrv-port", real_cluster.free_port(), release=release) as said:
+        options = (
+            "--namesrv",
+            said["namesrv"],
+            "--port",
+            real_cluster.free_port(),
+            "--small",
+            "--set",
+            f"mappedFileSizeTimerLog={TIMER_LOG}",
+        )
+        with (
+            real_cluster.real(tmp_path / "master", *options, release=release) as master,
+            slave(tmp_path / "slave", said["namesrv"], release, mappedFileSizeTimerLog=TIMER_LOG),
+        ):
+            now = int(time.time() * 1000)
+            late = now + 100_000
+            answers = asked(master["broker"], *(timer(number, now + 3000) for number in range(8)), timer(8, late))
+            assert {one.code for one in answers} == {0}
+            until(lambda: entries(master["store"]) == 8, "the master does not deliver")
+            check = store / "config" / "timercheck"
+            until(lambda: check.exists() and decode_check(check.read_bytes()).queue_offset == 9, "no positions come")
+            (answer,) = asked(master["broker"], Command(61, {}))
+            waiting = json.loads(bytes(answer.body))["timingCount"]["Orders"]["count"]
+            assert waiting == 1
+            metrics = store / "config" / "timermetrics"
+            until(lambda: metrics.exists() and b'"count":1' in metrics.read_bytes(), "no balances come")
+            until(lambda: decode_check(check.read_bytes()).last_read_time > now + 4000, "the reading time stands still")
+            os.kill(master["pid"], signal.SIGKILL)
+    options = (
+        "--namesrv-port",
+        real_cluster.free_port(),
+        "--port",
+        real_cluster.free_port(),
+        "--small",
+        "--set",
+        f"mappedFileSizeTimerLog={TIMER_LOG}",
+    )
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    store.rename(moved / "store")
+    with real_cluster.real(moved, *options, release=release):
+        assert entries(moved / "store") == 8
+        until(lambda: entries(moved / "store") > 8, "the heir does not deliver")
+        assert time.time() * 1000 >= late - 1000
+        time.sleep(3)  # for one too many
+        assert entries(moved / "store") == 9

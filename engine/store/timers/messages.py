@@ -61,6 +61,9 @@ class TimerMessages:
 
     Opening recovers log, wheel and positions; raises :class:`engine.errors.StoreError` where a broker would not start,
     ``OSError``. Whoever opened it calls the steps, on one thread, and :meth:`flush` at the end.
+
+    A slave puts no message. It takes messages into its own wheel as far as its master has done so, and its reading
+    time is that of its master (:meth:`follow`), so that it can go on as a master where the other one ended.
     """
 
     def __init__(self, parts: StoreParts, put: Put, now: Clock) -> None:
@@ -77,6 +80,7 @@ class TimerMessages:
         self._recalled: set[str] = set()
         self._not_before = self._cleaned = 0
         self._version = 0
+        self._is_slave = config.broker_role == "SLAVE"
         self.came: Callable[[str, int], None] = lambda _topic, _seconds: None
         """Called for each message that reaches the wheel: its topic, and the seconds from its birth to its time."""
         self.left: Callable[[str], None] = lambda _topic: None
@@ -97,6 +101,7 @@ class TimerMessages:
         files.truncate(end)
         files.flushed_where = end
         self.queue_offset = self._behind_last(end)
+        self._master = check if check.master_queue_offset > check.queue_offset or self._is_slave else None
         if check.flush_position <= end:  # its messages stand in the log, or went to their topics at once
             self.queue_offset = max(self.queue_offset, check.queue_offset)
         queue = self._parts.queues.queue(TIMER_TOPIC, 0)
@@ -149,9 +154,38 @@ class TimerMessages:
         return message if message is not None and message.topic == TIMER_TOPIC else None
 
     def step(self) -> int:
-        """Enqueue what came and put what is due; returns how many messages were put."""
-        put_count = self.enqueue()
-        return self.dequeue() + put_count
+        """Enqueue what came and put what is due; returns how many messages were put. On a slave, return how many
+        messages were enqueued: nothing is put.
+        """
+        enqueued_count = self.enqueue()
+        return enqueued_count if self._is_slave else self.dequeue() + enqueued_count
+
+    # -- as a slave
+
+    def follow(self, master: TimerCheck) -> None:
+        """Take over the positions of the master's timers, as its answer to request 60 has them. The log must have
+        what the master had put by then: messages whose time is before the master's reading time are not put again.
+        """
+        self._master = master
+        self.read_time = max(self.read_time, master.last_read_time)
+
+    def take_metrics(self, text: bytes) -> None:
+        """Store the master's balances of waiting messages, as its answer to request 61 has them. Raises
+        ``ValueError`` where the text is not such a table, ``OSError``.
+        """
+        balances = {topic: [count, time] for topic, (count, time) in metrics(parse(text).value).items()}
+        if balances == self._metrics:
+            return
+        self._metrics = balances
+        self._version += 1
+        put_file(self._parts.disk, self._parts.paths.config / TIMER_METRICS, self.metrics_text().encode())
+
+    def _is_done_by_master(self, message: Unit, due: int) -> bool:
+        """Return True if the master has taken the message in, and had put it before its positions were read."""
+        master = self._master
+        return master is not None and (
+            message.queue_offset < master.master_queue_offset and due < master.last_read_time
+        )
 
     # -- into the wheel
 
@@ -162,8 +196,10 @@ class TimerMessages:
         if queue is None:
             return 0
         self.queue_offset = max(self.queue_offset, queue.min_offset)
-        begun = self.queue_offset
-        while self.queue_offset < min(queue.max_offset, begun + MOST_AT_ONCE):
+        begun, end = self.queue_offset, queue.max_offset
+        if self._is_slave:
+            end = min(end, self._master.master_queue_offset if self._master is not None else 0)
+        while self.queue_offset < min(end, begun + MOST_AT_ONCE):
             entry = unit_at(queue, self.queue_offset)
             if entry is None or entry.state != "entry":
                 break
@@ -181,7 +217,9 @@ class TimerMessages:
         if due is None:
             _log.warning("timer message at %d: no TIMER_OUT_MS", message.physical_offset)
             return True
-        if due >= self.write_time:
+        if self._is_done_by_master(message, due):
+            return True
+        if due >= self.write_time or self._is_slave:
             self._to_wheel(message, due)
         elif self._now() >= self._not_before and self._deliver(message, AT_ONCE, rolls=False):
             self.left(topic)
@@ -211,6 +249,8 @@ class TimerMessages:
         self._count(topic, -1 if deletes else 1)
 
     def _count(self, topic: str, change: int) -> None:
+        if self._is_slave:
+            return  # its master counts
         row = self._metrics.setdefault(topic, [0, 0])
         row[0] += change
         row[1] = self._now()
@@ -293,7 +333,8 @@ class TimerMessages:
 
     def flush(self) -> None:
         """Make log, wheel and positions durable where something has changed; raises ``OSError``."""
-        if self.queue_offset == 0 and self.log.files.last is None:
+        master_offset = self._master.master_queue_offset if self._master is not None else 0
+        if self.queue_offset == 0 and self.log.files.last is None and master_offset == 0:
             return  # the store has never had a timer message: it gets no files of them
         flushed = self.log.flush()
         self.wheel.flush()
@@ -309,7 +350,10 @@ class TimerMessages:
         self._written = check
 
     def _reads(self, flushed: int) -> TimerCheck:
-        return TimerCheck(self.read_time, flushed, self.queue_offset, self.queue_offset, 0, 0, 0)
+        master_offset = self.queue_offset
+        if self._is_slave and self._master is not None:
+            master_offset = self._master.master_queue_offset
+        return TimerCheck(self.read_time, flushed, min(self.queue_offset, master_offset), master_offset, 0, 0, 0)
 
     def check_point(self) -> TimerCheck:
         """Positions of the timers, with the version of what was written last."""

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from brokers import Asking, run
+from brokers import Asking, run, units
 from ha_masters import log_of
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
 from engine.cli import slave_role
 from engine.cli.slave_role import follow_until, with_role
+from engine.codec.timer import TimerCheck
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.message_store import MessageStore
@@ -25,6 +26,7 @@ from engine.namesrv.server import ListeningNameServer
 from engine.remoting.connection import bind, port_of
 from engine.replication import follower
 from engine.replication.follower import NotAPrefix
+from engine.replication.master import MasterTimers
 from engine.replication.source import HaServer
 
 Release = Literal["4.9", "5.3"]
@@ -41,6 +43,7 @@ BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slave_role, "_POLL_INTERVAL_S", 0.02)
     monkeypatch.setattr(slave_role, "TABLE_DELAYS_S", {5: (0.1, 0.1), 4: (0.1, 0.1)})
+    monkeypatch.setattr(slave_role, "TIMER_INTERVAL_S", 0.05)
     monkeypatch.setattr(follower, "_LONGEST_PAUSE_S", 0.05)
 
 
@@ -132,6 +135,71 @@ def test_a_slave_without_its_master_serves_and_is_the_master_when_started_as_one
                 assert "Orders" in mine.tables.topics()
             async with broker(tmp_path / "slave", STORE, names.address) as now:
                 assert (await now.send("Orders", b"more")).fields["queueOffset"] == "8"
+
+    run(told)
+
+
+def test_a_slave_goes_on_with_its_masters_timers(tmp_path: Path) -> None:
+    """A slave knew nothing of its master's timers: started as a master it delivered every timer message of the log
+    once more.
+    """
+
+    async def told() -> None:
+        def bodies(client: Asking) -> list[bytes]:
+            client.server.broker.store.wait_dispatched()
+            return [unit.body for unit in units(client, "Orders")]
+
+        async with ListeningNameServer(port=0) as names:
+            async with slave(tmp_path / "slave", names.address) as copy:
+                async with broker(tmp_path / "master", STORE, names.address) as master:
+                    store, mine = master.server.broker.store, copy.server.broker
+                    now = master.server.broker.now()
+                    for body, due in ((b"early", now + 1000), (b"late", now + 600_000)):
+                        found = f"TIMER_DELIVER_MS\x01{due}\x02UNIQ_KEY\x01{body.decode()}\x02"
+                        assert (await master.send("Orders", body, 0, found)).code == 0
+                    await until(lambda: bodies(master) == [b"early"])
+                    assert mine.timers is not None
+                    timers = mine.timers
+                    await until(lambda: mine.store.positions().wrote == store.positions().wrote)
+                    mine.store.wait_dispatched()
+                    await until(lambda: timers.queue_offset == 2 and timers.read_time > now + 1000)
+                    await until(lambda: timers.counts() == {"Orders": 1})
+                    assert timers.left_to_put() == 1
+                assert bodies(copy) == [b"early"]
+            async with broker(tmp_path / "slave", STORE, names.address) as heir:
+                heirs_timers = heir.server.broker.timers
+                assert heirs_timers is not None
+                heir.server.broker.now = lambda: now + 300_000
+                await asyncio.sleep(0.5)
+                assert (bodies(heir), heirs_timers.counts()) == ([b"early"], {"Orders": 1})
+                heir.server.broker.now = lambda: now + 602_000
+                await until(lambda: len(bodies(heir)) > 1)
+                await asyncio.sleep(0.3)
+                assert bodies(heir) == [b"early", b"late"]
+
+    run(told)
+
+
+def test_positions_of_timers_hold_only_once_the_log_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the master had put by then may be in the part of the log that has not come yet."""
+    check = TimerCheck(1_700_000_000_000, 0, 3, 3, 0, 0, 0)
+    log_end = 1 << 40
+
+    async def ask(_host: str, _port: int) -> MasterTimers:
+        return MasterTimers(check, log_end)
+
+    async def told() -> None:
+        nonlocal log_end
+        monkeypatch.setattr(slave_role, "ask_timers", ask)
+        async with ListeningNameServer(port=0) as names, slave(tmp_path, names.address) as copy:
+            timers = copy.server.broker.timers
+            assert timers is not None
+            before = timers.check_point().master_queue_offset
+            copy.server.broker.master_address = "127.0.0.1:1"
+            await asyncio.sleep(0.2)
+            assert timers.check_point().master_queue_offset == before
+            copy.server.broker.master_address, log_end = "127.0.0.1:2", 0
+            await until(lambda: timers.check_point().master_queue_offset == 3)
 
     run(told)
 
