@@ -6,10 +6,9 @@ Java: ``AdminBrokerProcessor``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.broker.admin_topics import queue_key
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.broker.queries import store_time_at
 from engine.broker.topics import wrong_group_name
@@ -18,6 +17,10 @@ from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongReque
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import GROUPS
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _SWITCHES = frozenset(
     {

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.broker.queries import store_time_at
 from engine.broker.registration import topic_row
@@ -18,6 +18,10 @@ from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, i
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import TOPICS
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 ATTRIBUTES = {

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING, CLUSTERING
 from engine.broker.json_bodies import as_number, as_text, read_object, write
 from engine.broker.queue_locks import QueueName
@@ -16,6 +15,10 @@ from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongReque
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.system_names import LMQ_PREFIX, RETRY_PREFIX
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 PULL, POP = "PULL", "POP"
 AVERAGE, BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"

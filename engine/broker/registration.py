@@ -17,9 +17,8 @@ import ssl
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.broker import Broker
 from engine.broker.json_bodies import write
 from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
@@ -28,6 +27,10 @@ from engine.remoting.answers import json_object, member_object, member_objects, 
 from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker
+
 
 PATIENCE = 6.0
 """Seconds."""
