@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
-from engine.broker.rates import PerSecond
+from engine.broker.stats import PerSecond
 from engine.errors import UsageError
 from engine.remoting.codes import STORE_RELEASE, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection

@@ -20,10 +20,9 @@ from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
 from engine.broker.pop_state import PopState
 from engine.broker.queue_locks import QueueLocks
-from engine.broker.rates import Rates
 from engine.broker.resets import Resets
 from engine.broker.slave_waits import SlaveWaits
-from engine.broker.stats import HALF_COUNTS, BrokerStats
+from engine.broker.stats import HALF_COUNTS, BrokerStats, Rates
 from engine.broker.topics import READ, Topics
 from engine.callbacks import Clock, system_clock
 from engine.message_store import MessageStore

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from brokers import asking, run
 
-from engine.broker.stats import HALF_COUNTS, MOST_ASKED, BrokerStats, HalfMessages, RpcKind, RpcLatency, Spread, kind_of
+from engine.broker.stats import (
+    GET_NUMS,
+    HALF_COUNTS,
+    MOST_ASKED,
+    NORMAL,
+    PUT_NUMS,
+    PUT_SIZE,
+    BrokerStats,
+    HalfMessages,
+    Rates,
+    RpcKind,
+    RpcLatency,
+    Spread,
+    Totals,
+    kind_of,
+)
 from engine.mapped.disk import RealDisk
 from engine.remoting.exchanges import CAME, CLOSED, LATER, WENT, FrameEvent
 from engine.remoting.frame import ANSWER, ONE_WAY, Command
@@ -117,3 +134,171 @@ def test_half_messages_begin_at_nothing_where_the_file_is_none(tmp_path: Path, t
     again = HalfMessages()
     again.load(RealDisk(), file)
     assert again == {"Orders": 1}
+
+
+START = 1_700_000_000_000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ms = START
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+def counting() -> tuple[Rates, BrokerStats, Clock]:
+    stats, clock = BrokerStats(), Clock()
+    counters = lambda: {"dispatch.units": sum(flow.messages for flow in stats.put.values())}  # noqa: E731
+    return Rates(stats, counters, clock, "C"), stats, clock
+
+
+def test_rates_are_those_of_the_last_seconds_or_of_the_time_since_the_start() -> None:
+    rates, stats, clock = counting()
+    for second in range(1, 121):
+        clock.ms = START + second * 1000
+        stats.put["Orders", NORMAL].add(5 if second > 60 else 1, 100)
+        stats.got["readers", "Orders", None].add(2, 100)
+        rates.step()
+        if second == 4:
+            assert [round(one, 6) for one in rates.per_second().put] == [1.0, 1.0, 1.0]
+    put, got = rates.per_second().put, rates.per_second().got
+    assert [round(one, 3) for one in put] == [5.0, 5.0, 3.0]
+    assert [round(one, 3) for one in got] == [2.0, 2.0, 2.0]
+
+
+def test_sums_of_a_minute_and_an_hour_by_topic_and_group() -> None:
+    rates, stats, clock = counting()
+    assert rates.of(PUT_NUMS, "Orders") is None
+    for step in range(1, 31):
+        clock.ms = START + step * 10_000
+        stats.put["Orders", NORMAL].add(2, 300)
+        stats.got["readers", "Orders", None].add(4, 600)
+        rates.step()
+    told = rates.of(PUT_NUMS, "Orders")
+    assert told is not None
+    assert told["statsMinute"] == {"avgpt": 2.0, "sum": 12, "tps": 0.2}
+    assert told["statsHour"] == {"avgpt": 2.0, "sum": 60, "tps": 0.2}
+    assert told["statsDay"] == told["statsHour"]
+    size, read = rates.of(PUT_SIZE, "Orders"), rates.of(GET_NUMS, "Orders@readers")
+    assert size is not None and size["statsMinute"]["avgpt"] == 300.0  # noqa: PT018
+    assert read is not None and read["statsHour"]["sum"] == 120  # noqa: PT018
+    assert rates.of("BROKER_PUT_NUMS", "C")["statsHour"]["sum"] == 60  # type: ignore[index]
+    assert rates.of(GET_NUMS, "Orders@others") is None
+
+
+def test_totals_at_midnight_are_kept_for_two_days() -> None:
+    rates, stats, clock = counting()
+    for day in range(3):
+        clock.ms = START + day * 86_400_000
+        rates.step()
+        stats.put["Orders", NORMAL].add(10, 100)
+    assert (rates.yesterday_morning, rates.today_morning) == (Totals(10, 0), Totals(20, 0))
+
+
+def test_administrators_are_told_what_was_counted(tmp_path: Path) -> None:
+    """``clusterList`` showed rates of 0.0 and ``statsAll`` nothing, whatever went through the broker."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            broker = client.server.broker
+            for number in range(20):
+                await client.send("Orders", b"%d" % number)
+            broker.store.wait_dispatched()
+            await client.pull("Orders", 0)
+            table = json.loads(bytes((await client.ask(28)).body))["table"]
+            assert all(float(rate) > 0 for rate in table["putTps"].split())
+            assert all(float(rate) > 0 for rate in table["getTransferredTps"].split())
+            assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == ("20", "20")
+            answer = await client.ask(315, statsName="TOPIC_PUT_NUMS", statsKey="Orders")
+            assert json.loads(bytes(answer.body))["statsMinute"]["sum"] == 20
+            answer = await client.ask(315, statsName="GROUP_GET_NUMS", statsKey="Orders@readers")
+            assert json.loads(bytes(answer.body))["statsDay"]["avgpt"] == 20.0
+
+    run(told)
+
+
+def test_tables_of_a_new_broker_have_the_version_that_a_slave_asks_for(tmp_path: Path) -> None:
+    """A real slave of a master without offsets wrote an error with its stack each minute: "dataVersion" is null."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for code in (21, 43, 45, 201):
+                assert b'"dataVersion"' in bytes((await client.ask(code)).body)
+
+    run(told)
+
+
+def test_calls_that_found_and_missed_timers_and_slaves_have_rates() -> None:
+    stats, clock = BrokerStats(), Clock()
+    found, sent = [0, 0], {"slave": 0}
+    counters = lambda: {"dispatch.units": 0, "get.found": found[0], "get.missed": found[1]}  # noqa: E731
+    rates = Rates(stats, counters, clock, "C", tuple, lambda: sent)
+    for second in range(1, 21):
+        clock.ms = START + second * 1000
+        found[0] += 3
+        found[1] += 2
+        sent["slave"] += 700
+        stats.timers_in["T"] += 4
+        stats.timers_out["T"] += 1
+        rates.step()
+    told = rates.per_second()
+    assert [round(values[0], 6) for values in (told.found, told.missed, told.timers_in, told.timers_out)] == [
+        3,
+        2,
+        4,
+        1,
+    ]
+    assert rates.sent_last_second == {"slave": 700}
+    del sent["slave"]
+    rates.step()
+    assert rates.sent_last_second == {}
+
+
+def test_times_of_puts_are_those_of_the_last_whole_minute() -> None:
+    """As RocketMQ has them: none before the first minute is over."""
+    clock, times = Clock(), [5, 1]
+    rates = Rates(BrokerStats(), lambda: {"dispatch.units": 0}, clock, "C", lambda: tuple(times))
+    times[:] = [9, 2]
+    rates.step()
+    assert rates.last_minute is None
+    clock.ms += 60_001
+    rates.step()
+    assert rates.last_minute == (4, 1)
+    clock.ms += 60_001
+    rates.step()
+    assert rates.last_minute == (0, 0)
+
+
+def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
+    """28, 202, 208 and 315 showed 0.0 for rates that nobody had counted."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for number in range(5):
+                await client.send("Orders", b"%d" % number)
+            client.server.broker.store.wait_dispatched()
+            await client.pull("Orders", 0)
+            await client.pull("Orders", 5)
+            assert (await client.ask(36, offset=0, group="readers", delayLevel=0)).code == 0
+            table = json.loads(bytes((await client.ask(28)).body))["table"]
+            found, missed, total = (
+                float(table[name].split()[0]) for name in ("getFoundTps", "getMissTps", "getTotalTps")
+            )
+            assert found > 0
+            assert missed > 0
+            assert total >= found + missed - 1e-9
+            assert table["putMessageDistributeTime"] == "null"
+            client.server.broker.rates.last_minute = client.server.broker.store.put_times()
+            table = json.loads(bytes((await client.ask(28)).body))["table"]
+            rows = dict(row.split(":") for row in table["putMessageDistributeTime"].split())
+            assert list(rows)[:2] == ["[<=0ms]", "[0~10ms]"]
+            assert sum(map(int, rows.values())) >= 6
+            assert b'"topicPutTps":0.0' not in bytes((await client.ask(202, topic="Orders")).body)
+            assert b'"consumeTps":0.0' not in bytes((await client.ask(208, consumerGroup="readers")).body)
+            back = json.loads(
+                bytes((await client.ask(315, statsName="SNDBCK_PUT_NUMS", statsKey="Orders@readers")).body)
+            )
+            assert back["statsMinute"]["sum"] == 1
+
+    run(told)
