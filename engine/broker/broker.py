@@ -13,7 +13,6 @@ from engine.broker.config import BrokerConfig
 from engine.broker.filters import FILE as FILTERS
 from engine.broker.filters import ConsumerFilters
 from engine.broker.held_pulls import HeldPulls
-from engine.broker.op_messages import OpMessages
 from engine.broker.pending_sends import PendingSends
 from engine.broker.pop_holds import PopHolds
 from engine.broker.pop_orders import FILE as ORDERS
@@ -24,6 +23,7 @@ from engine.broker.resets import Resets
 from engine.broker.slave_waits import SlaveWaits
 from engine.broker.stats import HALF_COUNTS, BrokerStats, Rates
 from engine.broker.topics import READ, Topics
+from engine.broker.transactions import OpMessages
 from engine.callbacks import Clock, system_clock
 from engine.message_store import MessageStore
 from engine.remoting.codes import RequestCode

@@ -9,8 +9,7 @@ from engine.broker.broker import Broker
 from engine.broker.delays import PAUSE, deliver_due
 from engine.broker.pull import wake_held
 from engine.broker.revive import revive
-from engine.broker.transaction_checks import check_transactions
-from engine.broker.transactions import write_ops
+from engine.broker.transactions import check_transactions, write_ops
 from engine.store.timers.messages import MOST_AT_ONCE
 
 SILENT_MS = 120_000

@@ -1,20 +1,65 @@
-"""Transactions: half messages, and how they end (docs/protocol/broker.md#transactions,
-docs/protocol/behaviour.md#transactions; docs/formats/transactions.md#transactions).
+"""Transactions: half messages, how they end, and checks of transactions that nobody ended
+(docs/protocol/broker.md#transactions, docs/protocol/behaviour.md#transactions;
+docs/formats/transactions.md#transactions).
 
-Java: ``EndTransactionProcessor``, ``TransactionalMessageBridge``, ``TransactionalMessageServiceImpl``.
+Java: ``EndTransactionProcessor``, ``TransactionalMessageBridge``, ``TransactionalMessageServiceImpl``,
+``MessageQueueOpContext``, ``AbstractTransactionalMessageCheckListener``.
 """
 
 from __future__ import annotations
 
-from engine.broker.broker import Broker, Header, Processor
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
 from engine.codec import properties
-from engine.codec.encode import HOST_BITS, Message, encode_properties
+from engine.codec.encode import HOST_BITS, Message, encode_properties, encode_unit
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
 from engine.releases import Release, of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection
-from engine.remoting.frame import Command, answer_to
-from engine.system_names import HALF_TOPIC, OP_TOPIC
+from engine.remoting.frame import ONE_WAY, Command, answer_to
+from engine.system_names import CHECK_MAX_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
+
+MOST_BYTES = 4_096
+INTERVAL_MS = 3_000
+"""How long decisions wait for others before all become one op message."""
+
+
+class OpMessages:
+    """Table of decided half messages. The caller that takes a body out writes it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, list[str]] = {}
+        self._since: dict[int, int] = {}
+
+    def add(self, queue_id: int, queue_offset: int, now: int) -> bool:
+        """Add a decided half message at ``now`` (ms). Return True if there are enough for an op message at once."""
+        waiting = self._waiting.setdefault(queue_id, [])
+        if not waiting:
+            self._since[queue_id] = now
+        waiting.append(f"{queue_offset},")
+        return sum(map(len, waiting)) > MOST_BYTES
+
+    def bodies(self, now: int | None) -> list[tuple[int, bytes]]:
+        """Return queue ids with the bodies of op messages that are due at ``now`` (ms), None for all. They stay in the
+        table until :meth:`written`.
+        """
+        return [
+            (queue_id, "".join(waiting).encode())
+            for queue_id, waiting in self._waiting.items()
+            if waiting and (now is None or now - self._since[queue_id] >= INTERVAL_MS or len(waiting) > 512)
+        ]
+
+    def written(self, queue_id: int, body: bytes) -> None:
+        """Forget the half messages in ``body``: the log has them now."""
+        count = body.count(b",")
+        del self._waiting[queue_id][:count]
+
 
 DECIDED_TAG = "d"
 UNDECIDED = 0
@@ -160,4 +205,208 @@ def _write_op(broker: Broker, queue_id: int, body: bytes) -> bool:
     return broker.store.put_message(op).ok
 
 
-ANSWERS: dict[int, Processor] = {RequestCode.END_TRANSACTION: end_transaction}
+PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
+"""Property of a copy that waits: queue offset of the original half message."""
+MOST_AT_ONCE = 10_000
+"""Maximum number of half messages examined in one step."""
+
+
+@dataclass(slots=True)
+class OpDecisions:
+    """Decisions of op messages about one half queue."""
+
+    by_half: dict[int, int] = field(default_factory=dict)
+    """Queue offset of a half message → that of the op message which names it."""
+    open_ops: dict[int, set[int]] = field(default_factory=dict)
+    """Queue offset of an op message → half messages it names that were not met yet."""
+    done: set[int] = field(default_factory=set)
+    """Op messages whose half messages were all met."""
+
+    def take(self, half: int) -> bool:
+        """Return True if the half message at a queue offset is decided, and count it as met."""
+        op = self.by_half.pop(half, None)
+        if op is None:
+            return False
+        open_halves = self.open_ops[op]
+        open_halves.discard(half)
+        if not open_halves:
+            del self.open_ops[op]
+            self.done.add(op)
+        return True
+
+
+def check_transactions(broker: Broker) -> None:
+    """Check every half queue once: skip decided messages, and ask about those that are open for too long."""
+    write_ops(broker, all_decisions=True)  # decided messages are not asked about
+    broker.store.services.dispatch_now()
+    topic = broker.topics.get(HALF_TOPIC)
+    for queue_id in range(topic.write_queue_nums if topic is not None else 0):
+        _check_queue(broker, queue_id)
+
+
+def _check_queue(broker: Broker, queue_id: int) -> None:
+    half_offset, op_offset = (_offset(broker, topic, queue_id) for topic in (HALF_TOPIC, OP_TOPIC))
+    decided = _decided(broker, queue_id, op_offset, half_offset)
+    started, next_half = broker.now(), half_offset
+    for unit in _walk(broker, HALF_TOPIC, queue_id, half_offset):
+        if unit.queue_offset >= half_offset + MOST_AT_ONCE:
+            break
+        if not decided.take(unit.queue_offset) and not _open(broker, unit, decided, started):
+            break
+        next_half = unit.queue_offset + 1
+    commit = broker.store.tables.commit_consumer_offset
+    if next_half != half_offset:
+        commit(TRANSACTION_GROUP, HALF_TOPIC, queue_id, next_half)
+    new_op = op_offset
+    while new_op in decided.done:
+        new_op += 1
+    if new_op != op_offset:
+        commit(TRANSACTION_GROUP, OP_TOPIC, queue_id, new_op)
+
+
+def _offset(broker: Broker, topic: str, queue_id: int) -> int:
+    stored_offset = broker.store.tables.consumer_offset(TRANSACTION_GROUP, topic, queue_id)
+    return stored_offset if stored_offset >= 0 else broker.store.min_offset_in_queue(topic, queue_id)
+
+
+def _walk(broker: Broker, topic: str, queue_id: int, offset: int) -> Iterator[Unit]:
+    while True:
+        result = broker.store.get_message(TRANSACTION_GROUP, topic, queue_id, offset)
+        if result is None:
+            return
+        with result:
+            units = list(result.units())
+            broker.stats.got[TRANSACTION_GROUP, topic, None].add(len(units), sum(map(len, result.messages)))
+            following = result.next_begin_offset
+        if not units:
+            return
+        yield from units
+        offset = following
+
+
+def _decided(broker: Broker, queue_id: int, op_offset: int, half_offset: int) -> OpDecisions:
+    decided = OpDecisions()
+    for op in _walk(broker, OP_TOPIC, queue_id, op_offset):
+        halves = {int(word) for word in op.body.decode("utf-8", "replace").split(",") if word.isdecimal()}
+        halves = {half for half in halves if half >= half_offset} if op.tags == DECIDED_TAG else set()
+        if halves:
+            decided.open_ops[op.queue_offset] = halves
+            decided.by_half |= dict.fromkeys(halves, op.queue_offset)
+        else:
+            decided.done.add(op.queue_offset)
+    return decided
+
+
+def _open(broker: Broker, unit: Unit, decided: OpDecisions, started: int) -> bool:
+    """Handle an undecided half message by its age. Return False if it, and all behind it, are too young."""
+    config, message_properties = broker.config, unit.properties
+    times = message_properties.get(properties.TRANSACTION_CHECK_TIMES, "0")
+    checked = int(times) if times.isdecimal() else 0
+    age = broker.now() - unit.born_timestamp
+    if checked >= config.transaction_checks or age > broker.store.config.file_reserved_time * 3_600_000:
+        _discard(broker, unit)
+        return True
+    if unit.store_timestamp >= started:
+        return False
+    message_properties[properties.TRANSACTION_CHECK_TIMES] = str(checked + 1)
+    own_immunity = message_properties.get(IMMUNITY)
+    patience = (
+        config.transaction_timeout_ms
+        if own_immunity is None
+        else immunity_ms(own_immunity, config.transaction_timeout_ms)
+    )
+    if own_immunity is not None and age < patience:
+        return _still_immune(broker, unit, message_properties, decided)
+    if own_immunity is None and 0 <= age < patience:
+        return False
+    return _ask(broker, unit, message_properties)
+
+
+def _still_immune(broker: Broker, unit: Unit, message_properties: dict[str, str], decided: OpDecisions) -> bool:
+    """Put a message that sets its own immunity time behind the others, with the offset at which it first stood."""
+    original_offset = message_properties.get(PREPARED_QUEUE_OFFSET)
+    if original_offset is not None and original_offset.isdecimal() and decided.take(int(original_offset)):
+        return True
+    renewed_properties = {
+        **message_properties,
+        properties.WAIT: "false",
+        PREPARED_QUEUE_OFFSET: original_offset or str(unit.queue_offset),
+    }
+    return broker.store.put_message(_renewed(broker, unit, renewed_properties)).ok
+
+
+def _renewed(broker: Broker, unit: Unit, message_properties: dict[str, str]) -> Message:
+    text = text_as_stored(message_properties, broker.store.release)
+    return Message(
+        unit.topic,
+        unit.body,
+        unit.queue_id,
+        {properties.WAIT: "false"},
+        text,
+        sys_flag=unit.sys_flag & ~HOST_BITS,
+        born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host,
+        store_host=unit.store_host,
+    )
+
+
+def _ask(broker: Broker, unit: Unit, message_properties: dict[str, str]) -> bool:
+    """Put the half message again behind the others, and ask a producer of its group about that copy."""
+    copy = _renewed(broker, unit, message_properties)
+    result = broker.store.put_message(copy)
+    if result.append is None or not result.ok:
+        return False
+    append = result.append
+    producer = broker.clients.producer_of(message_properties.get(properties.PRODUCER_GROUP, ""))
+    if producer is None:
+        return True
+    key = message_properties.get(properties.UNIQUE_KEY, "")
+    fields = {
+        "topic": unit.topic,
+        "commitLogOffset": str(append.physical_offset),
+        "offsetMsgId": append.msg_id,
+        "msgId": key,
+        "transactionId": key,
+        "tranStateTableOffset": str(append.queue_offset),
+    }
+    if broker.store.rules.major >= 5:
+        fields["bname"] = broker.config.broker_name
+    real = copy.changed(
+        topic=message_properties.get(properties.REAL_TOPIC, unit.topic),
+        queue_id=int(message_properties.get(properties.REAL_QUEUE_ID, "0")),
+        flag=unit.flag,
+        properties_raw=text_as_stored({**message_properties, properties.WAIT: "false"}, broker.store.release),
+    )
+    body = encode_unit(
+        real,
+        queue_offset=append.queue_offset,
+        physical_offset=append.physical_offset,
+        store_timestamp=unit.store_timestamp,
+    )
+    producer.send(Command(RequestCode.CHECK_TRANSACTION_STATE, fields, body, flag=ONE_WAY))
+    return True
+
+
+def _discard(broker: Broker, unit: Unit) -> None:
+    """Put a half message that nobody ended into a topic of its own."""
+    topic = broker.topics.create_plain(CHECK_MAX_TOPIC, 1)
+    message = Message(
+        topic.name,
+        unit.body,
+        0,
+        {properties.WAIT: "false"},
+        unit.properties_raw,
+        flag=unit.flag,
+        sys_flag=unit.sys_flag & ~HOST_BITS,
+        born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host,
+        store_host=unit.store_host,
+        reconsume_times=unit.reconsume_times,
+    )
+    if broker.store.put_message(message).ok:
+        broker.stats.half[unit.properties.get(properties.REAL_TOPIC, "")] -= 1
+
+
+ANSWERS: dict[int, Processor] = {
+    RequestCode.END_TRANSACTION: end_transaction,
+}
