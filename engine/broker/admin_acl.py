@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.broker.access import Access
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
 from engine.broker.plain_acl import SHORTEST_KEY, acl_of, address_test, keep_secret, read_tree
 from engine.errors import StoreError, UsageError
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _ACCOUNTS, _WHITE, _VERSION = "accounts", "globalWhiteRemoteAddresses", "dataVersion"
 _OWN_WHITE = "whiteRemoteAddress"

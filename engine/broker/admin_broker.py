@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
 from engine.broker.stats import PerSecond
 from engine.errors import UsageError
@@ -19,6 +19,10 @@ from engine.remoting.frame import VERSION, Command, answer_to
 from engine.remoting.settings import key_value_pairs, overlay
 from engine.store.query_message import earliest_message_time
 from engine.system_names import SCHEDULE_TOPIC
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 VERSION_NAME = "V5_3_3"
 """Name of the version number :data:`engine.remoting.frame.VERSION`."""

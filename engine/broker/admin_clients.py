@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import Member
 from engine.broker.json_bodies import write
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
 
 
 def consumer_connections(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

@@ -7,14 +7,18 @@ Java: ``AdminBrokerProcessor``.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from engine.broker.admin_groups import queue_progress
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write, write_table
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.system_names import LMQ_PREFIX, SYSTEM_PREFIX
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _THRESHOLD = re.compile(r"\s*([^=:\s]+)\s*[=:]\s*(-?\d{1,18})\s*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+")

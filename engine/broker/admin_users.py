@@ -7,9 +7,8 @@ Java: ``AdminBrokerProcessor``, ``AuthenticationMetadataManagerImpl``, ``Authori
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import read_object, write
 from engine.broker.users import (
     ACTIONS,
@@ -39,6 +38,10 @@ from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, W
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.signing import ACCESS_KEY
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _OFF = "An system error occurred, please try again later."
 """Answer of 5.3.3 while authentication is off."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import ConsumerGroup
 from engine.broker.json_bodies import write
 from engine.codec.json_dialect import parse
@@ -19,6 +18,10 @@ from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.query_message import lend_message_by_offset
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 PATIENCE, STATUS_PATIENCE = 10.0, 5.0
 """Seconds to wait for a consumer; and for each consumer of request 223."""

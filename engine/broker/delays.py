@@ -6,13 +6,18 @@ Java: ``ScheduleMessageService``. Where each level stands is a table of the stor
 
 from __future__ import annotations
 
-from engine.broker.broker import Broker
+from typing import TYPE_CHECKING
+
 from engine.broker.stats import DELAY
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message
 from engine.codec.message import Unit
 from engine.store.queue_entry import unit_at
 from engine.system_names import HALF_TOPIC, SCHEDULE_TOPIC
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker
+
 
 PAUSE = 0.1
 """Seconds from one look at the levels to the next."""

@@ -7,9 +7,8 @@ Java: ``ClientManageProcessor``, ``ConsumerManageProcessor``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import ConsumerGroup, Member
 from engine.broker.json_bodies import as_text, read_object, read_object_or_none, write
 from engine.broker.topics import READ, WRITE
@@ -21,6 +20,10 @@ from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import TAG, Subscription
 from engine.store.message_filter import SqlFilter
 from engine.system_names import RETRY_PREFIX
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
 _MODELS = ("BROADCASTING", "CLUSTERING", "LITE_SELECTIVE")

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from engine.broker.broker import Broker
 from engine.broker.queries import store_time_at
 from engine.broker.stats import RpcKind, Spread
 from engine.codec.pop import retry_topic, revive_topic
@@ -31,6 +30,10 @@ from engine.store.query_message import earliest_message_time
 from engine.store.queue_entry import unit_at
 from engine.store.timers.messages import TimerMessages
 from engine.system_names import RETRY_PREFIX, is_system_group, is_system_topic
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker
+
 
 PATIENCE = 5.0
 """Seconds after which an answer that the loop has not given stays empty."""

@@ -5,12 +5,16 @@ Java: ``ConsumerManageProcessor``, ``AdminBrokerProcessor``.
 
 from __future__ import annotations
 
-from engine.broker.broker import Broker, Header, Processor
+from typing import TYPE_CHECKING
+
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import DELAY_OFFSETS
 from engine.store.get_message import GetMessageStatus
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
 
 
 def query_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

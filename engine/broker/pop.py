@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.held_pulls import Queue
 from engine.broker.pop_holds import HeldPop, Key, PopHolds
 from engine.broker.revive_log import put_check_point, reached
@@ -28,6 +28,10 @@ from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits
 from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
 from engine.system_names import RETRY_PREFIX
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 FROM_MIN, FROM_MAX = 0, 1
 """``initMode``: where a group without an offset begins."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import read_object_or_none
 from engine.broker.pop import SEE, wake_orderly, wrong_queue
 from engine.broker.revive_log import ack_message, check_point_message, count, is_kept, put_for
@@ -18,6 +17,10 @@ from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, W
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
 _ILLEGAL = "java.lang.IllegalArgumentException: "

@@ -7,8 +7,8 @@ Java: ``PeekMessageProcessor``, ``NotificationProcessor``, ``PollingInfoProcesso
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pop import FOUND, NOTHING, ZEROS, asked_for, check_readable, may_hold, queues_of
 from engine.broker.pop_holds import HeldPop, Key
 from engine.broker.topics import READ
@@ -18,9 +18,11 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageStatus
 
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
+
 _WRONG_OFFSET = {GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY}
-
-
 _NOTHING_TOLD = {"hasMsg": "false", "pollingFull": "false"}
 
 

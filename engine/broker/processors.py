@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from engine.broker import (
     admin_acl,
@@ -30,11 +31,14 @@ from engine.broker import (
     slave_tables,
     transactions,
 )
-from engine.broker.broker import Broker, Processor
 from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Refused, RequestCode, ResponseCode, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.system_names import is_system_topic
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Processor
+
 
 MODULES = (
     admin_acl,
@@ -66,7 +70,6 @@ ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, an
 _REQUESTS = by_code(BROKER)
 _UNKNOWN = {4: frozenset(request.code for request in SINCE_5), 5: frozenset(request.code for request in UNTIL_4_9)}
 """Requests that a release does not know."""
-
 _SENDS = frozenset(
     {
         RequestCode.SEND_MESSAGE,

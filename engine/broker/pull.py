@@ -6,7 +6,8 @@ Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullReque
 
 from __future__ import annotations
 
-from engine.broker.broker import Broker, Header, Processor
+from typing import TYPE_CHECKING
+
 from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
 from engine.broker.json_bodies import write
@@ -22,6 +23,10 @@ from engine.remoting.subscriptions import SQL92, TAG, Subscription
 from engine.store.get_message import GetMessageResult, GetMessageStatus
 from engine.store.message_filter import BloomData, MessageFilter, SqlFilter, TagFilter
 from engine.system_names import DLQ_PREFIX, OFFSET_MOVED_TOPIC, RETRY_PREFIX
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
 """Bits of a pull's ``sysFlag``."""

@@ -5,7 +5,8 @@ Java: ``AdminBrokerProcessor``, ``QueryMessageProcessor``.
 
 from __future__ import annotations
 
-from engine.broker.broker import Broker, Header, Processor
+from typing import TYPE_CHECKING
+
 from engine.broker.json_bodies import write
 from engine.codec.index_keys import TAG, key_text
 from engine.codec.message import decode
@@ -15,6 +16,10 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.query_message import lend_message_by_offset
 from engine.store.queue_entry import entries_of_file
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 MOST_BY_UNIQUE_KEY = 32
 """``defaultQueryMaxNum``: maximum of a query by unique key, whatever the request says."""

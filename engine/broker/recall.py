@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.stats import TIMERS
 from engine.broker.topics import WRITE
 from engine.codec import properties
@@ -20,6 +20,10 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
 from engine.system_names import RETRY_PREFIX
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _VERSION = "v1"
 _RECALL_TAG = "_RECALL_TAG_"

@@ -6,14 +6,18 @@ Java: ``ReplyMessageProcessor``.
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.send import answer_of, check, waits_for_slaves, when_slaves_have_it
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
 from engine.remoting.codes import SHORT_NAMES, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 REPLY_TO_CLIENT, PUSH_REPLY_TIME = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
 PATIENCE = 10.0

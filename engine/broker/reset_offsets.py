@@ -7,13 +7,18 @@ Since 5.x the broker remembers it until the group pulls; before, it notifies the
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from engine.broker.admin_topics import queue_key
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write_table
 from engine.codec.config_tables import TopicConfig
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import ONE_WAY, Command, answer_to
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _FIRST_VERSION = 61
 """First client version that takes a reset (3.0.7)."""

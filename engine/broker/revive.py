@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker
 from engine.broker.pop_state import ReviveQueue
 from engine.broker.revive_log import ACK, CHECK_POINT, check_point_message, count, own_host, put_unstored
 from engine.broker.topics import READ, WRITE
@@ -17,6 +17,10 @@ from engine.codec.encode import HOST_BITS, Message
 from engine.codec.message import Unit
 from engine.errors import CorruptUnit
 from engine.system_names import RETRY_PREFIX, REVIVE_GROUP
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker
+
 
 SETTLED_MS = 2_000
 """A checkpoint is handled once acknowledgements that are due this long after it have arrived, too."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker
 from engine.broker.pending_sends import Pending
 from engine.broker.pop_state import Step, Unstored
 from engine.broker.send import STORED_CODES, put_later
@@ -23,6 +23,10 @@ from engine.codec.encode import Message
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.store.put.message import PutMessageResult
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker
+
 
 CHECK_POINT, ACK = "CK", "ACK"
 """Names of the records in counters."""

@@ -12,8 +12,8 @@ import random
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
 from engine.broker.send_back import max_retries
@@ -30,6 +30,10 @@ from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
 from engine.store.put.message import AppendMessageResult, PutMessageResult, PutMessageResults, PutMessageStatus
 from engine.system_names import DLQ_PREFIX, HALF_TOPIC, NOT_SENT_TO, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 _log = logging.getLogger(__name__)
 MSG_REGION, TRACE_ON, CLUSTER = "MSG_REGION", "TRACE_ON", "CLUSTER"

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.topics import READ, WRITE
 from engine.codec import properties
 from engine.codec.config_tables import SubscriptionGroup
@@ -16,6 +16,10 @@ from engine.remoting.codes import Refused, RequestCode, ResponseCode, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.system_names import DLQ_PREFIX, RETRY_PREFIX
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
+
 
 FIRST_RETRY_LEVEL = 3
 MAX_RECONSUME_SINCE = 121

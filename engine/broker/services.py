@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from engine.broker.broker import Broker
 from engine.broker.delays import PAUSE, deliver_due
 from engine.broker.pull import wake_held
 from engine.broker.revive import revive
 from engine.broker.transactions import check_transactions, write_ops
 from engine.store.timers.messages import MOST_AT_ONCE
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker
+
 
 SILENT_MS = 120_000
 

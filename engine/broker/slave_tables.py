@@ -8,14 +8,16 @@ Java: ``AdminBrokerProcessor.getTimerCheckPoint``, ``getTimerMetrics``, ``getAll
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.broker.assignments import MODES
-from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
 from engine.remoting.codes import Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker, Header, Processor
 
 
 def timer_check_point(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
