@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from engine.broker.access import Access
 from engine.broker.clients import Clients, ConsumerGroup
 from engine.broker.config import BrokerConfig
+from engine.broker.consumer_offsets import Resets
 from engine.broker.filters import FILE as FILTERS
 from engine.broker.filters import ConsumerFilters
 from engine.broker.held_pulls import HeldPulls
@@ -19,7 +20,6 @@ from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
 from engine.broker.pop_state import PopState
 from engine.broker.queue_locks import QueueLocks
-from engine.broker.resets import Resets
 from engine.broker.slave_waits import SlaveWaits
 from engine.broker.stats import HALF_COUNTS, BrokerStats, Rates
 from engine.broker.topics import READ, Topics
