@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
 import pytest
+from brokers import Asking, asking, run, units
 
 from engine.broker.clients import Clients, ConsumerGroup, Member
+from engine.broker.config import BrokerConfig
+from engine.codec.message import decode
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import Subscription
 
 
@@ -64,3 +74,199 @@ def test_who_was_not_heard_for_long_is_silent_unless_a_client_of_the_same_link_w
     clients.add_consumer(wanted("T"), "link-1", member("one", seen=90))
     clients.add_producer("p", Link("link-2"), member("two", seen=20))
     assert clients.silent(50) == ["link-2"]
+
+
+def beat(client_id: str, *topics: str, group: str = "readers") -> bytes:
+    subscriptions = [{"topic": topic, "subString": "*", "subVersion": 1, "expressionType": "TAG"} for topic in topics]
+    consumer = {
+        "groupName": group,
+        "consumeType": "CONSUME_PASSIVELY",
+        "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+        "subscriptionDataSet": subscriptions,
+    }
+    return json.dumps({"clientID": client_id, "consumerDataSet": [consumer], "producerDataSet": []}).encode()
+
+
+def test_members_are_listed_and_told_of_each_other(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as one:
+            other = Asking(one.server)
+            await other.open()
+            assert (await one.ask(38, consumerGroup="readers")).code == 1
+            assert (await one.ask(34, beat("one", "Orders"))).code == 0
+            assert (await other.ask(34, beat("two", "Orders"))).code == 0
+            listed = json.loads(bytes((await one.ask(38, consumerGroup="readers")).body))
+            assert listed == {"consumerIdList": ["one", "two"]}
+            told_before = len(one.told)
+            assert {command.code for command in one.told} == {40}
+            other.close()
+            while len(one.told) == told_before:
+                await asyncio.sleep(0.005)
+            listed = json.loads(bytes((await one.ask(38, consumerGroup="readers")).body))
+            assert listed == {"consumerIdList": ["one"]}
+            assert (await one.ask(35, clientID="one", consumerGroup="readers")).code == 0
+            assert (await one.ask(38, consumerGroup="readers")).code == 1
+
+    run(told)
+
+
+def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.ask(34, beat("one", "Orders"))
+            assert (await client.ask(351, topic="%RETRY%readers")).code == 0
+
+    run(told)
+
+
+def test_subscriptions_by_sql_are_looked_at_before_they_hold(tmp_path: Path) -> None:
+    def asked(kind: str, text: str) -> bytes:
+        told = {"topic": "Orders", "subString": text, "expressionType": kind, "subVersion": 1}
+        return json.dumps({"clientId": "one", "group": "readers", "subscriptionData": told}).encode()
+
+    async def off() -> None:
+        async with asking(tmp_path / "off") as client:
+            assert (await client.ask(46, asked("TAG", "a"))).code == 0
+            answer = await client.ask(46, asked("SQL92", "a > 1"))
+            assert (answer.code, answer.remark) == (
+                1,
+                "The broker does not support consumer to filter message by SQL92",
+            )
+
+    async def on() -> None:
+        async with asking(tmp_path / "on", BrokerConfig(property_filter=True)) as client:
+            assert (await client.ask(46, asked("SQL92", "a > 1"))).code == 0
+            assert (await client.ask(46, asked("SQL92", "a >"))).code == 23
+
+    run(off)
+    run(on)
+
+
+BEAT = {
+    "clientID": "c@1",
+    "producerDataSet": [],
+    "consumerDataSet": [{"groupName": "readers", "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}]}],
+}
+READS = b'{"messageQueueTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:5}}'
+
+
+class Consumer(Asking):
+    """Answers what it is asked with the body that it has for it."""
+
+    bodies: ClassVar = {221: READS, 307: b'{"jstack":"none"}', 309: b'{"consumeResult":"CR_SUCCESS"}'}
+
+    def _hear(self, request: Command, connection: Connection) -> Command | None:
+        self.told.append(request)
+        return answer_to(request, self.says or 0, body=self.bodies.get(request.code, b""))
+
+
+async def consumer(client: Asking) -> Consumer:
+    one = Consumer(client.server)
+    await one.open()
+    assert (await one.ask(34, json.dumps(BEAT).encode())).code == 0
+    return one
+
+
+def test_it_tells_of_itself(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            one = await consumer(client)
+            answer = await client.ask(307, consumerGroup="readers", clientId="c@1", jstackEnable=True)
+            assert (answer.code, bytes(answer.body)) == (0, b'{"jstack":"none"}')
+            assert one.told[-1].fields["jstackEnable"] == "true"
+            one.says = 1
+            assert (await client.ask(307, consumerGroup="readers", clientId="c@1")).code == 1
+            gone = await client.ask(307, consumerGroup="readers", clientId="c@2")
+            assert (gone.code, gone.remark) == (1, "The Consumer <readers> <c@2> not online")
+            one.close()
+
+    run(told)
+
+
+def test_it_consumes_one_message_now(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            one = await consumer(client)
+            await client.send("Orders", b"tea")
+            (unit,) = units(client, "Orders")
+            answer = await client.ask(309, consumerGroup="readers", clientId="c@1", msgId=unit.offset_msg_id)
+            assert bytes(answer.body) == b'{"consumeResult":"CR_SUCCESS"}'
+            asked = one.told[-1]
+            assert decode(bytes(asked.body), 0, 0).body == b"tea"
+            assert asked.fields["brokerName"] == client.server.broker.config.broker_name
+            wrong = await client.ask(309, consumerGroup="readers", clientId="c@1", msgId="nonsense")
+            assert (wrong.code, wrong.remark) == (1, "no message id: nonsense")
+            one.close()
+
+    run(told)
+
+
+def test_where_its_members_read(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            one = await consumer(client)
+            table = b'{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:5}'
+            answer = await client.ask(223, topic="Orders", group="readers")
+            assert bytes(answer.body) == b'{"consumerTable":{"c@1":' + table + b'},"messageQueueTable":{}}'
+            other = await client.ask(223, topic="Orders", group="readers", clientAddr="c@2")
+            assert bytes(other.body) == b'{"consumerTable":{},"messageQueueTable":{}}'
+            nobody = await client.ask(223, topic="Orders", group="gone")
+            assert (nobody.code, nobody.remark) == (1, "No Any Consumer online in the consumer group: [gone]")
+            one.close()
+
+    run(told)
+
+
+HELLO = {
+    "clientID": "one",
+    "producerDataSet": [{"groupName": "senders"}],
+    "consumerDataSet": [
+        {
+            "groupName": "readers",
+            "consumeType": "CONSUME_PASSIVELY",
+            "messageModel": "CLUSTERING",
+            "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
+            "subscriptionDataSet": [Subscription.of("Orders", "a || b", 7).record()],
+        }
+    ],
+}
+
+
+async def body(client: Asking, code: int, **fields: object) -> dict[str, Any]:
+    answer = await client.ask(code, **fields)
+    assert answer.code == 0
+    read: dict[str, Any] = json.loads(bytes(answer.body))
+    return read
+
+
+def test_connections_of_groups(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            nobody = await client.ask(203, consumerGroup="readers")
+            assert (nobody.code, nobody.remark) == (206, "the consumer group[readers] not online")
+            nobody = await client.ask(204, producerGroup="senders")
+            assert (nobody.code, nobody.remark) == (1, "the producer group[senders] not exist")
+            await client.ask(34, json.dumps(HELLO).encode())
+            found = await body(client, 203, consumerGroup="readers")
+            assert [(one["clientId"], one["language"]) for one in found["connectionSet"]] == [("one", "JAVA")]
+            assert (found["consumeType"], found["messageModel"]) == ("CONSUME_PASSIVELY", "CLUSTERING")
+            assert found["subscriptionTable"]["Orders"]["tagsSet"] == ["a", "b"]
+            assert len((await body(client, 204, producerGroup="senders"))["connectionSet"]) == 1
+            (sender,) = (await body(client, 328))["data"]["senders"]
+            assert (sender["clientId"], sender["language"]) == ("one", "JAVA")
+
+    run(told)
+
+
+def test_who_reads_what(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            client.server.broker.store.tables.create_group("gone")
+            await client.ask(15, consumerGroup="gone", topic="Orders", queueId=0, commitOffset=1)
+            await client.ask(34, json.dumps(HELLO).encode())
+            assert (await body(client, 300, topic="Orders"))["groupList"] == ["readers", "gone"]
+            assert (await body(client, 343, group="gone"))["topicList"] == ["Orders"]
+
+    run(told)
