@@ -13,8 +13,8 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.broker.held_pulls import Queue
 from engine.broker.pop_holds import HeldPop, Key, PopHolds
+from engine.broker.pull_message import Queue
 from engine.broker.revive_log import put_check_point, reached
 from engine.broker.topics import READ
 from engine.codec import pop as codec

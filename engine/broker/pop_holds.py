@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.broker.held_pulls import Queue
+from engine.broker.pull_message import Queue
 from engine.callbacks import Clock
 from engine.remoting.codes import Refused
 from engine.remoting.connection import Connection

@@ -18,7 +18,7 @@ from engine.broker.broker import Broker
 from engine.broker.compiled_loading import loading_beside
 from engine.broker.config import BrokerConfig
 from engine.broker.pop import wake_orderly, wake_pops
-from engine.broker.pull import wake_held
+from engine.broker.pull_message import wake_held
 from engine.broker.registration import Registration
 from engine.broker.send import put_the_rest
 from engine.broker.services import Service, services_of

@@ -12,7 +12,7 @@ import pytest
 from engine.broker.broker import REQUEST_MODES, Broker, timers_of
 from engine.broker.clients import BROADCASTING, CLUSTERING, ConsumerGroup, Member
 from engine.broker.config import BrokerConfig
-from engine.broker.held_pulls import HeldPull
+from engine.broker.pull_message import HeldPull
 from engine.broker.queue_locks import LIVES_MS, QueueName
 from engine.broker.topics import WRITE, plain_topic
 from engine.config import MessageStoreConfig

@@ -1,15 +1,16 @@
-"""PULL_MESSAGE, LITE_PULL_MESSAGE: a queue's messages, now or when there are some (docs/protocol/broker.md#pull,
-docs/protocol/behaviour.md#long-polling, #filters).
+"""PULL_MESSAGE, LITE_PULL_MESSAGE: a queue's messages, now or when there are some; pulls that wait are held by queue
+(docs/protocol/broker.md#pull, docs/protocol/behaviour.md#long-polling, #filters).
 
 Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullRequestHoldService``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.broker.clients import BROADCASTING
-from engine.broker.held_pulls import HeldPull
 from engine.broker.json_bodies import write
 from engine.broker.topics import READ
 from engine.broker.transactions import text_as_stored
@@ -26,6 +27,82 @@ from engine.system_names import DLQ_PREFIX, OFFSET_MOVED_TOPIC, RETRY_PREFIX
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
+
+
+Queue = tuple[str, int]
+"""Topic and queue id."""
+
+
+@dataclass(slots=True, eq=False)
+class HeldPull:
+    """A pull that found nothing behind ``offset``; ``retry`` answers it, at the latest at ``until`` (ms)."""
+
+    request: Command
+    connection: Connection
+    queue: Queue
+    offset: int
+    until: int
+    retry: Callable[[], Command | None]
+    matches: Callable[[int, int], bool] | None = None
+    """Returns True if an entry between two queue offsets matches; None: every entry matches."""
+
+
+class HeldPulls:
+    """The table of waiting pulls."""
+
+    def __init__(self) -> None:
+        self._by_queue: dict[Queue, list[HeldPull]] = {}
+        self._by_connection: dict[Connection, set[HeldPull]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_queue.values()))
+
+    def __iter__(self) -> Iterator[HeldPull]:
+        for pulls in self._by_queue.values():
+            yield from pulls
+
+    @property
+    def queues(self) -> list[Queue]:
+        """Return the queues at which pulls wait."""
+        return list(self._by_queue)
+
+    def at(self, queue: Queue) -> list[HeldPull]:
+        """Return the pulls that wait at a queue."""
+        return list(self._by_queue.get(queue, ()))
+
+    def by_group(self) -> dict[Queue, dict[str, int]]:
+        """Count the waiting pulls of each consumer group at each queue."""
+        counts: dict[Queue, dict[str, int]] = {}
+        for queue, waiting in self._by_queue.items():
+            groups = counts.setdefault(queue, {})
+            for pull in waiting:
+                name = pull.request.fields.get("consumerGroup", "")
+                groups[name] = groups.get(name, 0) + 1
+        return counts
+
+    def hold(self, pull: HeldPull) -> None:
+        """Add a waiting pull."""
+        self._by_queue.setdefault(pull.queue, []).append(pull)
+        self._by_connection.setdefault(pull.connection, set()).add(pull)
+
+    def release(self, pull: HeldPull) -> None:
+        """Remove an answered pull."""
+        waiting = self._by_queue.get(pull.queue)
+        if waiting is None or pull not in waiting:
+            return
+        waiting.remove(pull)
+        if not waiting:
+            del self._by_queue[pull.queue]
+        of_connection = self._by_connection.get(pull.connection)
+        if of_connection is not None:
+            of_connection.discard(pull)
+            if not of_connection:
+                del self._by_connection[pull.connection]
+
+    def forget(self, connection: Connection) -> None:
+        """Remove the pulls of a closed connection."""
+        for pull in list(self._by_connection.get(connection, ())):
+            self.release(pull)
 
 
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
@@ -300,4 +377,7 @@ def _look_again(broker: Broker, pull: HeldPull, end: int, *, is_late: bool) -> N
     pull.connection.send(answer)
 
 
-ANSWERS: dict[int, Processor] = {RequestCode.PULL_MESSAGE: pull_message, RequestCode.LITE_PULL_MESSAGE: pull_message}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.PULL_MESSAGE: pull_message,
+    RequestCode.LITE_PULL_MESSAGE: pull_message,
+}
