@@ -13,13 +13,13 @@ from engine.broker.config import BrokerConfig
 from engine.broker.consumer_offsets import Resets
 from engine.broker.filters import FILE as FILTERS
 from engine.broker.filters import ConsumerFilters
-from engine.broker.pending_sends import PendingSends
 from engine.broker.pop_holds import PopHolds
 from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
 from engine.broker.pop_state import PopState
 from engine.broker.pull_message import HeldPulls
 from engine.broker.queue_locks import QueueLocks
+from engine.broker.send_message import PendingSends
 from engine.broker.slave_waits import SlaveWaits
 from engine.broker.stats import HALF_COUNTS, BrokerStats, Rates
 from engine.broker.topics import READ, Topics

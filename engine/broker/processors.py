@@ -23,8 +23,7 @@ from engine.broker import (
     queue_locks,
     recall,
     replies,
-    send,
-    send_back,
+    send_message,
     slave_tables,
     transactions,
 )
@@ -55,8 +54,7 @@ MODULES = (
     queue_locks,
     recall,
     replies,
-    send,
-    send_back,
+    send_message,
     slave_tables,
     transactions,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from engine.broker.send import answer_of, check, waits_for_slaves, when_slaves_have_it
+from engine.broker.send_message import answer_of, check, waits_for_slaves, when_slaves_have_it
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
 from engine.remoting.codes import SHORT_NAMES, RequestCode, ResponseCode

@@ -14,9 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.broker.pending_sends import Pending
 from engine.broker.pop_state import Step, Unstored
-from engine.broker.send import STORED_CODES, put_later
+from engine.broker.send_message import STORED_CODES, Pending, put_later
 from engine.codec import pop as codec
 from engine.codec import properties
 from engine.codec.encode import Message

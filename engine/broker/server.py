@@ -20,7 +20,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.pop import wake_orderly, wake_pops
 from engine.broker.pull_message import wake_held
 from engine.broker.registration import Registration
-from engine.broker.send import put_the_rest
+from engine.broker.send_message import put_the_rest
 from engine.broker.services import Service, services_of
 from engine.message_store import MessageStore
 from engine.remoting.connection import BusyPolling, Connection, Limits, Server, Tap, port_of

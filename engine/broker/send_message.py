@@ -1,7 +1,10 @@
-"""SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE (docs/protocol/broker.md#send). Java: ``SendMessageProcessor``.
+"""SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE, and CONSUMER_SEND_MSG_BACK: a message that a consumer could not
+consume comes again later, or becomes a dead letter (docs/protocol/broker.md#send, #send-back;
+docs/formats/transactions.md#retry).
 
 Sends of one turn of the loop are one call of the engine. Under SYNC_FLUSH that call waits for the disk in a thread of
-its own, and what comes meanwhile is the next one: a group commit without a thread a request.
+its own, and what comes meanwhile is the next one: a group commit without a thread a request. Java:
+``SendMessageProcessor``, ``AbstractSendMessageProcessor``.
 """
 
 from __future__ import annotations
@@ -11,18 +14,19 @@ import logging
 import random
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
-from engine.broker.send_back import max_retries
 from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of
 from engine.broker.topics import INHERIT, READ, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
-from engine.codec.config_tables import TopicConfig
+from engine.codec.config_tables import SubscriptionGroup, TopicConfig
 from engine.codec.encode import Message
+from engine.codec.message import Unit
 from engine.releases import Release, of
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, invalid, see
 from engine.remoting.connection import Connection
@@ -33,6 +37,33 @@ from engine.system_names import DLQ_PREFIX, HALF_TOPIC, NOT_SENT_TO, RETRY_PREFI
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor
+
+
+@dataclass(slots=True)
+class Pending:
+    """A message to put, with the connection and the answer's fields."""
+
+    request: Command
+    connection: Connection
+    message: Message
+    queue_id: int
+    """The requested queue; a delayed message goes to another one."""
+    answer_fields: dict[str, str]
+    """Fields of the answer besides those of the message's position."""
+    answer: Callable[[PutMessageResult], Command | None] | None = None
+    """Returns the answer if this is no send of a client; None for no answer (yet)."""
+
+
+@dataclass(slots=True)
+class PendingSends:
+    """Sends that wait. ``putter`` is the thread that waits for the disk where the loop must not; ``busy`` is True
+    while it does.
+    """
+
+    waiting: list[Pending] = field(default_factory=list)
+    putter: ThreadPoolExecutor | None = None
+    busy: bool = False
+    is_scheduled: bool = False
 
 
 _log = logging.getLogger(__name__)
@@ -438,8 +469,88 @@ def _disk_usage(broker: Broker) -> tuple[float, float, float]:
     return log, queues, index
 
 
+FIRST_RETRY_LEVEL = 3
+MAX_RECONSUME_SINCE = 121
+"""Version of a client (3.4.9) from which ``maxReconsumeTimes`` counts."""
+_UNIT_RETRY = 2
+"""Bit of a topic's sysFlag: its messages come back to a unit."""
+
+
+def send_back(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """CONSUMER_SEND_MSG_BACK: put the message at an offset of the log again. Raises :class:`Refused` in RocketMQ's
+    order.
+    """
+    config, group_name = broker.config, str(header["group"])
+    group = broker.topics.group(group_name)
+    if group is None:
+        words = f"subscription group not exist, {group_name} {see(broker.store.release)}"
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, words)
+    if not config.permission & WRITE:
+        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip}] sending message is forbidden")
+    if group.retry_queue_nums <= 0:
+        return answer_to(request)
+    retry = RETRY_PREFIX + group_name
+    topic = broker.topics.create_plain(
+        retry, group.retry_queue_nums, READ | WRITE, _UNIT_RETRY if header["unitMode"] else 0
+    )
+    if not topic.perm & WRITE:
+        raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{retry}] sending message is forbidden")
+    unit = _looked_up(broker, header)
+    level, retry_limit = int(header["delayLevel"]), max_retries(request, header, group)
+    if unit.reconsume_times >= retry_limit or level < 0:
+        broker.stats.dead[group_name, str(header["originTopic"] or "")] += 1
+        dead = broker.topics.create_plain(DLQ_PREFIX + group_name, 1)
+        message = copy_for_retry(unit, dead.name, 0, 0)
+    else:
+        level = level or FIRST_RETRY_LEVEL + unit.reconsume_times
+        message = copy_for_retry(unit, retry, random.randrange(group.retry_queue_nums), level)
+    result = broker.store.put_message(message)
+    if not result.ok:
+        raise Refused(ResponseCode.SYSTEM_ERROR, result.status.value)
+    broker.stats.sent_back[group_name, unit.properties.get(properties.RETRY_TOPIC) or unit.topic] += 1
+    broker.dispatched()
+    return answer_to(request)
+
+
+def max_retries(request: Command, header: Header, group: SubscriptionGroup) -> int:
+    """Return how often a group retries a message before it becomes a dead letter."""
+    if request.version >= MAX_RECONSUME_SINCE and header["maxReconsumeTimes"] is not None:
+        return int(header["maxReconsumeTimes"])
+    return group.retry_max_times
+
+
+def _looked_up(broker: Broker, header: Header) -> Unit:
+    offset = int(header["offset"])
+    unit = broker.store.look_message_by_offset(offset)
+    if unit is None:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
+    return unit
+
+
+def copy_for_retry(unit: Unit, topic: str, queue_id: int, level: int) -> Message:
+    """Return a stored message as it is put again, for a topic, at a delay level (0: at once)."""
+    unit_properties = unit.properties
+    unit_properties.setdefault(properties.RETRY_TOPIC, unit.topic)
+    unit_properties[properties.WAIT] = "false"
+    unit_properties[properties.DELAY] = str(level)
+    if not unit_properties.get(properties.ORIGIN_MESSAGE_ID, "").strip():
+        unit_properties[properties.ORIGIN_MESSAGE_ID] = unit.offset_msg_id
+    return Message(
+        topic,
+        unit.body,
+        queue_id,
+        unit_properties,
+        flag=unit.flag,
+        sys_flag=unit.sys_flag,
+        born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host,
+        reconsume_times=unit.reconsume_times + 1,
+    )
+
+
 ANSWERS: dict[int, Processor] = {
     RequestCode.SEND_MESSAGE: send_message,
     RequestCode.SEND_MESSAGE_V2: send_message,
     RequestCode.SEND_BATCH_MESSAGE: send_message,
+    RequestCode.CONSUMER_SEND_MSG_BACK: send_back,
 }
