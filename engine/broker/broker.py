@@ -13,7 +13,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.consumer_offsets import Resets
 from engine.broker.filters import FILE as FILTERS
 from engine.broker.filters import ConsumerFilters
-from engine.broker.pop_holds import PopHolds
+from engine.broker.pop_message import PopHolds
 from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
 from engine.broker.pop_state import PopState

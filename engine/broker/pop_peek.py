@@ -9,8 +9,17 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from engine.broker.pop import FOUND, NOTHING, ZEROS, asked_for, check_readable, may_hold, queues_of
-from engine.broker.pop_holds import HeldPop, Key
+from engine.broker.pop_message import (
+    FOUND,
+    NOTHING,
+    ZEROS,
+    HeldPop,
+    Key,
+    asked_for,
+    check_readable,
+    may_hold,
+    queues_of,
+)
 from engine.broker.topics import READ
 from engine.codec import pop as codec
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode

@@ -17,7 +17,7 @@ from engine.broker.access import Access
 from engine.broker.broker import Broker
 from engine.broker.compiled_loading import loading_beside
 from engine.broker.config import BrokerConfig
-from engine.broker.pop import wake_orderly, wake_pops
+from engine.broker.pop_message import wake_orderly, wake_pops
 from engine.broker.pull_message import wake_held
 from engine.broker.registration import Registration
 from engine.broker.send_message import put_the_rest
