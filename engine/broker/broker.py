@@ -16,7 +16,7 @@ from engine.broker.filters import ConsumerFilters
 from engine.broker.pop_message import PopHolds
 from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
-from engine.broker.pop_state import PopState
+from engine.broker.pop_revive import PopState
 from engine.broker.pull_message import HeldPulls
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.send_message import PendingSends

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import read_object_or_none
 from engine.broker.pop_message import SEE, wake_orderly, wrong_queue
-from engine.broker.revive_log import ack_message, check_point_message, count, is_kept, put_for
+from engine.broker.pop_revive import ack_message, check_point_message, count, is_kept, put_for
 from engine.codec import pop as codec
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
 from engine.remoting.connection import Connection

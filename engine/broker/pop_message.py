@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from engine.broker.pop_revive import put_check_point, reached
 from engine.broker.pull_message import Queue
-from engine.broker.revive_log import put_check_point, reached
 from engine.broker.topics import READ
 from engine.callbacks import Clock
 from engine.codec import pop as codec

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.broker.delays import PAUSE, deliver_due
+from engine.broker.pop_revive import revive
 from engine.broker.pull_message import wake_held
-from engine.broker.revive import revive
 from engine.broker.transactions import check_transactions, write_ops
 from engine.store.timers.messages import MOST_AT_ONCE
 

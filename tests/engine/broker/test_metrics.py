@@ -14,7 +14,7 @@ import pytest
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.broker.metrics import MetricsServer, iter_group_progress, unread
-from engine.broker.revive import revive
+from engine.broker.pop_revive import revive
 from engine.broker.serving import serving_store
 from engine.broker.stats import RpcLatency
 from engine.errors import CannotRead
