@@ -9,7 +9,6 @@ from engine.broker import (
     admin_acl,
     admin_broker,
     admin_groups,
-    admin_store,
     admin_topics,
     admin_users,
     assignments,
@@ -24,7 +23,6 @@ from engine.broker import (
     recall,
     replies,
     send_message,
-    slave_tables,
     transactions,
 )
 from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Refused, RequestCode, ResponseCode, by_code
@@ -40,7 +38,6 @@ MODULES = (
     admin_acl,
     admin_broker,
     admin_groups,
-    admin_store,
     admin_topics,
     admin_users,
     assignments,
@@ -55,7 +52,6 @@ MODULES = (
     recall,
     replies,
     send_message,
-    slave_tables,
     transactions,
 )
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}

@@ -10,10 +10,10 @@ import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from engine.broker.admin_broker import take_request_modes
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.broker.registration import Routes
-from engine.broker.slave_tables import take_request_modes
 from engine.errors import UsageError
 from engine.releases import Release
 from engine.remoting.answers import UnexpectedAnswer, reading
