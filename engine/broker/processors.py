@@ -10,7 +10,6 @@ from engine.broker import (
     admin_broker,
     admin_groups,
     admin_topics,
-    admin_users,
     assignments,
     clients,
     consumer_offsets,
@@ -24,6 +23,7 @@ from engine.broker import (
     replies,
     send_message,
     transactions,
+    users,
 )
 from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Refused, RequestCode, ResponseCode, by_code
 from engine.remoting.connection import Connection, not_supported
@@ -39,7 +39,6 @@ MODULES = (
     admin_broker,
     admin_groups,
     admin_topics,
-    admin_users,
     assignments,
     clients,
     consumer_offsets,
@@ -53,6 +52,7 @@ MODULES = (
     replies,
     send_message,
     transactions,
+    users,
 )
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)
