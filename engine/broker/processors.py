@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.broker import (
-    admin_acl,
     admin_broker,
     admin_groups,
     admin_topics,
     assignments,
     clients,
     consumer_offsets,
+    plain_acl,
     pop_acks,
     pop_message,
     pop_peek,
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 
 MODULES = (
-    admin_acl,
     admin_broker,
     admin_groups,
     admin_topics,
     assignments,
     clients,
     consumer_offsets,
+    plain_acl,
     pop_acks,
     pop_message,
     pop_peek,

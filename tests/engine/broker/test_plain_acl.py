@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from brokers import Asking, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.broker.plain_acl import acl_of, address_test, parse, read_acl
+from engine.broker.access import Access
+from engine.broker.plain_acl import acl_of, address_test, parse, read_acl, rendered
+from engine.broker.server import ListeningBroker
 from engine.errors import CannotRead, UsageError
+from engine.message_store import MessageStore
+from engine.remoting.connection import bind
+from engine.remoting.frame import Command
+from engine.remoting.signing import sign
 
 DOCUMENTED = """\
 # comments stand in it
@@ -134,3 +145,210 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(UsageError):
         parse(text)
+
+
+FILE = """\
+# this line is lost
+accounts:
+- accessKey: adminuser
+  secretKey: 87654321
+  admin: true
+- accessKey: someuser
+  secretKey: 12345678
+"""
+KEYS = {"adminuser": "87654321", "someuser": "12345678"}
+NEW = {"accessKey": "newuser", "secretKey": "abcdefgh"}
+
+
+@asynccontextmanager
+async def asking(folder: Path) -> AsyncIterator[Asking]:
+    with MessageStore(folder, like="4.9") as store, bind("127.0.0.1", 0) as at:
+        async with ListeningBroker(store, listening_socket=at) as server:
+            client = Asking(server)
+            await client.open()
+            yield client
+            client.close()
+
+
+class Signing:
+    """Asks a broker of 4.9 whose accounts are :data:`FILE`."""
+
+    def __init__(self, client: Asking, path: Path) -> None:
+        self.client, self.path = client, path
+
+    async def ask(self, code: int, user: str = "adminuser", **fields: str) -> Command:
+        command = Command(code, fields)
+        sign(command, user, KEYS[user])
+        return await self.client.ask(code, **command.fields)
+
+    async def told(self, code: int, **fields: str) -> Command:
+        answer = await self.ask(code, **fields)
+        assert answer.code == 0, answer.remark
+        return answer
+
+    async def refused(self, code: int, user: str = "adminuser", **fields: str) -> tuple[int, str]:
+        answer = await self.ask(code, user, **fields)
+        return answer.code, answer.remark or ""
+
+    async def shown(self) -> dict[str, Any]:
+        return json.loads(bytes((await self.told(54)).body))
+
+
+def guarded(tmp_path: Path, what) -> None:
+    async def both() -> None:
+        path = tmp_path / "plain_acl.yml"
+        path.write_text(FILE)
+        path.chmod(0o640)
+        async with asking(tmp_path / "store") as client:
+            client.server.broker.access = Access(path, "4.9", "DefaultCluster")
+            await what(Signing(client, path))
+
+    run(both)
+
+
+def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
+    async def what(it: Signing) -> None:
+        await it.told(50, **NEW)
+        assert (await it.shown())["plainAccessConfigs"][2] == {**NEW, "admin": False}
+        more = {"whiteRemoteAddress": "10.0.0.*", "defaultTopicPerm": "DENY", "topicPerms": "t1=PUB,t2=SUB"}
+        await it.told(50, **NEW, **more)
+        await it.told(50, **NEW, groupPerms="g1=SUB", admin="true")
+        expected = {
+            **NEW,
+            **more,
+            "topicPerms": ["t1=PUB", "t2=SUB"],
+            "groupPerms": ["g1=SUB"],
+            "admin": True,
+        }
+        assert (await it.shown())["plainAccessConfigs"][2] == expected
+        account = read_acl(it.path).accounts["newuser"]
+        assert (account.topics, account.groups, account.admin) == (
+            (("t1", "PUB"), ("t2", "SUB")),
+            (("g1", "SUB"),),
+            True,
+        )
+        assert it.path.stat().st_mode & 0o777 == 0o640
+        KEYS["newuser"] = "abcdefgh"
+        assert (await it.ask(26, "newuser")).code == 0
+        await it.told(51, accessKey="newuser")
+        assert (await it.ask(26, "newuser")).code == 1
+        words = "The accesskey[newuser] corresponding to accessConfig has been deleted failed."
+        assert await it.refused(51, accessKey="newuser") == (210, words)
+
+    guarded(tmp_path, what)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"secretKey": "abc"},
+            "The accessKey=newuser and secretKey=abc cannot be null and length should longer than 6",
+        ),
+        ({"accessKey": ""}, "The accessKey= and secretKey=abcdefgh cannot be null and length should longer than 6"),
+        ({"topicPerms": "t1"}, "Parse Resource format error for t1.\nThe expected resource format is 'Res=Perm'. For"),
+        (
+            {"groupPerms": "g=Y"},
+            "Parse resource permission error for g=Y.\nThe expected permissions are 'SUB' or 'PUB'",
+        ),
+        ({"whiteRemoteAddress": "nonsense"}, "Netaddress examine Exception netaddress is nonsense"),
+        ({"secretKey": "both'and\""}, "expected text that a line of YAML can hold"),
+        ({"defaultTopicPerm": "a\nb"}, "expected text that a line of YAML can hold"),
+    ],
+)
+def test_what_is_no_account_changes_nothing(fields: dict[str, str], words: str, tmp_path: Path) -> None:
+    async def what(it: Signing) -> None:
+        before = it.path.read_text()
+        code, told = await it.refused(50, **{**NEW, **fields})
+        assert (code, told[: len(words)]) == (209, words)
+        assert it.path.read_text() == before
+
+    guarded(tmp_path, what)
+
+
+def test_addresses_that_need_no_signature(tmp_path: Path) -> None:
+    async def what(it: Signing) -> None:
+        await it.told(53, globalWhiteAddrs="10.0.0.1,10.0.1.*")
+        assert (await it.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
+        words = "The globalWhiteAddresses[{}] has been updated failed."
+        assert await it.refused(53) == (211, words.format("null"))
+        assert await it.refused(53, globalWhiteAddrs="10.0.0.2", aclFileFullPath="/none") == (
+            211,
+            words.format("10.0.0.2"),
+        )
+        assert (await it.refused(53, globalWhiteAddrs="nonsense"))[0] == 211
+        assert (await it.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
+        await it.told(53, globalWhiteAddrs="127.0.0.*")
+        assert (await it.client.ask(26)).code == 0
+
+    guarded(tmp_path, what)
+
+
+def test_the_file_s_version_grows_with_each_change(tmp_path: Path) -> None:
+    async def what(it: Signing) -> None:
+        first = (await it.told(52)).fields
+        at_start = json.loads(first["version"])
+        assert at_start["counter"] == 0
+        assert at_start["timestamp"] > 0
+        await it.told(50, **NEW)
+        await it.told(51, accessKey="newuser")
+        fields = (await it.told(52)).fields
+        version = json.loads(fields["version"])
+        assert version["counter"] == 2
+        assert version["timestamp"] > 0
+        assert json.loads(fields["allAclFileVersion"]) == {str(it.path): version}
+        assert (fields["brokerName"], fields["clusterName"]) == ("broker-a", "DefaultCluster")
+
+    guarded(tmp_path, what)
+
+
+def test_who_is_no_administrator_makes_no_accounts(tmp_path: Path) -> None:
+    """In 4.9.7 whoever may sign could make himself one, and read every secret."""
+
+    async def what(it: Signing) -> None:
+        for code in (50, 51, 53, 54):
+            found, words = await it.refused(code, "someuser", **NEW, globalWhiteAddrs="*")
+            assert found == 1
+            assert f"Need admin permission for request code={code}, but accessKey=someuser is not" in words
+        assert (await it.ask(52, "someuser")).code == 0
+
+    guarded(tmp_path, what)
+
+
+def test_a_file_that_is_damaged_or_gone_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    async def what(it: Signing) -> None:
+        it.path.write_text("what is this")
+        assert (await it.refused(50, **NEW))[0] == 209
+        assert (await it.refused(54))[0] == 1
+        assert it.path.read_text() == "what is this"
+        it.path.unlink()
+        assert (await it.refused(53, globalWhiteAddrs="10.0.0.1"))[0] == 211
+        assert not it.path.exists()
+
+    guarded(tmp_path, what)
+
+
+def test_without_accounts_all_is_refused(tmp_path: Path) -> None:
+    async def what() -> None:
+        async with asking(tmp_path) as client:
+            for code, failed in ((50, 209), (51, 210), (52, 1), (53, 211), (54, 1)):
+                answer = await client.ask(code, **NEW)
+                assert (answer.code, answer.remark) == (
+                    failed,
+                    "no file of accounts: the broker was started without one",
+                )
+
+    run(what)
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "it's", 'say "x"', "", "*", "a: b", "# no", "true", "NULL", "-", "ключ", "a b"]
+)
+def test_what_is_written_is_read_again(text: str) -> None:
+    tree = {"one": text, "empty": [], "list": [text, "b"], "rows": [{"a": text, "b": ["x", text]}, {"a": "2"}]}
+    assert parse(rendered(tree)) == tree
+
+
+def test_text_that_no_line_can_hold() -> None:
+    with pytest.raises(UsageError, match="expected text that a line of YAML can hold"):
+        rendered({"a": "both'and\""})
