@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.broker.admin_topics import queue_key
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
-from engine.broker.queries import store_time_at
+from engine.broker.query_message import store_time_at
 from engine.broker.topics import wrong_group_name
 from engine.errors import UsageError
 from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, invalid

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
-from engine.broker.queries import store_time_at
+from engine.broker.query_message import store_time_at
 from engine.broker.registration import topic_row
 from engine.broker.topics import wrong_name
 from engine.codec.config_tables import TopicConfig

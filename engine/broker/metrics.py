@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from engine.broker.queries import store_time_at
+from engine.broker.query_message import store_time_at
 from engine.broker.stats import RpcKind, Spread
 from engine.codec.pop import retry_topic, revive_topic
 from engine.errors import CannotRead
