@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.broker.recall import handle_of
+from engine.broker.recall_message import handle_of
 from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of
 from engine.broker.topics import INHERIT, READ, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored

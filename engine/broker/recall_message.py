@@ -117,4 +117,6 @@ def _deleting(broker: Broker, header: Header, connection: Connection, time: str,
     )
 
 
-ANSWERS: dict[int, Processor] = {RequestCode.RECALL_MESSAGE: recall}
+ANSWERS: dict[int, Processor] = {
+    RequestCode.RECALL_MESSAGE: recall,
+}
