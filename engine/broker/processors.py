@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.broker import (
+    ack_message,
     admin_broker,
     admin_groups,
     admin_topics,
@@ -13,7 +14,6 @@ from engine.broker import (
     clients,
     consumer_offsets,
     plain_acl,
-    pop_acks,
     pop_message,
     pop_peek,
     pull_message,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 MODULES = (
+    ack_message,
     admin_broker,
     admin_groups,
     admin_topics,
@@ -42,7 +43,6 @@ MODULES = (
     clients,
     consumer_offsets,
     plain_acl,
-    pop_acks,
     pop_message,
     pop_peek,
     pull_message,
