@@ -1,5 +1,7 @@
 """ACK_MESSAGE, BATCH_ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME: the end of popped messages
 (docs/protocol/pop.md#ack, #change, #checkpoints, #orderly).
+
+Java: ``AckMessageProcessor``, ``ChangeInvisibleTimeProcessor``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE: the broker assigns queues to consumers, and knows whether a group
 pulls or pops (docs/protocol/pop.md#assignment).
+
+Java: ``QueryAssignmentProcessor``, ``MessageRequestModeManager``.
 """
 
 from __future__ import annotations

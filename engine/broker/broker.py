@@ -1,4 +1,7 @@
-"""State of a broker: its store, and the tables that outlive a request. Passive; processors and services change it."""
+"""State of a broker: its store, and the tables that outlive a request. Passive; processors and services change it.
+
+Java: the fields of ``BrokerController``.
+"""
 
 from __future__ import annotations
 

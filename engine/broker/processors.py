@@ -1,4 +1,7 @@
-"""Table of every request that a broker answers, by the modules that answer it (docs/protocol/broker.md)."""
+"""Table of every request that a broker answers, by the modules that answer it (docs/protocol/broker.md).
+
+Java: ``BrokerController.registerProcessor``.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """A listening broker: answers requests, wakes held pulls, and runs the background services
 (docs/protocol/behaviour.md).
+
+Java: ``BrokerController.start``, ``shutdown``.
 """
 
 from __future__ import annotations
@@ -95,8 +97,29 @@ class ListeningBroker:
         broker.address = f"{broker.config.broker_ip}:{port_of(self._bound[0])}"
         await self._server.listen(*self._bound)
         broker.topics.create_at_start()
+        self._connect_parts(self._loop)
+        await self.registration.step()
+        for service in services_of(broker):
+            self._services.append(asyncio.create_task(self._rounds(service)))
+        self._services.append(asyncio.create_task(self.registration.run()))
+
+    def _connect_parts(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Set what each event calls. The constructor has set what the connections call.
+
+        ::
+
+            a connection is closed ────────────► broker.disconnected: its groups are notified
+            a connection has room again ────────► held pulls and pops are looked at
+            a put (send, timer, delay) ────────► dispatch at once ──► held pulls and pops are looked at
+            the dispatch thread took units in ─► held pulls and pops are looked at, once a turn of the loop
+            an orderly queue becomes free ─────► pops of this queue are looked at, at that time
+            a topic is declared or changed ─────► registration with the name servers
+            a topic was declared by a send ─────► it is saved at the end of this turn of the loop
+            queues are assigned (pop) ──────────► registration.route_of: the route of a name server
+        """
+        broker = self.broker
         broker.topics.changed = self.registration.ask
-        broker.topics.soon = self._loop.call_soon
+        broker.topics.soon = loop.call_soon
         if self.registration.names_servers:
             broker.route_of = self.registration.route_of
         broker.orders.freed = self._queue_is_free_at
@@ -105,10 +128,6 @@ class ListeningBroker:
         if broker.store.config.flush_disk_type == "SYNC_FLUSH":
             broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
         broker.store.services.reput.on_dispatched = self._dispatched_elsewhere
-        await self.registration.step()
-        for service in services_of(broker):
-            self._services.append(asyncio.create_task(self._rounds(service)))
-        self._services.append(asyncio.create_task(self.registration.run()))
 
     async def __aexit__(self, *_: object) -> None:
         """Stop accepting; requests that came are answered, then connections end."""

@@ -1,4 +1,7 @@
-"""Background services of a broker: one row a service, with its step and its interval (docs/protocol/behaviour.md)."""
+"""Background services of a broker: one row a service, with its step and its interval (docs/protocol/behaviour.md).
+
+Java: ``BrokerController.initializeScheduledTasks``, and the threads that it starts.
+"""
 
 from __future__ import annotations
 
