@@ -49,9 +49,10 @@ def print_findings(
     out.record(summary)
     if not out.as_json:
         out.flush()
-        _print_rules(
-            [out.mask.record(finding) if out.mask is not None else finding for finding in findings], out, store, config
-        )
+        # The first steps of an incident name the snapshot where one is needed.
+        if not summary.get("incident") and any(finding["nextStep"].startswith(SNAPSHOT_FIRST) for finding in findings):
+            _print_snapshot_first(out, store, config)
+        _print_rules([out.mask.record(finding) if out.mask is not None else finding for finding in findings], out)
 
 
 def _print_verdict(summary: Record, out: Output) -> None:
@@ -84,15 +85,17 @@ def _fold_findings(findings: Sequence[Record]) -> Iterator[Record]:
             position += len(below)
 
 
-def _print_rules(findings: Sequence[Record], out: Output, store: str, config: str | None) -> None:
+def _print_snapshot_first(out: Output, store: str, config: str | None) -> None:
+    out.line()
+    sentence = of_store(SNAPSHOT_FIRST.rstrip("; ").replace("STORE", STORE), store, config) + "."
+    out.line(out.mask.words(sentence) if out.mask is not None else sentence)
+
+
+def _print_rules(findings: Sequence[Record], out: Output) -> None:
     """Print for each rule with findings its meaning, the next step, the command, and known issues."""
     of_rule: dict[str, list[Record]] = {}
     for finding in findings:
         of_rule.setdefault(finding["id"], []).append(finding)
-    if any(finding["nextStep"].startswith(SNAPSHOT_FIRST) for finding in findings):
-        out.line()
-        sentence = of_store(SNAPSHOT_FIRST.rstrip("; ").replace("STORE", STORE), store, config) + "."
-        out.line(out.mask.words(sentence) if out.mask is not None else sentence)
     for id_, records in of_rule.items():
         out.line()
         out.line(f"**{id_} {records[0]['title']}**" if out.markdown else f"{id_}  {records[0]['title']}")
@@ -117,7 +120,8 @@ def _print_incident(incident: Record, out: Output) -> None:
     _print_paragraph(f"Lost already: {_lost(already) if already is not None else 'unknown'}", out)
     _print_queues(already, out)
     for releases, start in _group_same_losses(incident["lostByNextStart"]):
-        _print_paragraph(f"Lost by the next start of RocketMQ {' and '.join(releases)}: {_lost_by(start)}", out)
+        names = " and ".join(part for part in (", ".join(releases[:-1]), releases[-1]) if part)
+        _print_paragraph(f"Lost by the next start of RocketMQ {names}: {_lost_by(start)}", out)
         _print_queues(start, out)
     _print_paragraph("First steps:", out)
     for number, step in enumerate(incident["firstSteps"], 1):
@@ -139,7 +143,7 @@ def _group_same_losses(starts: dict[str, Record | None]) -> list[tuple[list[str]
 
 def _lost(loss: Record) -> str:
     count = loss["messages"]
-    return f"{count:,} message{'' if count == 1 else 's'}" if count else "no message that the queues know"
+    return f"{count:,} message{'' if count == 1 else 's'}" if count else "no message, as far as the queues show"
 
 
 def _lost_by(start: Record | None) -> str:

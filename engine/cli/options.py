@@ -101,10 +101,13 @@ def add_config(
 
 
 def add_path_choice(parser: argparse._ActionsContainer, follow: str, ignore: str) -> None:
-    """``--paths-from-config`` and ``--ignore-config-paths``, with their help."""
-    outside = parser.add_mutually_exclusive_group()
-    outside.add_argument("--paths-from-config", action="store_true", help=follow)
-    outside.add_argument("--ignore-config-paths", action="store_true", help=ignore)
+    """``--paths-from-config`` and ``--ignore-config-paths``, with their help.
+
+    :func:`check_path_choice` refuses both together: argparse lists the options of an exclusive group that comes from a
+    parent parser apart from the group that they were added to.
+    """
+    parser.add_argument("--paths-from-config", action="store_true", help=follow)
+    parser.add_argument("--ignore-config-paths", action="store_true", help=ignore)
 
 
 def add_masking(parser: argparse.ArgumentParser) -> None:
@@ -151,8 +154,18 @@ def read_named_config(args: argparse.Namespace) -> tuple[MessageStoreConfig | No
     return apply_path_choice(args, config), unknown
 
 
+def check_path_choice(args: argparse.Namespace) -> None:
+    """Raise :class:`UsageError` for ``--paths-from-config`` together with ``--ignore-config-paths``."""
+    if args.paths_from_config and args.ignore_config_paths:
+        raise UsageError("--ignore-config-paths: not allowed with --paths-from-config")
+
+
 def apply_path_choice(args: argparse.Namespace, config: MessageStoreConfig) -> MessageStoreConfig:
-    """``config`` with its paths as ``--paths-from-config`` or ``--ignore-config-paths`` wants them."""
+    """``config`` with its paths as ``--paths-from-config`` or ``--ignore-config-paths`` wants them.
+
+    Raises :class:`UsageError` for both.
+    """
+    check_path_choice(args)
     if args.ignore_config_paths:
         return config.without_paths()
     return replace(config, paths_from_config=args.paths_from_config)

@@ -101,8 +101,8 @@ CL05 = _rule(
             "before it. Do not rebuild the queues: they show which messages are lost."
         ),
         "renamed": Kind(
-            step="give each such file its own name back while the broker is stopped, the offset that its first unit "
-            "says, with 20 digits; begin with the last one, so that none is overwritten. Then nothing of it is lost."
+            step="while the broker is stopped, rename each such file to the offset in its first unit, with 20 digits; "
+            "begin with the last file, so that none is overwritten. Then nothing is lost."
         ),
     },
     needs=SEEN,
@@ -157,12 +157,11 @@ CL07 = _rule(
         "folder": Kind(step=NO_FOLDER),
         "name": Kind(step=SHORT_NAMES),
         "misnamed": Kind(
-            step="give the file its name back, the offset that its first unit says, with 20 digits; then nothing of it "
-            "is lost."
+            step="rename the file to the offset in its first unit, with 20 digits; then nothing in it is lost."
         ),
         "packed": Kind(
-            step="unpack the file in its place, and take the packed one out of the folder: it is a part of this log. A "
-            "log without it has lost its messages."
+            step="unpack the file in its place, and move the packed file out of the folder: it is a part of this log. "
+            "Without it, its messages are lost."
         ),
     },
     needs=LOG,
@@ -529,7 +528,7 @@ CK04 = _rule(
     "warn",
     "A confirm offset after the end of the log",
     "Controller mode and duplication mode dispatch only up to this offset.",
-    "run recover --plan.",
+    "run recover --plan to see what the next start would keep and drop.",
     "apache/rocketmq#6703",
     command=PLAN,
     needs=LOG,
@@ -538,10 +537,10 @@ CK05 = _rule(
     "CK05",
     "error",
     "An invalid checkpoint file",
-    "The file has 4,096 bytes: store times and offsets. A broker reads missing fields as zero and begins at the first "
-    "file after a crash. It takes every other number as it stands: a time of the future makes a start begin at the "
-    "last file, one of the past at the first one; 5.5 goes by logicsPhysicalOffset.",
-    "a missing checkpoint costs only time; restore it only from the same store.",
+    "The file has 4,096 bytes: store times and offsets. A broker reads missing fields as zero: after a crash it then "
+    "begins at the first file. It uses every other number without a check: with a time in the future a start begins at "
+    "the last file, with a time in the past at the first one. RocketMQ 5.5 uses logicsPhysicalOffset.",
+    "restore the checkpoint from a copy of the same store, or start without it: a missing checkpoint costs only time.",
     kinds={
         "numbers": Kind(
             "warn",
@@ -549,9 +548,9 @@ CK05 = _rule(
             "checkpoint and writes a new one. After a crash, a start would use these numbers.",
         ),
         "numbersCrashed": Kind(
-            step="start no broker: ask recover --plan where it would begin, and ask again on a copy without the "
-            "checkpoint: such a start begins at the first file (from 5.4 on ten files before the end), dispatches all "
-            "units from there on again, and makes the index again from there.",
+            step="start no broker. Run recover --plan to see where a start would begin, and run it again on a copy "
+            "without the checkpoint: then a start begins at the first file (since 5.4 ten files before the end), "
+            "dispatches all units from there again, and rebuilds the index from there.",
             command=PLAN,
         ),
     },
@@ -649,7 +648,7 @@ DK02 = _rule(
     "A part of the store that Storescope does not decode",
     "Storescope recognises RocksDB queues and DLedger logs, but does not check their contents or include them in "
     "plans.",
-    "ask a broker, or use the library's own tools.",
+    "ask a running broker, or use the tools of RocksDB or DLedger.",
     needs=SEEN,
 )
 DK04 = _rule(

@@ -93,8 +93,8 @@ CF08 = _rule(
     "warn",
     "Consumer offsets of a topic that has no queues",
     "The store has neither queues nor units of the topic: it was deleted and the offsets stayed, or the table is of "
-    "another store. When a topic of this name is made again its queues begin at 0, and these groups stand further: new "
-    "messages are passed over, or the groups are thrown back.",
+    "another store. A new topic of this name begins at queue offset 0, and these offsets are beyond that: the groups "
+    "skip new messages, or get messages again.",
     "before you create a topic with this name again, remove its rows from a copy of the table while the broker is "
     "stopped.",
     "apache/rocketmq#4774",
@@ -122,7 +122,7 @@ CF11 = _rule(
     "no action needed for -1; for another number, find the client that wrote it.",
     "apache/rocketmq#1675",
     "apache/rocketmq#2225",
-    kinds={"other": Kind("warn", "find the client that wrote the number; the group starts anew in these queues.")},
+    kinds={"other": Kind("warn", "find the client that wrote the number; it starts as a new group in these queues.")},
     needs=CONFIG,
 )
 CF12 = _rule(
@@ -131,9 +131,9 @@ CF12 = _rule(
     "Groups that have read more than the log ever held",
     "The log begins at byte 0 and holds fewer messages than its groups have read: somebody deleted the log's files, "
     "put an older copy of the log in their place, or tables of another store beside it. Groups ask for offsets that do "
-    "not exist yet: they get nothing, and the messages up to their old offsets are passed over.",
+    "not exist yet: they get nothing, and the messages up to their old offsets are skipped.",
     "restore the log to which these offsets belong. Or, if it was deleted on purpose, remove these groups from a "
-    "copy of the table while the broker is stopped and before producers send again: the groups then start anew.",
+    "copy of the table while the broker is stopped and before producers send again: they then start as new groups.",
     "alibaba/RocketMQ#512",
     "apache/rocketmq#2743",
     needs=BOTH | CONFIG,
@@ -293,8 +293,8 @@ IX10 = _rule(
     "IX10",
     "warn",
     "Missing or empty index files",
-    "Queries by key or id go by the index alone: what stands in the log and not there is not found, though consumers "
-    "get it. No start fills in what is missing. A broker with messageIndexEnable=false builds none.",
+    "Queries by key or id use only the index: they do not find messages that it lacks, although consumers get these "
+    "messages. No start adds what is missing. A broker with messageIndexEnable=false builds no index.",
     "rebuild the index from the log; give the broker's configuration (--config) if the index sizes are not the "
     "defaults. With messageIndexEnable=false there is no index on purpose.",
     "apache/rocketmq#7477",
@@ -329,7 +329,7 @@ DK03 = _rule(
     "Messages of topics with names longer than 127 bytes are stored as version 2 units. For a 4.9 broker such a "
     "unit is damage: this store cannot go back to that release.",
     "before a 4.9 broker starts on a copy of this store, see what it would keep.",
-    command=f"storescope recover {STORE} --plan --like 4.9",
+    command=f"storescope recover {STORE} --plan --release 4.9",
     kinds={
         "timers": Kind(
             "warn", "let a 5.x broker deliver them before the store goes back to 4.9, or send them again there.", ""

@@ -31,7 +31,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("CF14", "the tables in config/ do not fit this store"),
     ("CF03", "a configuration table was lost: a power cut or a full disk while it was written, or it was not copied"),
     ("CF01", "a configuration table was written only in part, or edited wrongly"),
-    ("CF04", "text stands behind the end of a configuration table"),
+    ("CF04", "there is text after the end of a configuration table"),
     ("CF05", "the broker's configuration does not fit this store"),
     ("RP02", "the commit log has a gap that dispatch has to cross"),
     ("CQ11", "the queues of a topic are not of the kind in its configuration"),
@@ -68,6 +68,13 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("CF10", "a filter has no bloom filter data, so a broker discards all filters"),
     ("CF11", "a client wrote an offset below zero"),
     ("DK01", "a foreign file or folder was put into the store's folders"),
+    ("CQ15", "ext files of queues are gone, empty or short"),
+    ("IX01", "the header of an index file does not match its entries"),
+    ("IX02", "a link or a slot of an index file points beyond its last entry"),
+    ("IX03", "a chain in an index file is a loop"),
+    ("IX07", "the index has entries of messages after the end of the log"),
+    ("IX09", "a chain in an index file skips entries"),
+    ("CK04", "the confirm offset in the checkpoint is after the end of the log"),
 )
 """Rules in the order in which they explain others, each with what happened then, where a finding does not say it
 of its own kind and place; another rule's title speaks for it.

@@ -304,11 +304,8 @@ class Rule:
 
 BUILD = f"storescope dispatch {STORE} --to NEW"
 """Builds queues and index from the log, into another directory."""
-PUT_IN = "for part in $(ls NEW); do test -e STORE/$part && mv STORE/$part OLD; mv NEW/$part STORE; done"
-"""Replaces the store's folders by the result of :data:`BUILD`, and keeps the old ones."""
-PUT_IN_WORDS = (
-    f"while the broker is stopped, replace the store's folders by it and keep the old ones (mkdir OLD; {PUT_IN})."
-)
+PUT_IN_WORDS = "while the broker is stopped, put the new folders in the place of the old ones: the command prints how."
+"""What follows :data:`BUILD`."""
 PLAN = f"storescope recover {STORE} --plan"
 """Shows what the next start would do."""
 _GROUPS: dict[str, Group] = {

@@ -640,7 +640,7 @@ STATES: dict[str, ReportState] = {
                 (
                     "CL05",
                     "the file was renamed",
-                    "begin with the last one",
+                    "begin with the last file",
                     r"0+4096 of the commit log was renamed to 0+\b",
                 ),
                 ("of another log", "restore this log's own file", "storescope copy"),
@@ -862,7 +862,7 @@ STATES: dict[str, ReportState] = {
     "offsets of a log that was deleted": ReportState(
         light_offsets_of_another_log,
         (
-            Question("check STORE", ("CF12", "start anew", "CF11"), ("log has deleted",)),
+            Question("check STORE", ("CF12", "start as new groups", "CF11"), ("log has deleted",)),
             Question("groups STORE", ("beyondMax", "notBegun")),
             Question("where STORE Orders/0/0 --group billing", ("beyond the end",), ("has read past",)),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +60,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if target is not None:
             config = _settled(store, out)
             _tell(_built(store, config, target, None, stated_release(args, store), out), str(target), out)
+            _print_how_to_use(store.path.resolve(), target.resolve(), out)
             return 0
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
@@ -73,6 +75,21 @@ def run(args: argparse.Namespace, out: Output) -> int:
             note_empty_log(store.paths, config, backup.store_disk or RealDisk(), release)
         _tell(done, str(store.path), out, backup)
         return 0
+
+
+def _print_how_to_use(store: Path, target: Path, out: Output) -> None:
+    """Print the shell commands that put the new folders in the place of the store's, which are kept."""
+    names = sorted(path.name for path in target.iterdir())
+    taken = sum(1 for _ in store.parent.glob(f"{glob.escape(store.name)}.old*"))
+    kept = store.with_name(f"{store.name}.old{taken or ''}")
+    replaced = [store / name for name in names if (store / name).exists()]
+    out.line("To use them, stop the broker and put them in the place of the store's folders, which are kept:")
+    for command in (
+        ["mkdir", kept],
+        *([["mv", *replaced, kept]] if replaced else []),
+        ["mv", *(target / name for name in names), store],
+    ):
+        out.line(f"  {shlex.join(map(str, command))}")
 
 
 def _planned(store: StoreSnapshot) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options import add_command, add_path_choice, common_options
+from engine.cli.options import add_command, add_path_choice, check_path_choice, common_options
 from engine.cli.output import Output
 from engine.cli.serving import (
     add_address,
@@ -61,6 +61,7 @@ def _kv_config_path(args: argparse.Namespace, config: NameServerConfig) -> str:
     """The file of the key-value table. Raises :class:`OutsidePath` where the configuration names one outside of its own
     folder, unless the user said that it counts: it may be that of a name server that runs on this machine.
     """
+    check_path_choice(args)
     path = config.kv_config_path
     if not path or args.ignore_config_paths:
         return ""

@@ -32,6 +32,8 @@ from engine.rules.findings import PLAN, RESTORABLE, SNAPSHOT_FIRST, STORE, Findi
 from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
 
 MOST_STEPS = 3
+_HEALED = frozenset({catalogue.AB01.id, catalogue.CL06.id})
+"""Rules whose state the next start puts right by itself: the plan says what else it does."""
 _CHUNK = 1 << 16
 Json = dict[str, Any]
 
@@ -168,13 +170,14 @@ def _steps(
     """
     typed = partial(of_store, path=str(store.path), config=store.config_words)
     shown = _step("See what the next start would keep, drop and lose.", typed(PLAN))
+    seen_first = _step("Or see first what the next start would keep, drop and lose.", typed(PLAN))
     advised = list(_advised(grave))
     loses = lost is None or not lost["starts"] or lost["messages"] > 0
     if lost is not None:
         loses = loses or lost.get("wrongNumbers", 0) > 0 or lost.get("losesNewMessages", False)
     if not loses and not advised:
         yield _step("Start the broker: it loses nothing.", None)
-        yield shown
+        yield seen_first
         return
     steps = []
     if loses or any(at_least(finding.severity, "error") or finding.id == "IX04" for finding in grave):
@@ -209,7 +212,12 @@ def _advised(grave: Sequence[Finding]) -> Iterator[Json]:
     listed: set[str] = set()
     for finding in by_cause(grave):
         step = finding.next_step.removeprefix(SNAPSHOT_FIRST)
-        if finding.caused_by is not None or finding.id == "AB01" or step.lower() in listed or finding.command in listed:
+        if (
+            finding.caused_by is not None
+            or finding.id in _HEALED
+            or step.lower() in listed
+            or finding.command in listed
+        ):
             continue
         listed |= {step.lower(), *([finding.command] if finding.command else [])}
         yield _step(capital(step), finding.command)

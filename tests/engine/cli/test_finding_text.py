@@ -59,3 +59,20 @@ def test_one_queue_offset_and_one_time_are_not_written_as_a_range() -> None:
     assert (offsets_text(201, 201), offsets_text(201, 1203)) == ("queue offset 201", "queue offsets 201 to 1,203")
     assert " to " not in times_text(1_000, 1_000)
     assert " to " in times_text(1_000, 2_000)
+
+
+def test_a_snapshot_is_named_where_the_first_steps_do_not_speak_of_it() -> None:
+    """Below "Start the broker: it loses nothing." stood "Take a snapshot first"."""
+    stream = io.StringIO()
+    out = Output(as_json=False, stream=stream)
+    incident = {
+        "whatHappened": "The broker was killed.",
+        "lostAlready": None,
+        "lostByNextStart": dict.fromkeys(("5.5", "5.3", "4.9")),
+        "firstSteps": [{"text": "Start the broker: it loses nothing.", "command": None}],
+    }
+    summary = summarise([CAUSE], complete=True).record() | {"incident": incident}
+    print_findings([CAUSE.record(), summary], out, "/s")
+    out.flush()
+    assert "snapshot" not in stream.getvalue()
+    assert "RocketMQ 5.5, 5.3 and 4.9: unknown" in stream.getvalue()

@@ -6,6 +6,8 @@ import agree
 import made_stores
 import pytest
 
+from engine.cli.main import main
+
 
 @pytest.fixture
 def store(tmp_path):
@@ -20,3 +22,19 @@ NUMBERS = ["144", "0x90", "0b10010000", "1_4_4", " 144 "]
 def test_numbers_as_people_write_them(store, text):
     first = agree.ask("units", store, "--from", text, "--limit", 1)[0]
     assert first["physicalOffset"] == 144
+
+
+def test_options_of_every_command_are_listed_with_the_common_ones(capsys):
+    """``--paths-from-config`` was listed among the options of each command's own."""
+    with pytest.raises(SystemExit):
+        main(["check", "--help"])
+    own, common = capsys.readouterr().out.split("common options:")
+    assert "--paths-from-config" not in own.split("options:")[1]
+    assert {"--config", "--paths-from-config", "--ignore-config-paths"} <= set(common.split())
+
+
+def test_both_ways_to_treat_paths_are_refused(store, tmp_path, capsys):
+    (tmp_path / "broker.conf").write_text("")
+    words = ["--config", str(tmp_path / "broker.conf"), "--paths-from-config", "--ignore-config-paths"]
+    assert main(["info", str(store), *words]) == 2
+    assert "not allowed with --paths-from-config" in capsys.readouterr().err

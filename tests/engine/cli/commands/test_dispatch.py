@@ -1,5 +1,6 @@
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,18 @@ def test_a_deleted_topic_gets_no_queue_again(copy, capsys):
     assert main(["dispatch", str(store), "--yes"]) == 0
     assert stored(store) == before
     assert "DroppedAuditTrail was deleted" in capsys.readouterr().err
+
+
+def test_the_commands_that_are_printed_put_what_was_built_in_place(copy, tmp_path, monkeypatch, capsys):
+    """``dispatch --to NEW`` ended with a folder, and nobody said how it becomes the store's."""
+    store = copy("multi-queue-ext-5.3.3")
+    before = everything(store)
+    monkeypatch.chdir(tmp_path)
+    assert main(["dispatch", store.name, "--to", "made anew"]) == 0
+    built = everything(tmp_path / "made anew")
+    script = "".join(line for line in capsys.readouterr().out.splitlines(keepends=True) if line.startswith("  "))
+    subprocess.run(["sh", "-ec", script], check=True)
+    replaced = {name.split("/")[0] for name in built}
+    left_alone = {name: data for name, data in before.items() if name.split("/")[0] not in replaced}
+    assert everything(store) == left_alone | built
+    assert left_alone | everything(tmp_path / "store of mine.old") == before
