@@ -107,7 +107,10 @@ def where_result(result: WhereResult) -> Json:
         "topic": result.topic,
         "queueId": result.queue_id,
         "queueOffset": result.queue_offset,
-        "routes": [{"by": r.by, "value": r.value, "verdict": r.verdict, "why": r.why} for r in result.routes],
+        "routes": [
+            {"by": r.by, "value": r.value, "verdict": r.verdict, "why": r.why, "barred": r.barred or None}
+            for r in result.routes
+        ],
         "evidence": [
             {"what": e.what, "file": e.file, "offset": e.offset, "holds": e.holds, "storeTimestamp": e.timestamp}
             for e in result.evidence

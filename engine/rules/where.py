@@ -91,6 +91,7 @@ class Route:
     value: str
     verdict: Verdict
     why: str
+    barred: str = ""  # words for why the broker refuses the message to the group that this way is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,7 @@ class GroupReach:
     offset: int
     why: str
     queue_end: int | None = None
+    barred: str = ""  # words for why the broker refuses it the topic, "" if it may consume
 
     @property
     def is_beyond(self) -> bool:
@@ -372,8 +374,14 @@ def routes(unit: Unit, facts: Facts) -> list[Route]:
         all_routes.append(Route(by, key_reach.key, verdict, key_reach.why))
     for group in facts.groups:
         group_verdict: Verdict = "consumed" if group.has_read(unit.queue_offset) else "notConsumed"
-        all_routes.append(Route("group", group.group, "beyondQueue" if group.is_beyond else group_verdict, group.why))
+        verdict = "beyondQueue" if group.is_beyond else group_verdict
+        all_routes.append(Route("group", group.group, verdict, group.why, _refusal(group, unit)))
     return all_routes
+
+
+def _refusal(group: GroupReach, unit: Unit) -> str:
+    """Words for why the broker refuses ``unit`` to the group; "" if it may consume or has read past it."""
+    return "" if group.has_read(unit.queue_offset) else group.barred
 
 
 def _by_offset(unit: Unit, facts: Facts) -> Route:
@@ -411,6 +419,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
         return STANDING_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
         return BARRED_STEP
+    if verdict == "found" and any(_refusal(group, unit) for group in facts.groups):
+        return BARRED_GROUP_STEP
     if unit.physical_offset != unit.offset:
         return MISPLACED_STEP
     if verdict == "notInQueue" and OTHER_CASE in facts.place.why:
@@ -441,6 +451,10 @@ STANDING_STEP = "It is overdue, and the service that delivers it makes no progre
 BARRED_STEP = (
     "It waits, and the broker refuses to hand it out; the evidence names the table and the setting: change that while "
     "the broker runs."
+)
+BARRED_GROUP_STEP = (
+    "The message can be read, but the broker refuses it to a group that has not read it; the evidence names the group "
+    "and the table."
 )
 MISPLACED_STEP = (
     "Its unit says that it belongs at another offset: ask check (CL05) which file has a wrong name, before queues are "

@@ -10,6 +10,7 @@ from engine.codec.pop import normal_topic
 from engine.inspection.group_waits import NO_WAITS, Waits, waits_of
 from engine.system_names import RETRY_PREFIX, is_system_group
 from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, shorten_middle, span
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -43,6 +44,8 @@ STATES = {
     "gone": Chip("out", words("queue is gone")),
 }
 MODES = {"cluster": words("cluster"), "broadcast": words("broadcast")}
+BARRED = Chip("warn", words("may not consume"))
+"""State of a group to which the broker refuses messages that wait for it."""
 _JSON = ("group", "topic", "queueId", "offset", "maxOffset", "behind", "oldestUnreadTimestamp", "state", "mode")
 
 
@@ -52,7 +55,8 @@ class GroupRow:
 
     ``unread`` is the physical offset of its next message. ``goes_at`` (ms) is the time at which retention deletes
     that message's file, or None if it never does as things stand. ``now`` is the time of reading (ms). ``waits``
-    is None if retry topics or checkpoints could not be read.
+    is None if retry topics or checkpoints could not be read. ``barred`` says why the broker refuses the topic to the
+    group, "" if it does not.
     """
 
     progress: GroupProgress
@@ -60,6 +64,12 @@ class GroupRow:
     goes_at: int | None
     now: int
     waits: Waits | None = NO_WAITS
+    barred: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """True if messages wait for the group and the broker refuses them."""
+        return bool(self.barred) and (self.progress.behind > 0 or bool(self.waits and self.waits.messages))
 
     @property
     def age(self) -> int | None:
@@ -95,6 +105,7 @@ def read_groups(store: StoreSnapshot) -> GroupsRead:
     from engine.errors import CannotRead
     from engine.inspection.group_waits import find_group_waits
     from engine.inspection.groups import group_progress
+    from engine.inspection.permissions import Permissions, read_permissions
     from engine.inspection.retention import retention
 
     retention_facts = retention(store)
@@ -102,11 +113,16 @@ def read_groups(store: StoreSnapshot) -> GroupsRead:
         waits = find_group_waits(store)
     except CannotRead:
         waits = None
+    try:
+        permissions = read_permissions(store)
+    except CannotRead:
+        permissions = Permissions()
     rows = []
     for progress in group_progress(store):
         unread = unread_place(store, progress)
         waiting = waits_of(waits, progress) if waits is not None else None
-        rows.append(GroupRow(progress, unread, goes_at(retention_facts, unread), retention_facts.at, waiting))
+        barred = permissions.why_barred(progress.group, progress.topic)
+        rows.append(GroupRow(progress, unread, goes_at(retention_facts, unread), retention_facts.at, waiting, barred))
     return GroupsRead(
         tuple(rows),
         retention_facts.reserved_hours,
@@ -150,6 +166,13 @@ def goes_at(retention: Retention, offset: int | None) -> int | None:
 
 def sentence(row: GroupRow, max_letters: int | None = None) -> str:
     """Describe the row in sentences. Names longer than ``max_letters`` lose their middle."""
+    if not row.barred:
+        return _progress_sentence(row, max_letters)
+    refusal = tr("The broker refuses it every message: {why}.", why=engine_words(row.barred))
+    return f"{_progress_sentence(row, max_letters)} {refusal}"
+
+
+def _progress_sentence(row: GroupRow, max_letters: int | None) -> str:
     progress = row.progress
     if max_letters is not None:
         progress = replace(
@@ -220,6 +243,8 @@ def _queue_place(row: GroupRow) -> Place | None:
 
 
 def _state(row: GroupRow) -> Chip:
+    if row.is_refused and row.progress.state in {"behind", "notBegun", "caughtUp"}:
+        return Chip(BARRED.kind, tr(BARRED.word))
     if row.progress.state == "caughtUp" and row.waits != NO_WAITS:
         if row.waits is None:
             return Chip("chat", tr("read to the end"))
@@ -239,7 +264,7 @@ def _overtaken(row: GroupRow) -> Chip | None:
 def _record(row: GroupRow) -> dict[str, object]:
     record: dict[str, object] = {"type": "groupProgress"}
     record |= {key: field_of(key)(row.progress) for key in _JSON}
-    return record | {"unreadPhysicalOffset": row.unread, "deletedAt": row.goes_at}
+    return record | {"unreadPhysicalOffset": row.unread, "deletedAt": row.goes_at, "barred": row.barred or None}
 
 
 def _through(column: Column) -> Column:
@@ -301,11 +326,11 @@ def groups_kind() -> RecordKind:
 
 
 def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    """Sort the rows by urgency: beyond the end, overtaken, soon overtaken, then the furthest behind.
+    """Sort the rows by urgency: beyond the end, overtaken, refused, soon overtaken, then the furthest behind.
 
     Groups of the broker itself come last, because users cannot do anything about them.
     """
-    urgency = {"beyondMax": 0, "belowMin": 1, "behind": 2, "notBegun": 2, "gone": 3, "caughtUp": 4}
+    urgency = {"beyondMax": 0, "belowMin": 1, "behind": 3, "notBegun": 3, "gone": 4, "caughtUp": 5}
 
     def rank(row: GroupRow) -> tuple[bool, int, bool, int, int, str]:
         progress = row.progress
@@ -313,7 +338,7 @@ def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
         name = f"{progress.group}\0{progress.topic}\0{progress.queue_id:09d}"
         return (
             is_system_group(progress.group),
-            urgency.get(progress.state, 5),
+            min(urgency.get(progress.state, 6), 2 if row.is_refused else 6),
             row.waits == Waits(),
             time_left_ms,
             -progress.behind,

@@ -356,7 +356,7 @@ class WherePane(Pane):
     def _show_route(self, row: RouteRow | None) -> None:
         """Explain why the selected route leads to the message, or does not."""
         if row is not None:
-            self._sentence.setText(f"{row.route.value}: {row.chip.word}. {engine_words(row.route.why)}")
+            self._sentence.setText(f"{row.route.value}: {row.chip.word}. {row.explanation}")
 
     def _copy_command(self) -> None:
         if self.session is None or not self.question.text:

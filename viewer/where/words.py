@@ -55,6 +55,8 @@ ROUTE_VERDICTS = {
     "neverSeen": ("note", words("Nothing there")),
 }
 """Chip of a route, where it differs from the verdict's."""
+REFUSED = ("warn", words("The broker refuses it"))
+"""Chip of a group that may not consume and has not read past the message."""
 ABSENCE_VERDICTS = frozenset(
     (
         "expired",
@@ -92,8 +94,13 @@ EVIDENCE_KINDS = {
     "not read": words("Not read"),
     "was": words("It was"),
     "wrong field": words("Wrong field"),
+    "permission": words("Permission"),
+    "service": words("Service"),
+    "compaction": words("Compaction"),
 }
-ALWAYS_AGAINST = frozenset(("body CRC", "end of the log", "not ruled out", "not read", "wrong field"))
+ALWAYS_AGAINST = frozenset(
+    ("body CRC", "end of the log", "not ruled out", "not read", "wrong field", "permission", "service")
+)
 MAX_PLACE_LETTERS = 24
 """Maximum letters of a place in a row; offsets are shorter."""
 MAX_TOPIC_LETTERS = 16
@@ -149,8 +156,14 @@ class RouteRow:
     def chip(self) -> Chip:
         """Verdict on the route as a chip."""
         verdict = self.route.verdict
-        kind, word = ROUTE_VERDICTS.get(verdict) or VERDICTS[verdict][:2]
+        kind, word = REFUSED if self.route.barred else ROUTE_VERDICTS.get(verdict) or VERDICTS[verdict][:2]
         return Chip(kind, tr(word))
+
+    @property
+    def explanation(self) -> str:
+        """Evidence for the verdict, with the reason for which the broker refuses the message."""
+        parts = dict.fromkeys(engine_words(text) for text in (self.route.why, self.route.barred) if text)
+        return ". ".join(parts)
 
 
 def without_absence_verdicts(result: WhereResult) -> WhereResult:
@@ -309,7 +322,7 @@ ROUTES = RecordKind(
             tip=lambda row: row.route.value,
         ),
         chip_column(
-            "verdict", words("Verdict"), 170, lambda row: row.chip, tip=lambda row: engine_words(row.route.why)
+            "verdict", words("Verdict"), 170, lambda row: row.chip, tip=lambda row: row.explanation
         ),
     ),
     verdict=lambda row: row.chip.word,
@@ -318,6 +331,7 @@ ROUTES = RecordKind(
         "value": row.route.value,
         "verdict": row.route.verdict,
         "why": row.route.why,
+        "barred": row.route.barred or None,
     },
 )
 __all__ = [

@@ -99,6 +99,8 @@ def place_of(evidence: Evidence, result: WhereResult) -> Place | None:
             return Place("where", key=name) if name != evidence.holds else None
         case "filter":
             return Place("config", name="consumerFilter.json")
+        case "permission" if evidence.file:
+            return Place("config", name=Path(evidence.file).name)
         case "checkpoint":
             return Place("checkpoint")
         case "abort" | "abort.bak" | "lock":

@@ -126,7 +126,9 @@ def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
         out.line(f"  history: {' → '.join(map(_step, result.life))}")
     for route in result.routes:
         way = "unique key" if route.by == "uniqueKey" else route.by
-        out.line(f"  by {way} {escape_controls(route.value)}: {_ROUTE_WORDS.get(route.verdict, route.verdict)}")
+        refused = ", and the broker refuses it to the group" if route.barred else ""
+        words = _ROUTE_WORDS.get(route.verdict, route.verdict)
+        out.line(f"  by {way} {escape_controls(route.value)}: {words}{refused}")
     for evidence in result.evidence:
         pieces = [evidence.file or "", f"{evidence.offset:,}" if evidence.offset is not None else ""]
         seen_at = " @ ".join(piece for piece in pieces if piece)

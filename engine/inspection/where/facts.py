@@ -267,9 +267,10 @@ class FactFinder:
                     side = f"beyond the end of the queue ({end:,}), so this says nothing about {number:,}"
                 elif offset < 0:
                     side = f"below zero, so it has not begun here and {number:,} is still before it"
+                barred = self._permissions.why_barred(group, topic)
                 if self._permissions.of_group(group) and not 0 <= number < offset:
                     side += "; it may not consume (consumeEnable=false in subscriptionGroup.json)"
-                reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}", end)
+                reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}", end, barred)
                 reaches.append((Evidence("group", file, None, reach.why), reach))
         return reaches
 

@@ -150,3 +150,14 @@ def test_units_without_a_key_stand_alone():
 def test_every_verdict_has_a_next_step_of_one_line(verdict):
     assert rules.NEXT_STEPS[verdict].endswith(".")
     assert "\n" not in rules.NEXT_STEPS[verdict]
+
+
+def test_a_group_that_the_broker_refuses_is_named_where_it_has_not_read_the_message():
+    """ "Look at the group's progress and its subscription" was advice for a group whose progress the broker stops."""
+    waiting = rules.GroupReach("billing", 5, "billing reads 5 next", 9, "billing may not consume")
+    past = rules.GroupReach("audit", 6, "audit reads 6 next", 9, "audit may not consume")
+    ways = {route.value: route for route in rules.routes(PLAIN, facts(groups=(waiting, past)))}
+    assert (ways["billing"].verdict, ways["billing"].barred) == ("notConsumed", "billing may not consume")
+    assert ways["audit"].barred == ""
+    assert rules.next_step("found", PLAIN, facts(groups=(waiting, past))) == rules.BARRED_GROUP_STEP
+    assert rules.next_step("found", PLAIN, facts(groups=(past,))) == rules.NEXT_STEPS["found"]

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from broken_stores import group_barred
+from made_stores import healthy
 from PySide6.QtWidgets import QApplication
 
 from engine.inspection import open_store
@@ -99,3 +101,21 @@ def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(dressed: QA
     assets.set_language("zh_CN")
     assert mode.text(one) == "集群消费"
     assert mode.value(one) == "cluster", "exports and filters keep RocketMQ's"
+
+
+def test_a_group_that_may_not_consume_says_so_in_its_state_and_sentence(dressed: QApplication, tmp_path: Path) -> None:
+    """The table said "behind" of a group to which the broker refuses every message; only `check` told why."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    group_barred(root, made)
+    with open_store(root) as store:
+        (refused,) = read_groups(store).rows
+    state = next(column for column in groups_kind().columns if column.key == "state")
+    assert state.text(refused) == "may not consume"
+    assert "refuses it every message: billing may not consume: subscriptionGroup.json says" in sentence(refused)
+    assert groups_kind().as_record(refused)["barred"].startswith("billing may not consume")
+    caught_up = replace(row("caughtUp", 7, 7), barred="g may not consume")
+    assert state.text(caught_up) == "caught up"
+    assert "g may not consume" in sentence(caught_up)
+    behind = row("behind", 3, 7, 5, 101 * HOUR)
+    assert order([behind, refused]) == [refused, behind]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from broken_stores import group_barred
+from made_stores import MadeStore, healthy
 
 from engine.inspection import open_store
 from engine.inspection.where.evidence import where
@@ -61,3 +62,21 @@ def test_long_names_lose_their_middle():
     assert row.short_place == "a/very/long/…has/no/room"
     assert row.says == "TTTTTT…" + "T" * 9 + "/0/5"
     assert row.is_against
+
+
+def test_a_group_that_may_not_consume_is_a_warning_among_the_ways(tmp_path):
+    """The chip said "Has not reached it yet", as of a group that only needs time; the reason was an unmarked line."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    group_barred(root, made)
+    with open_store(root) as store:
+        (waiting,) = where(store, "Orders/0/19", group="billing")
+        (past,) = where(store, "Orders/0/0", group="billing")
+    (refused,) = [row for row in route_rows(waiting) if row.route.by == "group"]
+    assert (refused.chip.kind, refused.chip.word) == ("warn", "The broker refuses it")
+    assert "consumeEnable=false" in refused.explanation
+    (permission,) = [row for row in evidence_rows(waiting) if row.evidence.what == "permission"]
+    assert (permission.what, permission.place.name) == ("Permission", "subscriptionGroup.json")
+    assert permission.is_against
+    (read,) = [row for row in route_rows(past) if row.route.by == "group"]
+    assert read.chip.word == "Has read past it"
