@@ -197,7 +197,15 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "topic": OPTIONAL_TEXT,
         "queueId": OPTIONAL_NUMBER,
         "queueOffset": OPTIONAL_NUMBER,
-        "routes": [{"by": {"offset", "queue", "key", "uniqueKey", "group"}, "value": str, "verdict": str, "why": str, "barred": OPTIONAL_TEXT}],
+        "routes": [
+            {
+                "by": {"offset", "queue", "key", "uniqueKey", "group"},
+                "value": str,
+                "verdict": str,
+                "why": str,
+                "barred": OPTIONAL_TEXT,
+            }
+        ],
         "evidence": [{"what": str, "file": OPTIONAL_TEXT, "offset": OPTIONAL_NUMBER, "holds": str}],
         "nextStep": str,
     },

@@ -150,8 +150,9 @@ class FindingDetail(Paper):
         empty(self._steps)
         for number, (step, words) in enumerate(next_steps(finding, path), 1):
             note = Elided("" if words == finding.command else words, 12, "text2")  # a command stands below, whole
-            line = row(Label(str(number), 13, "accent", 600), Label(step, 13, "text", 600 if words else 400), note)
-            line.box.setStretch(2, 1)
+            sentence = Label(step, 13, "text", 600 if words else 400, wrap=not words)
+            line = row(Label(str(number), 13, "accent", 600), sentence, *([note] if words else []))
+            line.box.setStretch(2 if words else 1, 1)
             self._steps.addWidget(line)
 
     def _load_bytes(self, finding: Finding, session: StoreSession) -> None:

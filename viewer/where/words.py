@@ -321,9 +321,7 @@ ROUTES = RecordKind(
             elide="middle",
             tip=lambda row: row.route.value,
         ),
-        chip_column(
-            "verdict", words("Verdict"), 170, lambda row: row.chip, tip=lambda row: row.explanation
-        ),
+        chip_column("verdict", words("Verdict"), 170, lambda row: row.chip, tip=lambda row: row.explanation),
     ),
     verdict=lambda row: row.chip.word,
     record=lambda row: {

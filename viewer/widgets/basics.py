@@ -448,14 +448,26 @@ class Card(QWidget):
         p.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
 
 
+class _Note(Elided):
+    """A line that takes the room that is left and is shortened before its neighbours."""
+
+    def __init__(self, text: str, size: int, role: str) -> None:
+        super().__init__(text, size, role)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        """Ask for a few letters only."""
+        return self.minimumSizeHint()
+
+
 class PaneHead(Paper):
     """The head of a pane, 32 px high: name, note after it, tools at the right."""
 
     def __init__(self, title: str, note: str = "", *tools: Part) -> None:
         super().__init__("pane", ("bottom",))
-        self.title = Label(title, 13, "text", 600)
-        self.note = Elided(note, 12, "text3")
-        self.note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.title = Elided(title, 13, "text", 600)
+        self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.note = _Note(note, 12, "text3")
         layout = self.box = QHBoxLayout(self)
         layout.setContentsMargins(px(12), 0, px(8), 1)
         layout.setSpacing(px(8))

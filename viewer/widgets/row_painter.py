@@ -6,6 +6,7 @@ keeps a frame at a few milliseconds. It knows colours and fonts only through the
 
 from __future__ import annotations
 
+import bisect
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -81,6 +82,19 @@ class RowState:
 def breakable(text: str, metrics: QFontMetrics, room: int) -> str:
     """Add places to break to the words of ``text`` that are wider than ``room`` px."""
     return " ".join(word if metrics.horizontalAdvance(word) <= room else BREAK.join(word) for word in text.split(" "))
+
+
+def fitted_text(text: str, metrics: QFontMetrics, room: QSize) -> str:
+    """Return as much of ``text`` as fits into ``room`` as lines, with places to break, and ``…`` if that is not all."""
+
+    def fits(shown: str) -> bool:
+        area = QRect(0, 0, room.width(), 1 << 16)
+        return metrics.boundingRect(area, WRAPPED, breakable(shown, metrics, room.width())).height() <= room.height()
+
+    if fits(text):
+        return breakable(text, metrics, room.width())
+    length = bisect.bisect_left(range(len(text)), True, key=lambda count: not fits(text[:count].rstrip() + "…")) - 1
+    return breakable(text[: max(0, length)].rstrip() + "…", metrics, room.width())
 
 
 class _Pen:
@@ -345,7 +359,7 @@ class RowPainter:
         p, name = pen.painter, "mono" if column.mono else "ui"
         p.setFont(self._fonts[name])
         p.setPen(self.color("accent" if link else self._tone(column, row, look, state)))
-        p.drawText(box, WRAPPED, breakable(text, self._metrics[name], box.width()))
+        p.drawText(box, WRAPPED, fitted_text(text, self._metrics[name], box.size()))
         pen.forget()
 
     def _picture_of(self, text: str, font: str, tone: str, ratio: float, size: QSize) -> QPixmap | None:

@@ -325,7 +325,8 @@ class RowTable(SizedTable):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_children()
-        if event.oldSize().width() != event.size().width():
+        wraps = any(column.wrap for column in self.kind.columns)  # the lines of a row depend on the height, too
+        if event.oldSize().width() != event.size().width() or (wraps and event.oldSize() != event.size()):
             self.fit_columns()
 
     def _place_children(self) -> None:

@@ -32,6 +32,8 @@ HALF = 620
 SHORT_NAME = 160
 """Px at 100 % that a name keeps beside titles and the sentence of a row, if it still differs from other names then."""
 MOST_LINES = 6
+FEWEST_LINES = 2
+"""Lines of wrapped text that a row may have even if other rows are then out of sight."""
 """Maximum text lines of a row. Longer texts are in the tool tip."""
 NAMES = 400
 """Names kept for each column to find out whether shortened names would look alike."""
@@ -209,7 +211,13 @@ class TableColumns(QObject):
             if self._seen[n].width > width:
                 texts = {view.table.texts(number)[n] for number in range(min(IN_SIGHT, len(view.table.rows)))}
                 lines = max([lines, *(view.painter.lines_of(column, text, width) for text in texts)])
-        return min(lines, MOST_LINES)
+        return min(lines, MOST_LINES, max(FEWEST_LINES, self._lines_in_sight()))
+
+    def _lines_in_sight(self) -> int:
+        """Number of text lines that each row may have so that all rows are in sight."""
+        view = self._view
+        height = view.viewport().height() // max(1, len(view.table.rows))
+        return next((lines for lines in range(MOST_LINES, 1, -1) if view.painter.lines_height(lines) <= height), 1)
 
     def _widths(self, shown: list[int], room: int) -> dict[int, int]:
         """Titles and names are shortened last. Only then is it computed how short names can be without looking

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from broken_stores import log
-from made_stores import MadeStore
+from broken_stores import group_barred, log
+from made_stores import MadeStore, healthy
 from panes import on_store, settled
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QScrollArea
 
 from viewer.findings.pane import FindingsPane
 
@@ -33,5 +34,21 @@ def test_a_wrong_crc_is_told_with_its_bytes_and_its_command(qapp, tmp_path) -> N
         assert QGuiApplication.clipboard().text() == f"storescope check {root} --only CL03 --json"
         detail.show_finding(None, None, "Nothing is wrong.")
         assert detail._words.isHidden()
+
+    on_store(qapp, FindingsPane, root, drive)
+
+
+def test_a_long_step_runs_on_in_further_lines(qapp, tmp_path) -> None:
+    """The advice was one line wider than its pane: what to do about a group that may not consume was cut off."""
+    made = healthy()
+    root = made.write(tmp_path / "s")
+    group_barred(root, made)
+
+    async def drive(pane, session) -> None:
+        pane.resize(900, 600)
+        await settled(session.jobs)
+        pane.detail.show_finding(next(finding for finding in session.findings if finding.id == "CF15"), session)
+        inner = pane.detail.findChild(QScrollArea).widget()
+        assert inner.minimumSizeHint().width() < 400
 
     on_store(qapp, FindingsPane, root, drive)

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout
 
-from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, Progress
+from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, PaneHead, Progress
 
 
 def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(dressed: object) -> None:
@@ -74,3 +74,19 @@ def test_glyphs_and_keys_have_their_size(shown):
     glyph.set_glyph("queue", "accent")
     glyph.grab()
     assert shown(Key("Ctrl G")).width() > shown(Key("G")).width()
+
+
+def test_the_title_of_a_pane_is_shortened_instead_of_widening_it_and_its_note_goes_first(shown):
+    """A long title was cut without a sign and made its pane so wide that the list beside it had no room."""
+    title = "A group that may not consume although messages wait for it"
+    head = shown(PaneHead(title, "CF15 · warning", Button("Go to bytes")))
+    assert head.minimumSizeHint().width() < 260
+    wide = head.title.sizeHint().width()
+    head.resize(wide + 400, head.height())
+    assert head.title.width() == wide
+    assert head.note.x() < wide + 40, "the note stands beside the title"
+    head.resize(wide + 130, head.height())
+    assert head.title.width() > head.note.width()
+    head.resize(300, head.height())
+    head.grab()
+    assert head.title.toolTip() == title

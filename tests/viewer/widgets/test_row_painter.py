@@ -1,10 +1,11 @@
 """The painter of rows: what is drawn in one go looks as if it had been drawn text by text."""
 
 import pytest
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage, QPainter
 
 from viewer.look.theme import theme
-from viewer.widgets.row_painter import RowPainter
+from viewer.widgets.row_painter import RowPainter, fitted_text
 
 
 def picture(ratio):
@@ -43,3 +44,17 @@ def test_a_text_with_other_letters_is_left_to_be_drawn_alone(qtbot):
     painter = RowPainter()
     assert not painter._add_figures("订单-1", "text", 0, 10)
     assert not painter._figures
+
+
+def test_of_a_text_with_more_lines_than_the_row_has_room_for_the_beginning_is_drawn(qtbot):
+    """The lines were centred: of a long finding both the first and the last words were cut off."""
+    painter = RowPainter()
+    metrics = painter._metrics["ui"]
+    text = "A group that may not consume although messages wait for it"
+    room = QSize(120, 2 * metrics.lineSpacing())
+    shown = fitted_text(text, metrics, room)
+    assert shown.startswith("A group that may not")
+    assert shown.endswith("…")
+    assert fitted_text(text, metrics, QSize(120, 9 * metrics.lineSpacing())) == text
+    assert fitted_text("x" * 400, metrics, room).endswith("…")
+    assert fitted_text(text, metrics, QSize(4, 4)) == "…"

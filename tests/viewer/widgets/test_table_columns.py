@@ -210,6 +210,18 @@ def test_what_does_not_fit_runs_on_in_further_lines_where_the_column_says_so(vie
     assert view.row_height() == round(24 * scale())
 
 
+def test_one_long_row_does_not_push_the_others_out_of_sight(view):
+    """Every row was as high as the longest: of six pieces of evidence three were in sight, each with air around it."""
+    view.set_kind(RecordKind("unit", (*KIND.columns[:-1], replace(KIND.columns[-1], wrap=True))))
+    view.set_rows([row(n, why="short") for n in range(6)] + [row(7, why="a long sentence " * 20)])
+    view.resize(500, 330)
+    assert view.row_height() * 7 <= view.viewport().height()
+    assert view.lines == 2
+    view.resize(500, 700)
+    assert view.row_height() * 7 <= view.viewport().height()
+    assert view.lines > 3
+
+
 def test_a_column_that_hides_is_not_there_until_a_value_comes(qtbot):
     hiding = tuple(replace(one, hides=True) if one.key == "tags" else one for one in KIND.columns)
     made = RecordView("few.table", replace(KIND, columns=hiding))
