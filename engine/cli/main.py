@@ -152,7 +152,10 @@ def build_parser(only: str | None = None) -> Parser:
 def _run(arguments: list[str], unread: Gathered) -> int:
     command = next((word for word in arguments if not word.startswith("-")), None)
     parser = build_parser(command)
-    args = parser.parse_args(arguments)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        page = f"storescope {args.command} --help" if args.command else "storescope --help"
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)} (see '{page}')")
     if args.version:
         print(_version(args.verbose))
         return OK

@@ -181,7 +181,7 @@ def test_what_was_built_elsewhere_is_put_in_place_as_said(built, java, tmp_path,
         found = next(one for one in list(check(store, only={"RP01"}))[:-1])
     followed(root, found, tmp_path, monkeypatch, capsys)
     assert {*before} <= {*folders(root)} <= {*before, "consumequeue"}
-    assert "index" in folders(tmp_path / "OLD")
+    assert "index" in folders(root.with_name(f"{root.name}.old"))
     assert not list((tmp_path / "NEW").iterdir())
     assert entries(java, root) == states.MESSAGES
     assert not agree.queue(root, java.dump(PLAN, root)).differences

@@ -614,7 +614,12 @@ STATES: dict[str, ReportState] = {
         (
             Question(
                 "check STORE",
-                ("DK04", "transferred in text mode", "Copy the files again in binary mode", "Lost already: unknown"),
+                (
+                    "DK04",
+                    "transferred in text mode",
+                    "Copy the files again in binary mode",
+                    "by the next start .*: unknown",
+                ),
                 (r"error\s+CL", "mappedFileSizeCommitLog that the other", "overwritten"),
                 exit=1,
             ),
@@ -848,7 +853,14 @@ STATES: dict[str, ReportState] = {
     ),
     "a log of another program": ReportState(
         foreign_log,
-        (Question("check STORE", ("have no RocketMQ message", "another program"), (r"\d+ messages lost",), 1),),
+        (
+            Question(
+                "check STORE",
+                ("have no RocketMQ message", "another program", "by the next start .*: unknown"),
+                (r"\d+ messages lost",),
+                1,
+            ),
+        ),
     ),
     "queue numbers jump": ReportState(
         jump_behind_a_clean_close,

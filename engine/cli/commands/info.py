@@ -53,16 +53,16 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _for_people(info: StoreInfo, out: Output) -> None:
     lock = {
-        "held": "held: a broker has it open",
-        "free": "free",
+        "held": "locked: a broker has it open",
+        "free": "not locked",
         "absent": "no lock file",
-        "unknown": "not known",
+        "unknown": "unknown whether it is locked",
     }[info.lock]
     messages = "messages not known" if _is_partial(info) else f"{messages_in(info):,} messages in their queues"
     out.fields(
         (
             ("Store", escape_controls(info.path)),
-            ("State", f"{_state(info)}; lock {lock}"),
+            ("State", f"{_state(info)}; {lock}"),
             ("Flavour", " ".join(info.flavour)),
             ("Commit log", _log(info)),
             ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),

@@ -272,8 +272,9 @@ def _detail_lines(recovery: RecoveryPlan) -> Iterator[str]:
         yield from _loss_lines(recovery.dropped)
     for beyond in recovery.groups_beyond:
         yield (
-            f"{escape_controls(beyond.group)} reads {escape_controls(beyond.topic)}/{beyond.queue_id} "
-            f"at {beyond.offset:,}, beyond the new end {beyond.max_offset:,}: queue offsets are used again"
+            f"Group {escape_controls(beyond.group)} is at {beyond.offset:,} in {escape_controls(beyond.topic)}/"
+            f"{beyond.queue_id}, beyond the new end {beyond.max_offset:,}: "
+            "new messages get queue offsets that it has read already"
         )
     yield from (f"Note: {escape_controls(note)}" for note in recovery.notes)
 

@@ -48,9 +48,12 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
     is_bad_copy = any(finding.id == catalogue.DK04.id for finding in grave)
     already = lost_already(store, log) if is_known else None
     lost = {like: _describe_start(starts.losses(like), already) if is_known else None for like in starts.releases}
-    for start in lost.values():
+    is_foreign = not log.units and any(finding.id == catalogue.CL01.id for finding in grave)
+    for like, start in lost.items():
         if start is not None and store.log.sequence.doubles:
             start["losesNewMessages"] = True
+        elif start is not None and start["starts"] and not start["messages"] and (is_bad_copy or is_foreign):
+            lost[like] = None  # the plan counts readable messages, and what the original files hold is unknown
     plan = losses.of_own_release(store, starts)
     return {
         "whatHappened": name_next_start(what_happened(grave, crashed=store.abort), release_of(store)),

@@ -41,7 +41,9 @@ USAGE = [
     pytest.param(["nonsense"], "invalid choice: 'nonsense'", id="unknown command"),
     pytest.param(["info"], "the following arguments are required: STORE", id="no store"),
     pytest.param(["info", "STORE", "--nonsense"], "unrecognized arguments: --nonsense", id="unknown option"),
-    pytest.param(["info", "STORE", "more"], "unrecognized arguments: more", id="one word too many"),
+    pytest.param(
+        ["info", "STORE", "more"], "unrecognized arguments: more (see 'storescope info --help')", id="one word too many"
+    ),
     pytest.param(["units", "STORE", "--limit", "x"], "expected a number", id="no number"),
     pytest.param(["units", "STORE", "--limit", "0"], "expected a number from 1 on", id="a limit of nothing"),
     pytest.param(["units", "STORE", "--limit"], "expected one argument", id="an option without its value"),
