@@ -1,8 +1,8 @@
 """Producers and consumers for code without an event loop: the asynchronous ones, on one loop in a thread of its own.
 
 Listeners are plain functions, and run in threads. Everything else is documented with the asynchronous classes
-(:mod:`engine.client.producer`, ``consumer``, ``pulling``, ``popping``); ``options`` are their further settings, such as
-``events`` and ``instance``.
+(:mod:`engine.client.producer`, ``consumer``, ``pulling``, ``popping``, ``admin``); ``options`` are their further
+settings, such as ``events`` and ``instance``.
 
 >>> with BlockingProducer("orders", "127.0.0.1:9876") as producer:
 ...     producer.send(Message("Orders", b"one cup of tea"))
@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, Self, TypeVar
 
+from engine.client.admin import QUEUES, Admin, QueueLag
 from engine.client.consumer import Consumer, Listener
 from engine.client.consuming import ConsumerConfig
 from engine.client.errors import NotRunning
@@ -430,3 +431,44 @@ class BlockingPullConsumer(_Blocking):
     def send_back(self, message: ReceivedMessage, delay_level: int = 0, max_reconsume: int = 16) -> None:
         """Let a message come again to the group's consumers."""
         self._ask(self.asynchronous.send_back(message, delay_level, max_reconsume))
+
+
+class BlockingAdmin(_Blocking):
+    """See :class:`engine.client.admin.Admin`."""
+
+    def __init__(self, namesrv: str = "", **options: Any) -> None:
+        self.asynchronous = Admin(namesrv, **options)
+        super().__init__(self.asynchronous)
+
+    def create_topic(
+        self,
+        topic: str,
+        queues: int = QUEUES,
+        *,
+        readable: bool = True,
+        writable: bool = True,
+        message_type: str = "",
+        brokers: Collection[str] = (),
+    ) -> None:
+        """Create or change a topic, and wait until name servers know it."""
+        self._ask(
+            self.asynchronous.create_topic(
+                topic, queues, readable=readable, writable=writable, message_type=message_type, brokers=brokers
+            )
+        )
+
+    def topics(self, *, include_system: bool = False) -> list[str]:
+        """Return the names of all topics."""
+        return self._ask(self.asynchronous.topics(include_system=include_system))
+
+    def queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """Return the readable queues of a topic."""
+        return self._ask(self.asynchronous.queues(topic))
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic, with its messages."""
+        self._ask(self.asynchronous.delete_topic(topic))
+
+    def lag(self, group: str, topic: str = "") -> list[QueueLag]:
+        """Return the progress of a group in each queue."""
+        return self._ask(self.asynchronous.lag(group, topic))

@@ -71,6 +71,9 @@ def test_a_real_slave_has_our_bytes_and_our_tables(tmp_path: Path) -> None:
                 if len(list(theirs.iterdir())) >= 2:
                     break
             wait_until(lambda: names(store) <= names(Path(slave["store"])), "the slave has not our topics")
+            logs = "".join(file.read_text("utf-8", "replace") for file in (tmp_path / "slave").rglob("broker.log"))
+            assert "Update slave Message Request Mode from master" in logs
+            assert "Exception, 127.0.0.1" not in logs, "our master refuses what its slave asks (60, 61, 402)"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
     finally:
