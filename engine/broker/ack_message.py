@@ -61,6 +61,7 @@ def _put_ack(
     answer: Command | None,
 ) -> None:
     """Store an acknowledgement; the client gets ``answer`` whatever the result is, as in RocketMQ."""
+    broker.stats.acknowledged[ack.group, ack.topic].add(len(ack.all_offsets), 0)
 
     def put(result: PutMessageResult) -> Command | None:
         count(broker, ack, result)
@@ -209,6 +210,7 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
         count(broker, new_check_point, result)
         if not is_kept(result):
             return answer_to(request, ResponseCode.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
+        broker.stats.checkpoints[group, topic].add(1, 0)
         answer = answer_to(request, fields=fields, remark=NOT_SET)
         _put_ack(broker, request, connection, done, handle.due, handle.revive_queue, answer)
         return None

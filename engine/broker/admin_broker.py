@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.broker.admin_groups import queue_progress
@@ -31,12 +33,17 @@ if TYPE_CHECKING:
 VERSION_NAME = "V5_3_3"
 """Name of the version number :data:`engine.remoting.frame.VERSION`."""
 DAYS = ("YesterdayMorning", "TodayMorning")
-POOLS = tuple(f"{name}ThreadPoolQueue" for name in ("send", "pull", "litePull", "query", "ack"))
-"""Queues of requests in RocketMQ; here no request waits."""
+POOLS = {4: ("send", "pull", "query"), 5: ("send", "pull", "litePull", "query", "ack")}
+"""Queues of requests in RocketMQ. Here only sends wait, for the disk; other requests are answered as they come. There
+is no limit, so that no ``…Capacity`` is reported.
+"""
 HELD_PULLS = "heldPulls"
 """Field of a request 28 that asks for a figure which RocketMQ's brokers do not have, and the name of that figure:
 ``[[topic, queue id, consumer group, pulls that are held], …]``.
 """
+_UNITS = "KMGTPE"
+NO_TRANSIENT_POOL = 0x7FFF_FFFF
+"""Free buffers of a store without a transient pool, as RocketMQ reports them."""
 _SHARES = {"99": 0.99, "999": 0.999}
 FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "listenPort", "namesrvAddr"})
 """Keys of the broker that cannot change while it runs."""
@@ -80,14 +87,14 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
     """
     store = broker.store
     positions, counters, parts = store.positions(), store.counters(), store.parts
-    put = counters["dispatch.units"]
+    put, major = counters["dispatch.units"], store.rules.major
     failed = sum(number for name, number in counters.items() if name.startswith("put.") and name != "put.calls")
     rates = broker.rates.per_second()
     total_rates = [hits + misses for hits, misses in zip(rates.found, rates.missed, strict=True)]
     mornings = broker.rates.yesterday_morning, broker.rates.today_morning
     table = {
         "bootTimestamp": broker.started,
-        "brokerActive": "true",
+        **({"brokerActive": "true"} if major >= 5 else {}),
         "brokerVersion": VERSION,
         "brokerVersionDesc": VERSION_NAME,
         STORE_RELEASE: store.release,
@@ -97,9 +104,13 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "commitLogMinOffset": max(positions.min, 0),
         "commitLogMaxOffset": positions.wrote,
         "dispatchBehindBytes": positions.behind,
+        "commitLogDirCapacity": _capacity(parts.paths.root),
+        **({} if store.config.transient_store_pool_enable else {"remainTransientStoreBufferNumbs": NO_TRANSIENT_POOL}),
         "commitLogDiskRatio": parts.disk.usage(parts.paths.commitlog),
         "consumeQueueDiskRatio": parts.disk.usage(parts.queue_folder),
         "putMessageTimesTotal": put,
+        "putMessageSizeTotal": counters["dispatch.bytes"],
+        "putMessageAverageSize": counters["dispatch.bytes"] / max(put, 1),
         "msgPutTotalTodayNow": put,
         "msgGetTotalTodayNow": broker.rates.totals().got,
         "putMessageFailedTimes": failed,
@@ -109,13 +120,16 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
             f"putLatency{digits}": f"{positions.put_latency.quantile(share) / 1e6:.2f}"
             for digits, share in _SHARES.items()
         },
-        "pageCacheLockTimeMills": 0,
-        **{f"{pool}{name}": 0 for pool in POOLS for name in ("Size", "HeadWaitTimeMills")},
+        "pageCacheLockTimeMills": parts.commit_log.lock_time,
+        **{f"{pool}ThreadPoolQueue{name}": 0 for pool in POOLS[major] for name in ("Size", "HeadWaitTimeMills")},
+        "sendThreadPoolQueueSize": len(broker.sends.waiting),
+        "sendThreadPoolQueueHeadWaitTimeMills": broker.sends.longest_wait_ms(),
+        "EndTransactionQueueSize": 0,
         "putTps": _rates(rates.put),
         "getFoundTps": _rates(rates.found),
         "getMissTps": _rates(rates.missed),
         "getTotalTps": _rates(total_rates),
-        "getTransferredTps": _rates(rates.got),
+        "getTransferredTps" if major >= 5 else "getTransferedTps": _rates(rates.got),  # spelled so by 4.9
         "putMessageDistributeTime": _put_times(broker.rates.last_minute),
         "putMessageEntireTimeMax": counters["slowest.putMs"],
         "getMessageEntireTimeMax": counters["slowest.getMs"],
@@ -129,6 +143,19 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         rows = [[*queue, group, count] for queue, groups in held_pulls for group, count in groups.items()]
         table[HELD_PULLS] = json.dumps(rows, separators=(",", ":"))
     return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
+
+
+def _capacity(folder: Path) -> str:
+    """Size of the folder's disk as RocketMQ writes it."""
+    usage = shutil.disk_usage(folder)
+    return f"Total : {_readable(usage.total)}, Free : {_readable(usage.free)}."
+
+
+def _readable(size: int) -> str:
+    if size < 1024:
+        return f"{size} B"
+    exponent = min((size.bit_length() - 1) // 10, len(_UNITS))
+    return f"{size / 1024**exponent:.1f} {_UNITS[exponent - 1]}iB"
 
 
 def _since(ms: int) -> str:

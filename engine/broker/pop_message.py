@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.broker.pop_revive import put_check_point, reached
 from engine.broker.pull_message import Queue
+from engine.broker.stats import ms_since
 from engine.broker.topics import READ
 from engine.callbacks import Clock
 from engine.codec import pop as codec
@@ -359,8 +361,10 @@ def _filter(kind: object, expression: object) -> MessageFilter | None:
 
 def _again(broker: Broker, pop: Pop) -> Command | None:
     """Look for messages. Return the answer, None if it comes later."""
+    start_ns = time.perf_counter_ns()
     collected = _take(broker, pop)
     if collected.bodies:
+        broker.stats.got_ms[pop.group, pop.topic, pop.queue_id].add(len(collected.bodies), ms_since(start_ns))
         if collected.remaining > 0:
             _wake_next(broker, pop)
         return _handed_out(broker, pop, collected)
@@ -427,6 +431,7 @@ def _handed_out(broker: Broker, pop: Pop, collected: CollectedMessages) -> Comma
         return answer if remaining == 0 else None
 
     for check_point, following in collected.check_points:
+        broker.stats.checkpoints[pop.group, pop.topic].add(1, 0)
         put_check_point(broker, check_point, collected.revive_queue, following, done, pop.request, pop.connection)
     return None if collected.check_points else answer
 

@@ -6,12 +6,14 @@ Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullReque
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.broker.clients import BROADCASTING
 from engine.broker.json_bodies import write
+from engine.broker.stats import ms_since
 from engine.broker.topics import READ
 from engine.broker.transactions import text_as_stored
 from engine.codec import properties
@@ -139,13 +141,17 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
         if reset is not None:
             broker.pulled[group, topic, queue_id] = reset
             return _moved(broker, request, (group, topic, queue_id), reset)
-        return _answer(
+        start_ns = time.perf_counter_ns()
+        answer = _answer(
             broker,
             request,
             get_messages(broker, header, start_offset, message_filter),
             start_offset,
             (group, topic, queue_id),
         )
+        if answer.code == ResponseCode.SUCCESS:
+            broker.stats.got_ms[group, topic, queue_id].add(0, ms_since(start_ns))
+        return answer
 
     answer = get(offset)
     if answer.code != ResponseCode.PULL_NOT_FOUND or not flags & SUSPEND:

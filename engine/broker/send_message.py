@@ -13,6 +13,7 @@ import asyncio
 import logging
 import random
 import re
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.broker.recall_message import handle_of
-from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of
+from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of, ms_since
 from engine.broker.topics import INHERIT, READ, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
@@ -52,6 +53,7 @@ class Pending:
     """Fields of the answer besides those of the message's position."""
     answer: Callable[[PutMessageResult], Command | None] | None = None
     """Returns the answer if this is no send of a client; None for no answer (yet)."""
+    received_ns: int = field(default_factory=time.perf_counter_ns)
 
 
 @dataclass(slots=True)
@@ -64,6 +66,10 @@ class PendingSends:
     putter: ThreadPoolExecutor | None = None
     busy: bool = False
     is_scheduled: bool = False
+
+    def longest_wait_ms(self) -> int:
+        """Return how long the first send has waited; 0 if none waits."""
+        return ms_since(self.waiting[0].received_ns) if self.waiting else 0
 
 
 _log = logging.getLogger(__name__)
@@ -268,6 +274,7 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
         reconsume_times=int(header["reconsumeTimes"] or 0),
     )
     broker.topics.save_created()
+    received_ns = time.perf_counter_ns()
     result = broker.store.put_encoded_batch(batch)
     broker.dispatched()
     answer_fields = _answer_fields(broker, shared)
@@ -276,10 +283,12 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
             properties.UNIQUE_KEY
         ]  # its members are one unit, and have no ids of their own
     if not waits_for_slaves(broker, batch, result):
-        return answer_of(broker, request, result, queue_id, answer_fields)
-    when_slaves_have_it(
-        broker, result, lambda: _send(connection, request, answer_of(broker, request, result, queue_id, answer_fields))
-    )
+        return answer_of(broker, request, result, queue_id, answer_fields, received_ns=received_ns)
+
+    def answer() -> Command:
+        return answer_of(broker, request, result, queue_id, answer_fields, received_ns=received_ns)
+
+    when_slaves_have_it(broker, result, lambda: _send(connection, request, answer()))
     return None
 
 
@@ -399,7 +408,13 @@ def _answer_to(broker: Broker, pending: Pending, result: PutMessageResult) -> Co
     if pending.answer is not None:
         return pending.answer(result)
     return answer_of(
-        broker, pending.request, result, pending.queue_id, pending.answer_fields, pending.message.properties
+        broker,
+        pending.request,
+        result,
+        pending.queue_id,
+        pending.answer_fields,
+        pending.message.properties,
+        received_ns=pending.received_ns,
     )
 
 
@@ -414,9 +429,11 @@ def answer_of(
     queue_id: int,
     answer_fields: dict[str, str],
     recallable: dict[str, str] | None = None,
+    *,
+    received_ns: int | None = None,
 ) -> Command:
     """Return the answer to the sender for the result of a put (docs/protocol/broker.md#send); ``recallable`` are the
-    properties of a single message.
+    properties of a single message, ``received_ns`` when it came (``perf_counter_ns``; None: it is no send of a client).
     """
     code, append = STORED_CODES.get(result.status), result.append
     if code is None or append is None:
@@ -432,7 +449,9 @@ def answer_of(
         fields = {name: answer_fields[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)
     sent_to = request.fields.get("topic" if request.code == RequestCode.SEND_MESSAGE else "b", "")
-    _count(broker, sent_to, recallable or {}, append)
+    topic = _count(broker, sent_to, recallable or {}, append)
+    if received_ns is not None:
+        broker.stats.put_ms[topic, queue_id].add(append.message_count, ms_since(received_ns))
     fields = {
         "msgId": append.msg_id,
         "queueId": str(queue_id),
@@ -444,9 +463,9 @@ def answer_of(
     return answer_to(request, code, fields=fields)
 
 
-def _count(broker: Broker, sent_to: str, message_properties: dict[str, str], append: AppendMessageResult) -> None:
+def _count(broker: Broker, sent_to: str, message_properties: dict[str, str], append: AppendMessageResult) -> str:
     """Count what is stored of a send under the topic that it is stored in; retries and dead letters are not counted,
-    as in RocketMQ.
+    as in RocketMQ. Return that topic.
     """
     kind, topic = kind_of(message_properties), sent_to
     if kind == TRANSACTION:
@@ -459,6 +478,7 @@ def _count(broker: Broker, sent_to: str, message_properties: dict[str, str], app
     if not topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
         broker.stats.put[topic, kind].add(append.message_count, append.size)
         broker.stats.sizes[topic, kind].add(append.size // max(append.message_count, 1))
+    return topic
 
 
 def _disk_usage(broker: Broker) -> tuple[float, float, float]:

@@ -24,6 +24,7 @@ from engine.codec.table_files import BACKUP, load_table
 from engine.mapped.disk import Disk, put_file
 from engine.remoting.codes import answer_name, request_name
 from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, FrameEvent
+from engine.system_names import is_system_topic
 
 NORMAL, FIFO, DELAY, TRANSACTION = "normal", "fifo", "delay", "transaction"
 TIMERS = frozenset({properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS})
@@ -143,6 +144,16 @@ class BrokerStats:
         """By topic."""
         self.declaring: defaultdict[tuple[bool, bool | None], Spread] = defaultdict(_spreads(CREATE_BUCKETS))
         """By success, and by whether the topic is the broker's own (None: a group)."""
+        self.put_ms: defaultdict[tuple[str, int], Flow] = defaultdict(Flow)
+        """Whole milliseconds from a send to its answer (``size``), by the topic and queue that it is stored in."""
+        self.got_ms: defaultdict[tuple[str, str, int], Flow] = defaultdict(Flow)
+        """Whole milliseconds that reading of messages took (``size``), by group, topic and requested queue."""
+        self.checkpoints: defaultdict[tuple[str, str], Flow] = defaultdict(Flow)
+        """Checkpoints of pops, by group and topic."""
+        self.acknowledged: defaultdict[tuple[str, str], Flow] = defaultdict(Flow)
+        """Acknowledged messages of pops, those whose invisible time was changed among them, by group and topic. Of
+        in-order pops none, as in RocketMQ.
+        """
         self.revive_in: Counter[tuple[str, str, str, str]] = Counter()
         """Records that were put into the revive topic, by group, topic, ``CK`` or ``ACK``, and status of the put."""
         self.revive_out: Counter[tuple[str, str, int, str]] = Counter()
@@ -234,9 +245,16 @@ PUT_NUMS, PUT_SIZE, GET_NUMS, GET_SIZE = "TOPIC_PUT_NUMS", "TOPIC_PUT_SIZE", "GR
 KINDS = (NORMAL, FIFO, DELAY, TRANSACTION)
 SENT_BACK = "SNDBCK_PUT_NUMS"
 ALL_PUT, ALL_GOT = "BROKER_PUT_NUMS", "BROKER_GET_NUMS"
+NOT_SYSTEM = "_WITHOUT_SYSTEM_TOPIC"
+"""Suffix of sums that leave topics of the broker's own out."""
+PUT_LATENCY, GET_LATENCY = "TOPIC_PUT_LATENCY", "GROUP_GET_LATENCY"
+CHECK_POINTS, ACKS = "GROUP_CK_NUMS", "GROUP_ACK_NUMS"
+ALL_CHECK_POINTS, ALL_ACKS = "BROKER_CK_NUMS", "BROKER_ACK_NUMS"
 _MINUTE_MS = 60_000
 Key = tuple[str, str]
-"""Name and subject of statistics; the subject is a topic, ``topic@group``, or the cluster."""
+"""Name and subject of statistics; the subject is a topic, ``topic@group``, ``queue@topic``, ``queue@topic@group``, or
+the cluster.
+"""
 
 
 class Count(NamedTuple):
@@ -397,13 +415,33 @@ class Rates:
             add(PUT_NUMS, topic, flow.messages, flow.calls)
             add(PUT_SIZE, topic, flow.size, flow.calls)
             add(ALL_PUT, self._cluster, flow.messages, 0)
+            if not is_system_topic(topic):
+                add(ALL_PUT + NOT_SYSTEM, self._cluster, flow.messages, 0)
         for (group, topic), count in self._stats.sent_back.items():
             add(SENT_BACK, f"{topic}@{group}", count, count)
         for (group, topic, _), flow in self._stats.got.items():
             add(GET_NUMS, f"{topic}@{group}", flow.messages, flow.calls)
             add(GET_SIZE, f"{topic}@{group}", flow.size, flow.calls)
             add(ALL_GOT, self._cluster, flow.messages, 0)
+            if not is_system_topic(topic):
+                add(ALL_GOT + NOT_SYSTEM, self._cluster, flow.messages, 0)
+        for (topic, queue_id), flow in self._stats.put_ms.items():
+            add(PUT_LATENCY, f"{queue_id}@{topic}", flow.size, flow.calls)
+        for (group, topic, queue_id), flow in self._stats.got_ms.items():
+            add(GET_LATENCY, f"{queue_id}@{topic}@{group}", flow.size, flow.calls)
+        for name, broker_name, flows in (
+            (CHECK_POINTS, ALL_CHECK_POINTS, self._stats.checkpoints),
+            (ACKS, ALL_ACKS, self._stats.acknowledged),
+        ):
+            for (group, topic), flow in flows.items():
+                add(name, f"{topic}@{group}", flow.messages, flow.calls)
+                add(broker_name, self._cluster, flow.messages, 0)
         return counts
+
+
+def ms_since(start_ns: int) -> int:
+    """Return the whole milliseconds since a time of ``perf_counter_ns``."""
+    return (time.perf_counter_ns() - start_ns) // 1_000_000
 
 
 def _day(ms: int) -> int:

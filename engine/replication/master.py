@@ -72,12 +72,21 @@ async def ask_master(host: str, port: int) -> Master | None:
 
 
 def _release(runtime: Mapping[str, Any]) -> Release | None:
-    """The release whose rules the broker's store follows, by its runtime figures."""
+    """The release whose rules the broker's store follows, by its runtime figures. RocketMQ has left the number of its
+    version out since 5.4, and has its name only: ``V5_5_1``.
+    """
     named = str(runtime.get(STORE_RELEASE, ""))
     with contextlib.suppress(ValueError):
         return parse_release(named)
     ordinal = str(runtime.get("brokerVersion", ""))
-    return of_version(release_of(int(ordinal))) if ordinal.isdecimal() else None
+    if ordinal.isdecimal():
+        return of_version(release_of(int(ordinal)))
+    name = str(runtime.get("brokerVersionDesc", ""))
+    return (
+        of_version(name.removeprefix("V").replace("_SNAPSHOT", "-SNAPSHOT").replace("_", "."))
+        if name.startswith("V")
+        else None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class ReputMessage:
     ) -> None:
         self.reput_from = 0
         self.queue_end = -1  # end of the last unit in a queue
-        self.units = 0
+        self.units = self.bytes = 0
         self.skipped_bytes = 0
         self.failure: str | None = None
         self.delayed: str | None = None
@@ -227,6 +227,7 @@ class ReputMessage:
                 else:
                     self._dispatcher.dispatch_block(columns, topics)
                 self.units += valid_rows
+                self.bytes += int(columns.size[:valid_rows].sum())
                 self._note_queue_end(columns, valid_rows)
                 self.reput_from = int(columns.offset[valid_rows - 1]) + int(columns.size[valid_rows - 1])
             if valid_rows == rows < columns.count:
@@ -260,6 +261,7 @@ class ReputMessage:
                     return
                 self._dispatcher.dispatch(result)
                 self.units += 1
+                self.bytes += result.size
                 position += result.size
                 if result.sys_flag & TRANSACTION_MASK in (0, COMMIT):
                     self.queue_end = start + position

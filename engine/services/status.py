@@ -46,6 +46,7 @@ def read_counts(services: StoreServices, puts: Latencies, refused: Mapping[PutMe
         "put.calls": sum(puts.counts),
         **{f"put.{status.name}": number for status, number in dict(refused).items()},
         "dispatch.units": services.reput.units,
+        "dispatch.bytes": services.reput.bytes,
         "dispatch.skippedBytes": services.reput.skipped_bytes,
         "flush.log": sum(services.log.latencies.counts),
         "clean.logFiles": services.clean.deleted_files,

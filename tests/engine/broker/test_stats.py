@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 from brokers import asking, run
 
+from engine.broker.send_message import put_pending
 from engine.broker.stats import (
     GET_NUMS,
     HALF_COUNTS,
@@ -24,6 +26,7 @@ from engine.broker.stats import (
     Totals,
     kind_of,
 )
+from engine.codec import pop as codec
 from engine.mapped.disk import RealDisk
 from engine.remoting.exchanges import CAME, CLOSED, LATER, WENT, FrameEvent
 from engine.remoting.frame import ANSWER, ONE_WAY, Command
@@ -300,5 +303,99 @@ def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
                 bytes((await client.ask(315, statsName="SNDBCK_PUT_NUMS", statsKey="Orders@readers")).body)
             )
             assert back["statsMinute"]["sum"] == 1
+
+    run(told)
+
+
+def test_latencies_checkpoints_and_acknowledgements_are_counted(tmp_path: Path) -> None:
+    """28 left rows out that a real 5.3.3 has, or showed a fixed 0; 315 knew no latencies, and nothing of pops."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+
+            async def figures(name: str, key: str) -> tuple[int, float] | None:
+                answer = await client.ask(315, statsName=name, statsKey=key)
+                if answer.code != 0:
+                    return None
+                row = json.loads(bytes(answer.body))["statsMinute"]
+                return row["sum"], row["avgpt"]
+
+            broker = client.server.broker
+            for number in range(5):
+                await client.send("Orders", b"%d" % number)
+            broker.store.wait_dispatched()
+            await client.pull("Orders", 0)
+            pop = {
+                "consumerGroup": "readers",
+                "topic": "Orders",
+                "queueId": 0,
+                "maxMsgNums": 3,
+                "invisibleTime": 60_000,
+                "pollTime": 0,
+                "bornTime": 0,
+                "initMode": 0,
+                "order": "false",
+            }
+            popped = await client.ask(200050, **pop)
+            assert popped.code == 0
+            fields = popped.fields
+            handle = codec.Handle(
+                0, int(fields["popTime"]), 60_000, int(fields["reviveQid"]), "0", broker.config.broker_name
+            )
+            ack = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0, "offset": 0}
+            assert (await client.ask(200051, **ack, extraInfo=handle.of_message(0, 0))).code == 0
+            later = {**ack, "offset": 1, "invisibleTime": 5000}
+            assert (await client.ask(200053, **later, extraInfo=handle.of_message(0, 1))).code == 0
+            assert await figures("GROUP_CK_NUMS", "Orders@readers") == (2, 1.0)
+            assert await figures("GROUP_ACK_NUMS", "Orders@readers") == (2, 1.0)
+            cluster = broker.config.cluster
+            assert await figures("BROKER_CK_NUMS", cluster) == (2, 0.0)
+            assert await figures("BROKER_ACK_NUMS", cluster) == (2, 0.0)
+            assert await figures("BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC", cluster) == (5, 0.0)
+            assert await figures("BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC", cluster) == (8, 0.0)
+            assert broker.stats.put_ms["Orders", 0].calls == 5
+            broker.stats.put_ms["Orders", 0].size += 50
+            average = (await figures("TOPIC_PUT_LATENCY", "0@Orders") or (0, 0.0))[1]
+            assert average >= 10.0
+            assert await figures("TOPIC_PUT_LATENCY", "Orders") is None
+            assert await figures("GROUP_GET_LATENCY", "0@Orders@readers") is not None
+            assert broker.stats.got_ms["readers", "Orders", 0].calls == 2
+            assert await figures("GROUP_GET_FROM_DISK_NUMS", "0@Orders@readers") is None
+
+    run(told)
+
+
+def test_rows_of_a_brokers_status_are_measured_or_left_out(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            broker = client.server.broker
+            sent = [await client.send("Orders", bytes(1000)) for _ in range(4)]
+            assert {answer.code for answer in sent} == {0}
+            broker.store.wait_dispatched()
+
+            async def table() -> dict[str, str]:
+                return json.loads(bytes((await client.ask(28)).body))["table"]
+
+            rows = await table()
+            end = int(rows["commitLogMaxOffset"])
+            assert int(rows["putMessageSizeTotal"]) == end
+            assert float(rows["putMessageAverageSize"]) == end / 4
+            assert rows["commitLogDirCapacity"].startswith("Total : ")
+            assert rows["pageCacheLockTimeMills"] == "0"
+            assert not [name for name in rows if name.endswith("Capacity") and name != "commitLogDirCapacity"]
+            assert "dispatchMaxBuffer" not in rows
+            log = broker.store.parts.commit_log
+            log.locked_since = log.clock() - 70
+            assert int((await table())["pageCacheLockTimeMills"]) >= 70
+            log.locked_since = 0
+            broker.sends.busy = True
+            waiting = asyncio.ensure_future(client.send("Orders", b"waits"))
+            await asyncio.sleep(0.05)
+            rows = await table()
+            assert rows["sendThreadPoolQueueSize"] == "1"
+            assert int(rows["sendThreadPoolQueueHeadWaitTimeMills"]) >= 40
+            broker.sends.busy = False
+            put_pending(broker)
+            assert (await waiting).code == 0
 
     run(told)

@@ -38,6 +38,23 @@ def test_a_real_broker_names_its_version(monkeypatch: pytest.MonkeyPatch, ordina
     assert asyncio.run(ask_master("127.0.0.1", 1)) == Master(0, 7, 4096, release)
 
 
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [("V5_4_0", "5.4"), ("V5_5_1", "5.5"), ("V4_9_7", "4.9"), ("V5_4_0_SNAPSHOT", "5.4"), ("x", None)],
+)
+def test_a_broker_of_5_4_and_later_names_its_version_only(
+    monkeypatch: pytest.MonkeyPatch, name: str, release: str | None
+) -> None:
+    """They leave brokerVersion out, so that a new replica of a real 5.4.0 was written as 5.5 writes it."""
+
+    async def answers(*_: object) -> list[bytes]:
+        figures = {"commitLogMinOffset": "0", "commitLogMaxOffset": "7", "brokerVersionDesc": name}
+        return [json.dumps({"table": figures}).encode(), b"mappedFileSizeCommitLog=4096"]
+
+    monkeypatch.setattr(master, "_ask", answers)
+    assert asyncio.run(ask_master("127.0.0.1", 1)) == Master(0, 7, 4096, release)
+
+
 def test_a_broker_tells_who_follows_it_on_its_own_ruler(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:
