@@ -20,6 +20,7 @@ import functools
 import logging
 import os
 import struct
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -420,6 +421,8 @@ def without_twins_while(doubt: Callable[[], bool]) -> Iterator[None]:
 
 @functools.cache
 def _try_twin() -> Twins | None:
+    if sys.byteorder != "little" or sys.maxsize < 1 << 32:
+        return None  # the compiled twins load and store words of 64 bits, low byte first
     try:
         compiled = twins("compiled")
         empty_window = Window(np.zeros(256, np.uint8), 0, 0, 256)

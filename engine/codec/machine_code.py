@@ -6,8 +6,8 @@ compiler that compiles nothing. So each function of :data:`FUNCTIONS` is also co
 writes its results behind them. Such code needs only LLVM's loader.
 
 A code file is for one state of the twins' sources, one release of LLVM and one processor. Its first line names
-them, with the digest of the rest. A file that differs is not loaded.
-
+them, with the digest of the rest. A file that differs is not loaded. docs/architecture/machine-code.md explains the
+whole.
 """
 
 from __future__ import annotations

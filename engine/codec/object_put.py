@@ -1,5 +1,7 @@
 """Put message objects by compiled code, which writes their units at the end of the log without running Python code.
 
+docs/architecture/machine-code.md says how it works, what is checked before it is used, and how to switch it off.
+
 Only plain messages go this way: topic and born host are in the sheet, properties are text or a map with the same
 names as the previous message, the queue has its place, and the file has room. The caller has a slower way with
 the same bytes for all others; :class:`ObjectPut` learns new topics, hosts and names.
@@ -15,6 +17,7 @@ import ctypes
 import functools
 import struct
 import sys
+import sysconfig
 from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -290,8 +293,8 @@ def twin() -> object | None:
 
 @functools.cache
 def _load() -> tuple[Twins, list[int]] | None:
-    if sys.implementation.name != "cpython":
-        return None
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return None  # without the interpreter's lock, objects change while machine code reads them
     try:
         code, slots = twins("compiled_put"), message_slots()
         return None if slots is None or not _writes_same_unit(code, slots) else (code, slots)

@@ -361,3 +361,10 @@ def test_it_ends_at_what_is_no_unit_and_gives_nothing_where_that_is_at_once(made
     assert walked(Lent(bytes(data)), position=made.units[50].offset) == []
     monkeypatch.setattr(columns, "twin", lambda: None)
     assert walked(Lent(bytes(data))) == [unit.offset for unit in made.units[:50]]
+
+
+@pytest.mark.parametrize(("name", "value"), [("byteorder", "big"), ("maxsize", (1 << 31) - 1)])
+def test_a_machine_of_another_kind_uses_plain_python(monkeypatch, name, value) -> None:
+    """The compiled twins would read every word in the wrong order there."""
+    monkeypatch.setattr(sys, name, value)
+    assert columns._try_twin.__wrapped__() is None

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import sysconfig
 from array import array
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -228,3 +233,47 @@ def test_plain_python_is_asked_for(monkeypatch) -> None:
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     assert object_put.object_put(bytes(8), RULED, 8) is None
     assert object_put.twin() is None
+
+
+def test_puts_pass_their_tests_without_machine_code() -> None:
+    """What runs where the machine code is refused; the other tests of puts use it."""
+    put_tests = Path(__file__).parent.parent / "store" / "put"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", str(put_tests)),
+            *("--ignore", str(put_tests / "test_objects.py")),
+        ],
+        env={**os.environ, "STORESCOPE_PLAIN": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_python_without_the_interpreters_lock_puts_by_plain_python(monkeypatch) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else None)
+    assert object_put._load.__wrapped__() is None
+
+
+def test_objects_with_another_layout_are_not_read_from_memory(monkeypatch) -> None:
+    """A build of the interpreter for debugging has two more words in front of each object."""
+
+    class Shifted:
+        __slots__ = ("shift", *object_put.FIELDS)
+
+        def __init__(self, *_given: object, **_more: object) -> None:
+            for name in object_put.FIELDS:
+                setattr(self, name, 0)  # one object for all fields: no place is that of a field
+
+    monkeypatch.setattr(object_put, "Message", Shifted)
+    assert object_put.message_slots() is None
+
+
+def test_code_that_writes_another_unit_is_not_used(monkeypatch) -> None:
+    code, slots = object_put._load() or (None, None)
+    assert code is not None
+    assert slots is not None
+    assert object_put._writes_same_unit(code, slots)
+    monkeypatch.setattr(object_put, "encode_unit", lambda *_given, **_more: bytes(135))
+    assert not object_put._writes_same_unit(code, slots)
