@@ -96,6 +96,12 @@ class ReleaseRules:
 
     # Names
     longest_group_letters: int
+    longest_retry_topic: int
+    """Letters of a %RETRY% or %DLQ% topic that a client may name; other topics have 127. Brokers themselves make longer
+    ones: the retry topic of a group that pops has the names of group and topic.
+    """
+    quotes_wrong_topics: bool  # a refusal of a topic's name repeats the name
+    faq: str  # the page that refusals name
     nameless_groups: bool
     """A group whose name is empty is declared like any other, and groups may be declared under any name."""
 
@@ -159,6 +165,9 @@ _4_9 = ReleaseRules(
     makes_rocksdb_folder=False,
     transaction_metric_flush_ms=3_000,
     longest_group_letters=255,
+    longest_retry_topic=127,
+    quotes_wrong_topics=False,
+    faq="http://rocketmq.apache.org/docs/faq/",
     nameless_groups=True,
     timers=False,
     pop=False,
@@ -179,6 +188,7 @@ _5_3 = replace(
     drops_times_of_delayed=True,
     drops_wait_of_light=False,
     long_retry_topics=True,
+    faq="https://rocketmq.apache.org/docs/bestPractice/06FAQ",
     batch_queues=True,
     minimum_by_halving=True,
     light_queues_by="enableLmq",
@@ -219,6 +229,8 @@ _5_4 = replace(
     makes_rocksdb_folder=True,
     transaction_metric_flush_ms=10_000,
     longest_group_letters=120,
+    longest_retry_topic=255,
+    quotes_wrong_topics=True,
     nameless_groups=False,
 )
 _5_5 = replace(
@@ -233,6 +245,7 @@ _5_5 = replace(
     checks_unit_offset=True,
     checkpoint_numbers=6,
     logics_time_at_thorough_flush=True,
+    faq="https://rocketmq.apache.org/docs/faq/",
 )
 
 TABLE: dict[Release, ReleaseRules] = {row.name: row for row in (_4_9, _5_3, _5_4, _5_5)}

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.broker.json_bodies import read_object_or_none
-from engine.broker.pop_message import SEE, wake_orderly, wrong_queue
+from engine.broker.pop_message import wake_orderly, wrong_queue
 from engine.broker.pop_revive import ack_message, check_point_message, count, is_kept, put_for
 from engine.codec import pop as codec
-from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest
+from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
@@ -79,7 +79,8 @@ def _done(broker: Broker, ack: codec.Ack) -> None:
 def _check_queue(broker: Broker, name: str, queue_id: int, connection: Connection) -> None:
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
+        words = f"topic[{name}] not exist, apply first please! {see(broker.store.release)}"
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, words)
     if not 0 <= queue_id < topic.read_queue_nums:
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
 

@@ -63,7 +63,7 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
 
 def _check_name(broker: Broker, name: str) -> None:
     """Check a topic's name. Raises :class:`Refused` for a topic that administrators cannot declare."""
-    if (wrong := wrong_name(name)) is not None:
+    if (wrong := wrong_name(name, broker.store.release)) is not None:
         raise Refused(invalid(broker.store.release), wrong)
     if broker.topics.is_own(name):
         raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
@@ -151,7 +151,7 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
     name = str(header["topic"] or "")
     if not name.strip():
         raise Refused(invalid(broker.store.release), "The specified topic is blank.")
-    if broker.store.rules.major < 5 and (wrong := wrong_name(name)) is not None:
+    if broker.store.rules.major < 5 and (wrong := wrong_name(name, broker.store.release)) is not None:
         raise Refused(ResponseCode.SYSTEM_ERROR, wrong)
     if broker.topics.is_own(name):
         raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")

@@ -26,7 +26,7 @@ from engine.codec.encode import HEAD_FORMATS, HOST_BITS, TopicField, encode_prop
 from engine.codec.message import decode
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import BadFilter, CorruptUnit
-from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest
+from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongRequest, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits
@@ -210,7 +210,6 @@ class PopHolds:
 FROM_MIN, FROM_MAX = 0, 1
 """``initMode``: where a group without an offset begins."""
 TOO_LATE_MS = 500
-SEE = " \nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
 """Header fields of an answer that refuses."""
 FOUND, NOTHING = GetMessageStatus.FOUND.value, GetMessageStatus.NO_MESSAGE_IN_QUEUE.value
@@ -324,16 +323,16 @@ def check_readable(broker: Broker, header: Header, connection: Connection) -> No
     name, group_name, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0)
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
+        words = f"topic[{name}] not exist, apply first please! {see(broker.store.release)}"
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, words)
     if not topic.perm & READ:
         raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{name}] peeking message is forbidden")
     if queue_id >= topic.read_queue_nums:
         raise Refused(ResponseCode.INVALID_PARAMETER, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
     group = broker.topics.group(group_name)
     if group is None:
-        raise Refused(
-            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group_name}] does not exist,{SEE}"
-        )
+        words = f"subscription group [{group_name}] does not exist, {see(broker.store.release)}"
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, words)
     if not group.consume_enable:
         raise Refused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group_name}")
 

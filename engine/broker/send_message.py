@@ -172,7 +172,7 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
         raise Refused(
             ResponseCode.SYSTEM_ERROR, "broker unable to service, until then: " + str(config.accept_sends_from)
         )
-    if (wrong := wrong_name(name)) is not None:
+    if (wrong := wrong_name(name, release)) is not None:
         raise Refused(invalid(release), wrong)
     if name in NOT_SENT_TO:
         raise Refused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")

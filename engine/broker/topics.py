@@ -19,11 +19,13 @@ from engine.releases import NEWEST, Release, of
 from engine.store.config_tables import ConfigTables
 from engine.system_names import (
     BENCHMARK_TOPIC,
+    DLQ_PREFIX,
     HALF_TOPIC,
     LMQ_PREFIX,
     NOT_SENT_TO,
     OFFSET_MOVED_TOPIC,
     OP_TOPIC,
+    RETRY_PREFIX,
     SCHEDULE_TOPIC,
     SELF_TEST_TOPIC,
     SYNC_MEMBER_PREFIX,
@@ -50,19 +52,31 @@ _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
-def wrong_name(topic: str) -> str | None:
-    """Return why no topic can have this name, in RocketMQ's words. Each send asks: valid names are remembered."""
-    return (_wrong_name if len(topic) <= LONGEST_GROUP else _wrong_name.__wrapped__)(topic)
+def wrong_name(topic: str, release: Release) -> str | None:
+    """Return why no topic can have this name, in RocketMQ's words (Java: ``TopicValidator.validateTopic``). Each send
+    asks: valid names are remembered.
+    """
+    return (_wrong_name if len(topic) <= LONGEST_GROUP else _wrong_name.__wrapped__)(topic, release)
 
 
 @lru_cache(maxsize=4096)
-def _wrong_name(topic: str) -> str | None:
+def _wrong_name(topic: str, release: Release) -> str | None:
+    rules = of(release)
+    quoted = f": {topic}," if rules.quotes_wrong_topics else ""
     if not topic.strip():
         return "The specified topic is blank."
     if not _NAME.fullmatch(topic):
-        return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+        return f"The specified topic{quoted} contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+    if rules.longest_retry_topic > LONGEST_TOPIC and topic.startswith((RETRY_PREFIX, DLQ_PREFIX)):
+        if len(topic) > rules.longest_retry_topic:
+            return (
+                f"The specified topic is DLQ or Retry topic: {topic}, and it's longer than topic max length: "
+                f"{rules.longest_retry_topic}"
+            )
+        return None
     if len(topic) > LONGEST_TOPIC:  # also if a broker declared it for a group: nobody can send to it
-        return "The specified topic is longer than topic max length."
+        end = f": {LONGEST_TOPIC}" if quoted else "."
+        return f"The specified topic{quoted} is longer than topic max length{end}"
     return None
 
 

@@ -407,8 +407,8 @@ class LabServing:
         server = self._brokers().get(name)
         if server is None:
             raise UsageError(f"the lab has no broker {name}")
-        wrong = wrong_name(topic)
         broker = server.broker
+        wrong = wrong_name(topic, broker.store.release)
         if wrong is not None or topic in broker.topics.own_names():
             raise UsageError(wrong or f"{topic} is a topic of the broker's own")
         if not 0 <= queues <= MOST_QUEUES:

@@ -188,15 +188,9 @@ class ResponseCode(IntEnum):
     GO_AWAY = 1500
 
 
-_FAQ = {
-    4: "http://rocketmq.apache.org/docs/faq/",
-    5: "https://rocketmq.apache.org/docs/bestPractice/06FAQ",
-}
-
-
 def see(like: Release) -> str:
     """Return the link to further reading that RocketMQ's brokers add to some refusals."""
-    return f"\nSee {_FAQ[of(like).major]} for further details."
+    return f"\nSee {of(like).faq} for further details."
 
 
 def invalid(like: Release) -> ResponseCode:

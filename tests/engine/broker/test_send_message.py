@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +15,23 @@ from engine.broker import server as server_module
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_store
 from engine.codec.encode import Message, encode_batch
+from engine.codec.message import decode
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
+from engine.releases import Release
 from engine.remoting.codes import see
 from engine.store.put.message import PutMessageResults
+
+RETRIES = ("%RETRY%", "%DLQ%")
+DECLARED = {
+    "defaultTopic": "TBW102",
+    "readQueueNums": 1,
+    "writeQueueNums": 1,
+    "perm": 6,
+    "topicFilterType": "SINGLE_TAG",
+    "topicSysFlag": 0,
+    "order": "false",
+}
 
 
 def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) -> None:
@@ -262,5 +276,70 @@ def test_dead_letters_of_a_group_with_a_long_name_have_a_topic_and_no_message(tm
             assert client.server.broker.topics.get(f"%DLQ%{long}") is not None
             refused = await client.send(f"%RETRY%{long}", b"two", reconsumeTimes=1)
             assert (refused.code, refused.remark) == (29, "The specified topic is longer than topic max length.")
+
+    run(told)
+
+
+@pytest.mark.parametrize("release", ["5.3", "5.4", "5.5"])
+def test_topics_of_groups_may_be_declared_with_255_letters_since_5_4(tmp_path: Path, release: Release) -> None:
+    """Real brokers of 5.3.3, 5.4.0 and 5.5.1 gave these answers; ours refused them all for 5.4 and later, too."""
+    names = {kind: (f"{kind}{'x' * (255 - len(kind))}", f"{kind}{'x' * (256 - len(kind))}") for kind in RETRIES}
+
+    async def told() -> None:
+        async with asking(tmp_path, release=release) as client:
+            for kind, (longest, too_long) in names.items():
+                declared = await client.ask(17, **DECLARED, topic=longest)
+                sent = await client.send(longest, b"x")
+                refused = await client.ask(17, **DECLARED, topic=too_long)
+                if release == "5.3":
+                    words = "The specified topic is longer than topic max length."
+                    assert [(one.code, one.remark) for one in (declared, sent, refused)] == [(29, words)] * 3
+                    continue
+                assert (declared.code, refused.code) == (0, 29)
+                assert str(refused.remark).endswith("and it's longer than topic max length: 255")
+                assert longest in client.server.broker.store.tables.topics()
+                # nobody may consume under such a group's name, and no message fits into such a dead-letter topic
+                assert sent.code == (26 if kind == "%RETRY%" else 13)
+            assert (await client.ask(17, **DECLARED, topic="x" * 128)).code == 29
+
+    run(told)
+
+
+@pytest.mark.parametrize("release", ["5.4", "5.5"])
+def test_a_group_and_a_topic_with_the_longest_names_pop_what_comes_again(tmp_path: Path, release: Release) -> None:
+    """The retry topic of their pops has 255 letters."""
+    group, topic = "g" * 120, "t" * 127
+    pop = {
+        "consumerGroup": group,
+        "topic": topic,
+        "queueId": -1,
+        "maxMsgNums": 8,
+        "invisibleTime": 500,
+        "pollTime": 0,
+        "bornTime": 0,
+        "initMode": 0,
+        "order": "false",
+    }
+
+    async def told() -> None:
+        config = BrokerConfig(revive_queues=1, revive_interval_ms=50)
+        async with asking(tmp_path, config, release=release) as client:
+            broker = client.server.broker
+            body = {"groupName": group, "consumeEnable": True, "retryQueueNums": 1, "retryMaxTimes": 16}
+            assert (await client.ask(200, json.dumps(body).encode())).code == 0
+            assert (await client.send(topic, b"again")).code == 0
+            broker.store.wait_dispatched()
+            assert (await client.ask(200050, **pop)).code == 0
+            answer = await client.ask(200050, **pop)
+            async with asyncio.timeout(60):
+                while answer.code != 0:
+                    await asyncio.sleep(0.1)
+                    broker.store.wait_dispatched()
+                    answer = await client.ask(200050, **pop)
+            retry = f"%RETRY%{group}_{topic}"
+            assert len(retry) == 255
+            assert broker.store.max_offset_in_queue(retry, 0) == 1
+            unit = decode(bytes(answer.body))
+            assert (unit.topic, unit.body, unit.reconsume_times) == (topic, b"again", 1)
 
     run(told)

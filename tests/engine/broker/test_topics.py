@@ -14,6 +14,7 @@ from engine.broker.topics import OWN_GROUPS, Topics, plain_topic, wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.files.layout import StorePaths
 from engine.mapped.disk import RealDisk
+from engine.releases import Release
 from engine.store.config_tables import ConfigTables
 
 
@@ -23,6 +24,32 @@ def topics(root: Path, *, like: str = "5.3", light: bool = False, config: Broker
     return Topics(tables, lambda: config or BrokerConfig(), like, light=light)  # type: ignore[arg-type]
 
 
+_X = "x" * 300
+
+
+@pytest.mark.parametrize("release", ["5.4", "5.5"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Orders", None),
+        (_X[:127], None),
+        (_X[:128], f"The specified topic: {_X[:128]}, is longer than topic max length: 127"),
+        ("a$b", "The specified topic: a$b, contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
+        (" ", "The specified topic is blank."),
+        ("%RETRY%" + _X[:248], None),
+        ("%DLQ%" + _X[:250], None),
+        (
+            "%DLQ%" + _X[:251],
+            f"The specified topic is DLQ or Retry topic: %DLQ%{_X[:251]}, and it's longer than topic max length: 255",
+        ),
+    ],
+)
+def test_names_since_5_4(name: str, words: str | None, release: Release) -> None:
+    """Topics of groups may have 255 letters since 5.4 (seen at real brokers of 5.4.0 and 5.5.1, with these words)."""
+    assert wrong_name(name, release) == words
+
+
+@pytest.mark.parametrize("release", ["4.9", "5.3"])
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -34,8 +61,8 @@ def topics(root: Path, *, like: str = "5.3", light: bool = False, config: Broker
         ("%RETRY%" + "a" * 120, None),
     ],
 )
-def test_names(name: str, words: str | None) -> None:
-    assert wrong_name(name) == words
+def test_names(name: str, words: str | None, release: Release) -> None:
+    assert wrong_name(name, release) == words
 
 
 def test_a_broker_of_5_has_a_revive_topic(tmp_path: Path) -> None:
@@ -68,9 +95,9 @@ def test_names_that_are_too_long_are_not_remembered() -> None:
     """Whoever sends names of megabytes fills no memory with them."""
     names._wrong_name.cache_clear()
     for number in range(10):
-        assert "longer than topic max length" in str(names.wrong_name(f"{number}" * 1_000))
+        assert "longer than topic max length" in str(names.wrong_name(f"{number}" * 1_000, "5.3"))
     assert names._wrong_name.cache_info().currsize == 0
-    assert names.wrong_name("Orders") is None
+    assert names.wrong_name("Orders", "5.3") is None
     assert names._wrong_name.cache_info().currsize == 1
 
 
