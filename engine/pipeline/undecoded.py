@@ -6,7 +6,7 @@ A source that would need such a part reports it as :class:`CannotRead`: no row m
 from __future__ import annotations
 
 from engine.codec.dledger import NamedFile
-from engine.codec.rocksdb_folder import RocksFolder, rocks_folder
+from engine.codec.rocksdb import RocksFolder, rocks_folder
 from engine.errors import CannotRead
 from engine.pipeline.files import StorePlace
 from engine.pipeline.storage import Listed, join, storage_of

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from engine.codec import rocksdb_manifest
+from engine.codec import rocksdb
 from engine.codec.dledger import FOLDER_PREFIX, HEAD_BYTES, NamedFile, dledger_log, wraps_message
-from engine.codec.rocksdb_folder import RocksFolder, rocks_folder
+from engine.codec.rocksdb import RocksFolder, rocks_folder
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
@@ -250,7 +250,7 @@ def _part(listing: FolderListing, folder: str, entries: list[Entry]) -> Undecode
 def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
     manifest = None
     if rocks.manifest is not None:
-        manifest = rocksdb_manifest.decode(listing.head(f"{rocks.folder}/{rocks.manifest}", _MANIFEST_BYTES))
+        manifest = rocksdb.decode(listing.head(f"{rocks.folder}/{rocks.manifest}", _MANIFEST_BYTES))
     subjects = _BY_NAME.get(rocks.folder, frozenset())
     if manifest is not None:
         subjects = _by_families(rocks.folder, manifest, log_bytes=rocks.write_ahead_bytes) or subjects
@@ -265,7 +265,7 @@ def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
     )
 
 
-def _by_families(folder: str, manifest: rocksdb_manifest.Manifest, log_bytes: int) -> frozenset[Subject]:
+def _by_families(folder: str, manifest: rocksdb.Manifest, log_bytes: int) -> frozenset[Subject]:
     """Subjects named by the column families; of those in ``rocksdbstore`` only families that hold data count."""
     names = set(manifest.families.values())
     if {"timer", "trans"} <= names:
