@@ -14,8 +14,7 @@ from engine.codec import properties
 from engine.codec.config_tables import metrics
 from engine.codec.encode import HOST_BITS, Message, encode_properties
 from engine.codec.java import jhash
-from engine.codec.json_dialect import parse
-from engine.codec.json_writer import render_line
+from engine.codec.json_dialect import parse, render_line
 from engine.codec.message import Unit
 from engine.codec.timer import (
     MAGIC_DEFAULT,
