@@ -1,25 +1,84 @@
-"""Look up keys in the bytes of mapped index files (docs/formats/index-file.md#query): one key, or many at once.
+"""Look up keys in the bytes of mapped index files (docs/formats/index-file.md#query): one key, or many at once; and
+locate the units that they lead to in the bytes of a mapped log (docs/formats/commit-log.md#unit).
 
 Pure. Every number that comes out of a file is checked against the file's bounds. For files that another process
-writes see ``engine.inspection.chain_query``: nothing is mapped there. Two twins keep one contract: the compiled ones
-are loaded after enough keys were looked up (:mod:`engine.codec.query_twin`).
+writes see ``engine.inspection.chain_query``: nothing is mapped there.
+
+Two twins keep one contract: the compiled ones are loaded after enough keys were looked up. For numba, choosing machine
+code by the types of its arguments costs more than a query takes. So the functions of :class:`QueryTwin` are the machine
+code itself, as Python calls it: each has one signature, and other types are an error, never a wrong number. See also
+:mod:`engine.codec.dispatch_twin`.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import NamedTuple
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec import columns
 from engine.codec import index as codec
 from engine.codec.java import continue_hash, index_key_hash, topic_hash
-from engine.codec.query_twin import TwinState, twin_for
+from engine.codec.machine_code_build import import_compiled
+
+KEYS_WITH_NUMBA_IMPORTED, KEYS_WITHOUT_NUMBA = 1000, 20_000
+"""Number of keys after which loading pays off: if numba is already imported (milliseconds), and if not (a second)."""
+
+
+class QueryTwin(NamedTuple):
+    """The functions of :mod:`engine.codec.compiled_query`."""
+
+    find_one: Callable[..., int]
+    find_all: Callable[..., int]
+    hash_texts: Callable[..., int]
+    find_keys: Callable[..., None]
+    place_units: Callable[..., int]
+
+
+class TwinState:
+    """The state of this process: ``twin`` are the compiled twins once they are loaded, ``keys_without_twin`` counts
+    keys that were looked up without them.
+    """
+
+    twin: QueryTwin | None = None
+    keys_without_twin: int = 0
+
+
+def twin_for(keys: int) -> QueryTwin | None:
+    """Return the compiled twins for a query of so many keys; None if plain Python is quicker, or the only way."""
+    return TwinState.twin or _load_if_worth_it(keys)
+
+
+def load() -> QueryTwin | None:
+    """Load and return the compiled twins; None if only plain Python is available."""
+    if columns.twin() is None:
+        return None
+    if TwinState.twin is None:
+        compiled_query = import_compiled("compiled_query")
+        TwinState.twin = QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields))
+    return TwinState.twin
+
+
+def _load_if_worth_it(keys: int) -> QueryTwin | None:
+    TwinState.keys_without_twin += keys
+    if TwinState.keys_without_twin < (KEYS_WITH_NUMBA_IMPORTED if "numba" in sys.modules else KEYS_WITHOUT_NUMBA):
+        return None
+    TwinState.keys_without_twin = 0
+    return load()
+
+
+def _machine_code(function: Any) -> Callable[..., Any]:
+    """Return the function that numba would call for the only signature of ``function``."""
+    (compiled,) = function.overloads.values()
+    return cast("Callable[..., Any]", compiled.entry_point)
+
 
 Int64 = npt.NDArray[np.int64]
-
 Int32 = npt.NDArray[np.int32]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
@@ -169,3 +228,79 @@ def _walk_plain(file: MappedIndex, key_hash: int, window: TimeWindow, offsets: l
         if time < window.begin:
             break
         previous_number, number = number, previous
+
+
+_SIZE = struct.Struct(">i")
+_FAR = 1 << 62  # beyond any log: such an offset comes from a damaged entry
+
+
+class Span(NamedTuple):
+    """The log from ``start`` to ``stop``. ``view`` are its bytes, None if they cannot be read."""
+
+    start: int
+    stop: int
+    view: memoryview | None
+
+
+class Units(NamedTuple):
+    """Units by key, each key's in the order of the log; ``ends[i]`` is the number of units up to key ``i``.
+
+    ``offsets`` are absolute; ``begins`` and ``stops`` count in the view of the span with number ``spans``.
+
+    """
+
+    offsets: list[int]
+    begins: list[int]
+    stops: list[int]
+    spans: list[int]
+    ends: list[int]
+
+
+def place_units(ends: Int64, offsets: Int64, span_at: Callable[[int], Span]) -> Units:
+    """Locate the units at the offsets of many keys; ``ends[i]`` is the number of offsets up to key ``i``.
+
+    ``span_at`` returns a span that holds an offset (0 to 2⁶²); spans are numbered in the order of the calls. An
+    offset whose bytes do not begin with a size that fits into the span is left out.
+
+    """
+    twin = twin_for(0)
+    if twin is None:
+        begins, stops, spans = _place_plain(offsets, span_at)
+    else:
+        out = np.empty((3, len(offsets)), np.int64)
+        span_number, missing_index = 0, twin.place_units(offsets, 0, 0, b"", -1, out)
+        while missing_index >= 0:
+            span = span_at(int(offsets[missing_index]))
+            missing_index = twin.place_units(offsets, span.start, span.stop, span.view or b"", span_number, out)
+            span_number += 1
+        begins, stops = out[:2].tolist()
+        spans = out[2].tolist() if span_number > 1 else [0] * len(begins)
+    units = Units(offsets.tolist(), begins, stops, spans, ends.tolist())
+    return units if 0 not in stops else _drop_missing(units)
+
+
+def _place_plain(offsets: Int64, span_at: Callable[[int], Span]) -> tuple[list[int], list[int], list[int]]:
+    begins, stops, numbers = [], [], []
+    spans: list[Span] = []
+    for offset in offsets.tolist():
+        number = next((n for n, span in enumerate(spans) if span.start <= offset < span.stop), len(spans))
+        position = size = 0
+        if 0 <= offset < _FAR:
+            if number == len(spans):
+                spans.append(span_at(offset))
+            start, _, view = spans[number]
+            position, available = offset - start, len(view) - offset + start if view is not None else 0
+            size = _SIZE.unpack_from(view, position)[0] if view is not None and available >= _SIZE.size else 0
+            size = size if _SIZE.size < size <= available else 0
+        begins.append(position)
+        stops.append(position + size if size else 0)
+        numbers.append(number)
+    return begins, stops, numbers
+
+
+def _drop_missing(units: Units) -> Units:
+    """Drop the offsets without a unit."""
+    placed = [number for number, stop in enumerate(units.stops) if stop]
+    ends = [bisect_left(placed, end) for end in units.ends]
+    offsets, begins, stops, spans = ([column[number] for number in placed] for column in units[:4])
+    return Units(offsets, begins, stops, spans, ends)

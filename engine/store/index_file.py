@@ -14,10 +14,7 @@ import numpy.typing as npt
 
 from engine.codec import index as codec
 from engine.codec.index_builder import put_entries, put_entry, remaining_entries
-from engine.codec.index_query import (
-    MappedIndex,
-    mapped_index,
-)
+from engine.codec.index_query import MappedIndex, mapped_index
 from engine.mapped.disk import DiskFile
 from engine.mapped.mapped_file import RESERVE_STEP_BYTES
 

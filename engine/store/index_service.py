@@ -15,15 +15,7 @@ from engine.callbacks import Clock
 from engine.codec.index import Geometry
 from engine.codec.index_builder import IndexKeys
 from engine.codec.index_keys import index_keys
-from engine.codec.index_query import (
-    MappedFiles,
-    TimeWindow,
-    find_key,
-    find_keys,
-    hashes_of,
-    mapped_files,
-    with_newest,
-)
+from engine.codec.index_query import MappedFiles, TimeWindow, find_key, find_keys, hashes_of, mapped_files, with_newest
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec.index_query import Span, place_units
 from engine.codec.message import Unit, decode, parse_offset_message_id
-from engine.codec.unit_places import Span, place_units
 from engine.errors import CorruptUnit
 from engine.store.get_message import LentMessages
 from engine.store.mapped_log import Held, LentBytes, QueryableLog, ReadableLog

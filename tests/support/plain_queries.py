@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.codec import query_twin
+from engine.codec import index_query
 
 
 @contextmanager
 def plain() -> Iterator[None]:
     """No compiled twin is there, or gets loaded by counting keys."""
-    state = query_twin.TwinState
+    state = index_query.TwinState
     twin, keys_without_twin = state.twin, state.keys_without_twin
     state.twin, state.keys_without_twin = None, -(1 << 40)
     try:
@@ -23,5 +23,5 @@ def plain() -> Iterator[None]:
 @contextmanager
 def compiled() -> Iterator[None]:
     """The compiled twin is there."""
-    assert query_twin.load() is not None
+    assert index_query.load() is not None
     yield

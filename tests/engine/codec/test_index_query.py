@@ -1,13 +1,35 @@
+"""The compiled twins of key queries, and when they are loaded."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_queries import compiled, plain
 
-from engine.codec import columns, index_builder, query_twin
+from engine.codec import columns, index_builder, index_query
 from engine.codec.index import Geometry, IndexHeader
-from engine.codec.index_query import TimeWindow, find_key, find_keys, hashes_of, mapped_files, mapped_index
+from engine.codec.index_query import (
+    Span,
+    TimeWindow,
+    Units,
+    find_key,
+    find_keys,
+    hashes_of,
+    mapped_files,
+    mapped_index,
+    place_units,
+)
 from engine.codec.java import index_key_hash
+
+
+def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
+    assert columns.twin() is not None
+    with plain():
+        index_query.TwinState.keys_without_twin = 0
+        assert index_query.twin_for(index_query.KEYS_WITH_NUMBA_IMPORTED - 1) is None
+        assert index_query.twin_for(1) is not None
+        assert index_query.twin_for(0) is index_query.TwinState.twin
+
 
 GEOMETRY = Geometry(7, 50)
 FOREVER = (0, (1 << 63) - 1, 64)
@@ -147,19 +169,75 @@ def test_every_text_has_java_s_hash():
     assert files.find("ab\U0001f375", *FOREVER) == [7]
 
 
-def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
-    assert columns.twin() is not None
-    with plain():
-        query_twin.TwinState.keys_without_twin = 0
-        assert query_twin.twin_for(query_twin.KEYS_WITH_NUMBA_IMPORTED - 1) is None
-        assert query_twin.twin_for(1) is not None
-        assert query_twin.twin_for(0) is query_twin.TwinState.twin
-
-
 def test_without_numba_plain_python_answers_for_good(monkeypatch):
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     with plain():
-        query_twin.TwinState.keys_without_twin = 0
-        assert query_twin.load() is None
-        assert query_twin.twin_for(2 * query_twin.KEYS_WITHOUT_NUMBA) is None
+        index_query.TwinState.keys_without_twin = 0
+        assert index_query.load() is None
+        assert index_query.twin_for(2 * index_query.KEYS_WITHOUT_NUMBA) is None
         assert Files([("a", 1, BEGIN)]).find("a", *FOREVER) == [1]
+
+
+FILE = 64
+
+
+def unit(size, declared=None):
+    return (size if declared is None else declared).to_bytes(4, "big", signed=True) + bytes(size - 4)
+
+
+LOG = unit(10) + unit(20) + unit(12, -5) + unit(22, 23)  # the last one claims a byte more than the file has
+LOG += unit(FILE)
+LOG += unit(8) + b"\0\0\0"  # as far as may be read
+
+
+def placed(*wanted, gone=()):
+    """Units of each key's offsets, and the offsets that spans were asked for."""
+    asked = []
+
+    def span_at(offset):
+        asked.append(offset)
+        start = offset - offset % FILE
+        view = memoryview(LOG)[start : start + FILE] if offset < len(LOG) and start not in gone else None
+        return Span(start, start + FILE, view)
+
+    ends = np.cumsum([len(mine) for mine in wanted], dtype=np.int64)
+    return place_units(ends, np.array([offset for mine in wanted for offset in mine], np.int64), span_at), asked
+
+
+@pytest.mark.usefixtures("twin")
+def test_units_are_placed_span_by_span():
+    units, asked = placed([0, 10, 64], [], [10], [10, 128])
+    assert units == Units(
+        [0, 10, 64, 10, 10, 128], [0, 10, 0, 10, 10, 0], [10, 30, 64, 30, 30, 8], [0, 0, 1, 0, 0, 2], [3, 3, 4, 6]
+    )
+    assert asked == [0, 64, 128]
+
+
+@pytest.mark.usefixtures("twin")
+def test_what_does_not_hold_its_own_size_is_no_unit():
+    units, _ = placed([10, 30, 42], [136, 138], [128])
+    assert (units.offsets, units.ends) == ([10, 128], [1, 1, 2])
+
+
+@pytest.mark.usefixtures("twin")
+def test_what_the_log_has_no_more_is_left_out():
+    units, asked = placed([0, 10**9], [-(1 << 63), -1, (1 << 63) - 1], [3, 64], gone={0})
+    assert (units.offsets, units.ends) == ([64], [0, 0, 1])
+    assert asked == [0, 10**9, 64]
+
+
+@pytest.mark.usefixtures("twin")
+def test_a_log_of_many_files_is_lent_file_by_file():
+    units, asked = placed([10**9 + FILE * n for n in range(40)], [64])
+    assert (units.offsets, units.spans) == ([64], [40])
+    assert len(asked) == 41
+    assert placed() == (Units([], [], [], [], []), [])
+    assert placed([])[0].ends == [0]
+
+
+@given(st.lists(st.lists(st.integers(-3, 200), max_size=9), max_size=9))
+def test_both_twins_place_alike(wanted):
+    with compiled():
+        quickly = placed(*wanted, gone={64})
+    with plain():
+        assert placed(*wanted, gone={64}) == quickly
