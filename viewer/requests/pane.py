@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
 from engine.errors import BadFilter
 from engine.remoting.frame_parts import EXTRA, frame_parts
-from engine.remoting.replaying import Replayed
+from engine.remoting.recording import Replayed
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock

@@ -16,8 +16,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.remoting.exchanges import Exchange
-from engine.remoting.recording import Recording, decode_events, encode_events
-from engine.remoting.replaying import Replayed
+from engine.remoting.recording import Recording, Replayed, decode_events, encode_events
 from viewer.requests import work
 from viewer.requests.fields import request_filter
 from viewer.requests.request_log import RequestLog, ShownRow

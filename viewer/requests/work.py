@@ -11,8 +11,7 @@ from pathlib import Path
 from engine.errors import CannotRead, UsageError
 from engine.files.whole_file import whole_text
 from engine.remoting.exchanges import Exchange, FrameEvent, exchange_of, request_record
-from engine.remoting.recording import MAGIC, Recorder, Recording
-from engine.remoting.replaying import Replay, Replayed
+from engine.remoting.recording import MAGIC, Recorder, Recording, Replay, Replayed
 from viewer.requests.request_log import Frame, ShownRow, frame_record
 
 MAX_LINE_BYTES = 32 << 20

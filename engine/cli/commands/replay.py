@@ -18,8 +18,7 @@ from engine.cli.writing import WriteTarget, find_target
 from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.codes import RequestCode, answer_name
-from engine.remoting.recording import Recording
-from engine.remoting.replaying import Replay, Replayed, Sent, exchanges_of
+from engine.remoting.recording import Recording, Replay, Replayed, Sent, exchanges_of
 
 DIFFERENCES = (
     Column("Time", "time", "time"),

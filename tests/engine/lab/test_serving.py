@@ -20,8 +20,7 @@ from engine.lab.samples import ServeSettings
 from engine.lab.server import Lab
 from engine.remoting.connection import connect
 from engine.remoting.frame import Command
-from engine.remoting.recording import decode_events
-from engine.remoting.replaying import exchanges_of
+from engine.remoting.recording import decode_events, exchanges_of
 
 FREE = ServeSettings(0, 0)
 

@@ -20,7 +20,7 @@ from engine.remoting.exchanges import (
     request_record,
 )
 from engine.remoting.frame import ANSWER, Command, encode
-from engine.remoting.replaying import exchanges_of
+from engine.remoting.recording import exchanges_of
 
 
 @pytest.fixture(scope="module")

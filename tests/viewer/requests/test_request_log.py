@@ -7,7 +7,7 @@ import recorded_requests
 
 from engine.remoting.exchanges import CAME, CLOSED, OPENED, WENT, FrameEvent
 from engine.remoting.frame import ANSWER, ONE_WAY, Command, encode
-from engine.remoting.replaying import exchanges_of
+from engine.remoting.recording import exchanges_of
 from viewer.requests.fields import request_filter
 from viewer.requests.request_log import Frame, RequestLog, family_index, frame_record, is_trouble
 

@@ -11,9 +11,8 @@ import recorded_requests
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
 from engine.remoting.exchanges import Exchange
-from engine.remoting.recording import Recorder, Recording
+from engine.remoting.recording import Recorder, Recording, exchanges_of
 from engine.remoting.recording import RequestLog as LinesOfRequests
-from engine.remoting.replaying import exchanges_of
 from viewer.requests import work
 from viewer.requests.request_log import RequestLog
 
