@@ -21,7 +21,7 @@ from typing import Any
 from engine.errors import StoreError
 from engine.files.whole_file import sync_folder
 from engine.mapped.backup_journal import FILES, JOURNAL, TREES, VERSION, is_regular, stamps
-from engine.mapped.span_copy import copy_span
+from engine.mapped.sparse import copy_span
 
 NO_LINK_ERRORS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
 """Errors that mean that a file cannot have a second name there."""

@@ -1,10 +1,19 @@
-"""Find the last non-zero byte in a preallocated file: holes and zero bytes behind it are skipped."""
+"""Sparse files: find the last non-zero byte in a preallocated file, copy and digest a span; holes and zeros are
+skipped.
+"""
 
 from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from engine.mapped.read_only import ReadOnlyFile
+from engine.mapped.reading import data_extents
 
 CHUNK_BYTES = 4 << 20
 
@@ -31,3 +40,67 @@ def _last_in(file: ReadOnlyFile, start: int, end: int) -> int:
             return piece_start + len(data.rstrip(b"\0"))
         end = piece_start
     return start
+
+
+_CHUNK = 1 << 20
+_ZEROS = bytes(_CHUNK)
+_FICLONE = 0x40049409
+_MIN_CLONED_BYTES = 8 << 20
+"""Size from which sharing a file's blocks is tried before copying."""
+
+
+def copy_span(source: Path, target: Path, start: int, stop: int) -> str | None:
+    """Copy bytes [start, stop) to the same position of the new file ``target``, skipping zeros, and sync it.
+
+    Returns their SHA-256 (see :func:`digest_span`), None if the blocks are shared. Raises ``OSError``.
+
+    """
+    source_descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        target_descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            if stop - start >= _MIN_CLONED_BYTES and _clone(source_descriptor, target_descriptor):
+                os.fsync(target_descriptor)
+                return None
+            os.ftruncate(target_descriptor, stop)
+            digest = hashlib.sha256()
+            for position, data in pieces(source_descriptor, start, stop):
+                digest.update(b"%d:" % position + data)
+                written = 0
+                while written < len(data):
+                    written += os.pwrite(target_descriptor, memoryview(data)[written:], position + written)
+            os.fsync(target_descriptor)
+            return digest.hexdigest()
+        finally:
+            os.close(target_descriptor)
+    finally:
+        os.close(source_descriptor)
+
+
+def digest_span(descriptor: int, start: int, stop: int) -> str:
+    """Return the SHA-256 over position and bytes of each of the :func:`pieces`."""
+    digest = hashlib.sha256()
+    for position, data in pieces(descriptor, start, stop):
+        digest.update(b"%d:" % position + data)
+    return digest.hexdigest()
+
+
+def pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (position, bytes) of the parts of [start, stop), cut at whole MiB, that are not all zeros."""
+    piece_end = start
+    for extent_start, extent_end in data_extents(descriptor, start, stop):
+        piece_start = max(extent_start - extent_start % _CHUNK, piece_end)
+        while piece_start < extent_end:
+            piece_end = min(piece_start - piece_start % _CHUNK + _CHUNK, stop)
+            data = os.pread(descriptor, piece_end - piece_start, piece_start)
+            if data and data != _ZEROS[: len(data)]:
+                yield piece_start, data
+            piece_start = piece_end
+
+
+def _clone(reading: int, writing: int) -> bool:
+    try:
+        fcntl.ioctl(writing, _FICLONE, reading)
+    except OSError:
+        return False
+    return True

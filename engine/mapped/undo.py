@@ -18,7 +18,7 @@ from engine.errors import StoreError, StoreLocked
 from engine.files.whole_file import sync_folder, take_away
 from engine.mapped.backup import NO_LINK_ERRORS, BackupWriter
 from engine.mapped.backup_journal import JOURNAL, TREES, BackupJournal, SavedFile, Stamp, read, stamps
-from engine.mapped.span_copy import copy_span, digest_span, pieces
+from engine.mapped.sparse import copy_span, digest_span, pieces
 from engine.mapped.store_lock import StoreLock
 
 _EXCHANGE, _CURRENT_FOLDER = 2, -100

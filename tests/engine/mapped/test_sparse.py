@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import golden_stores
 import pytest
+from undone_stores import made, undone
 
+from engine.cli.main import main
 from engine.errors import CannotRead
+from engine.mapped import sparse
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 
@@ -50,3 +55,23 @@ def test_a_file_that_has_shrunk(tmp_path, cache):
     file = ReadOnlyFile(str(path), 0, 10_000, cache)
     os.truncate(path, 100)
     assert last_byte(file) == 100
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return made(tmp_path / "store")
+
+
+def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):
+    before = golden_stores.fingerprint(store)
+    shared = []
+
+    def clone(reading: int, writing: int) -> bool:
+        shared.append(os.copy_file_range(reading, writing, os.fstat(reading).st_size, 0, 0))
+        return True
+
+    monkeypatch.setattr(sparse, "_MIN_CLONED_BYTES", 1)
+    monkeypatch.setattr(sparse, "_clone", clone)
+    assert main(["recover", str(store), "--apply", "--yes", "--release", "5.3"]) == 0
+    assert len(shared) > 3
+    undone(store, before)
