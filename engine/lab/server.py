@@ -38,8 +38,7 @@ from engine.lab.pulling import finish_report, pull_the_plug, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
 from engine.lab.second_recovery import keep_disk, recover_again
 from engine.lab.watch import Watch
-from engine.mapped.backup import BackupWriter
-from engine.mapped.backup_disk import BackupDisk
+from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.mapped.disk import RealDisk
 from engine.mapped.undo import take_back
 from engine.message_store import MessageStore
