@@ -32,10 +32,10 @@ from engine.services.flush import (
     FlushCheckpoint,
     FlushConsumeQueue,
     FlushFailed,
+    FlushIndex,
     FlushRealTime,
     LogFlush,
 )
-from engine.services.flush_index import FlushIndex
 from engine.services.group_commit import GroupCommit
 from engine.services.persist_tables import PERSIST_PAUSE_MS, PersistTables
 from engine.services.reput import ReputMessage

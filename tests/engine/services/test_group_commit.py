@@ -22,9 +22,7 @@ from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.transient_pool import TransientStorePool
 from engine.message_store import MessageStore
 from engine.services import group_commit
-from engine.services.flush import (
-    LogFlush,
-)
+from engine.services.flush import LogFlush
 from engine.services.group_commit import IDLE_MS, GroupCommit
 from engine.services.service_thread import SHORT_TURN_S, Crowd
 
