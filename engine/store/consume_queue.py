@@ -1,14 +1,17 @@
 """Consume queues over their files: of 20-byte entries (docs/formats/consume-queue.md#entry, #append, #bounds; Java:
 ConsumeQueue), and of 46-byte entries for batches (docs/formats/consume-queue.md#batch-queues; Java: BatchConsumeQueue);
 with what both have in common, and the ext units beside them (docs/formats/consume-queue.md#ext; Java: ConsumeQueueExt).
+
+The minimum is the first entry whose unit the log still holds (Java: ConsumeQueue.correctMinOffset). RocketMQ's steps
+are kept, so that a queue with disorderly entries (pre-filled ones point to 0) is judged as there.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +24,56 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, put, put_batch, put_ext, put_run
 from engine.releases import NEWEST, Release, of
 from engine.store.queue_files import QueueFiles
-from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery.plan import QueueState
+
+UNIT = 20
+PhysicalAt = Callable[[int], int]
+
+
+class Span(NamedTuple):
+    """A file's first byte in the queue, and the end of what is readable in it."""
+
+    start: int
+    end: int
+
+
+def corrected_minimum(
+    minimum: int,
+    first_span: Span,
+    last_span: Span,
+    log_min: int,
+    physical_at: PhysicalAt,
+    *,
+    past_empty_last: bool = False,
+) -> int:
+    """Return the minimum (bytes) of a queue as 5.x corrects it: by the last entry, then by a search in the first file.
+
+    Where the last file has no entry, 5.5 goes on with that search (``past_empty_last``); older releases do not.
+    """
+    if minimum >= last_span.end or (last_span.end == last_span.start and not past_empty_last):
+        return minimum
+    if last_span.end > last_span.start and physical_at(last_span.end - UNIT) < log_min:
+        return last_span.end
+    begin, intact = minimum, True
+    if begin < first_span.start:
+        begin, intact = first_span.start, False
+    if begin >= first_span.end or (intact and physical_at(begin) >= log_min):
+        return minimum
+    low_distance, high_distance = 0, first_span.end - begin - UNIT
+    while high_distance - low_distance > UNIT:
+        middle = (low_distance + high_distance) // 2 // UNIT * UNIT
+        physical = physical_at(begin + middle)
+        if physical == log_min:
+            low_distance = high_distance = middle
+        elif physical > log_min:
+            high_distance = middle
+        else:
+            low_distance = middle
+    for offset in range(begin + low_distance, begin + high_distance + 1, UNIT):
+        if physical_at(offset) >= log_min:
+            return offset
+    return minimum
+
 
 _PIECE = 1 << 16
 

@@ -15,7 +15,7 @@ from engine.codec.queue_placing import byte_of
 from engine.mapped.sparse import last_byte
 from engine.releases import Release, ReleaseRules, of
 from engine.rules.unit_check import Request
-from engine.store.queue_minimum import Span, corrected_minimum
+from engine.store.consume_queue import Span, corrected_minimum
 from engine.store.recovery.plan import QueueState
 from engine.store.recovery.queue_bytes import QueueBytes, VirtualFile
 from engine.store.recovery.queue_ext import RecoveredExt
