@@ -21,7 +21,6 @@ TWINS = {
     "compiled_texts": "codec/block_texts",
     "compiled_write": "codec/message_columns",
     "dispatch_twin": "codec/queue_builder",
-    "query_twin": "codec/query_twin",
 }
 """Compiled module of ``engine/codec`` → the module of ``engine`` whose tests ask both."""
 
