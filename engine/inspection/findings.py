@@ -16,7 +16,7 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
-from engine.inspection import foreign
+from engine.inspection import foreign, standing
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import (
     bad_copy,
@@ -26,7 +26,6 @@ from engine.inspection.check import (
     index_findings,
     losses,
     other_logs,
-    standing,
     tail,
     unfitting_tables,
 )

@@ -1,4 +1,5 @@
-"""Finds stalled services of a broker: delay levels, timer wheel, transaction check, revive of pops.
+"""Finds stalled services of a broker: delay levels, timer wheel, transaction check, revive of pops (CF13;
+docs/formats/delays.md, docs/formats/transactions.md).
 
 The current time is the newest store time of the log, not the wall clock: a closed store does not age. A service is
 stalled if its next action was due, and the broker stored other messages for at least a minute afterwards. If messages
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,8 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import units_with
 from engine.inspection.queue_reader import CqEntry, QueueReader
 from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue_tables
+from engine.rules.findings import HAPPENED, Finding
 from engine.system_names import HALF_TOPIC, REVIVE_GROUP, REVIVE_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANSACTION_GROUP
 
 SETTLE_MS = 5_000
@@ -240,3 +244,21 @@ def _first_stored_from(store: StoreSnapshot, time: int) -> int | None:
             if len(late):
                 return int(block.store_timestamp[late[0]])
     return None
+
+
+def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
+    """CF13 of a store; ``newest`` is its newest store time (ms). Raises :class:`CannotRead`."""
+    if store.paths is None or newest <= 0:
+        return
+    files = {"level": "delayOffset.json", "timer": "timercheck"}
+    for service in standing_services(store, newest):
+        path = str(store.paths.config / files.get(service.kind, "consumerOffset.json"))
+        evidence: dict[str, Any] = {
+            "queue": f"{service.topic}/{service.queue_id}",
+            "found": service.next_offset,
+            "messages": service.overdue,
+            "overdueMs": service.overdue_ms,
+            "since": time_text(service.since),
+            HAPPENED: service.words[0].lower() + service.words[1:],
+        }
+        yield catalogue_tables.CF13.found(service.words, path, None, evidence, kind=service.kind)

@@ -9,8 +9,10 @@ import report_states
 from broken_stores import level_stands_still, table
 from made_stores import START, MadeStore, healthy
 
-from engine.inspection.snapshot import open_store
+from engine.inspection import open_store
+from engine.inspection.findings import check
 from engine.inspection.standing import StandingService, standing_level, standing_services
+from engine.rules.findings import Finding
 
 MINUTE = 60_000
 
@@ -86,3 +88,21 @@ def test_the_revive_of_pops(tmp_path):
     )
     (service,) = services(root)
     assert (service.kind, service.next_offset) == ("revive", 0)
+
+
+def test_a_service_that_stands_is_a_warning_with_its_step(tmp_path):
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    level_stands_still(root, made)
+    with open_store(root) as store:
+        (found,) = [one for one in check(store) if isinstance(one, Finding) and one.id == "CF13"]
+    assert found.severity == "warn"
+    assert found.evidence["queue"] == "SCHEDULE_TOPIC_XXXX/2"
+    assert found.evidence["messages"] == 1
+    assert "maxMessageSize" in found.next_step
+
+
+def test_a_healthy_store_is_silent(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    with open_store(root) as store:
+        assert "CF13" not in [one.id for one in check(store) if isinstance(one, Finding)]
