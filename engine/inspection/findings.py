@@ -18,18 +18,8 @@ from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection import foreign, standing
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check import (
-    bad_copy,
-    config,
-    ext,
-    incident,
-    index_findings,
-    losses,
-    other_logs,
-    tail,
-    unfitting_tables,
-)
 from engine.inspection.check import clock as check_clock
+from engine.inspection.check import config, ext, incident, index_findings, losses, tail, unfitting_tables, wrong_copies
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
@@ -94,10 +84,10 @@ def check(
             findings += losses.findings(store, starts, findings)
             findings = list(losses.follow(findings))
         findings = list(_without_the_log(agree(starts, findings)))
-        findings = list(other_logs.follow(findings, starts.log.others if starts.log is not None else ()))
+        findings = list(wrong_copies.follow(findings, starts.log.others if starts.log is not None else ()))
         if starts.log is not None and starts.queues is not None:
             with contextlib.suppress(CannotRead):
-                findings = bad_copy.explained(store, findings)
+                findings = wrong_copies.explained(store, findings)
                 findings = check_unfitting.explained(store, findings, starts.log, starts.queues)
                 findings = unfitting_tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
     findings = findings if only is None else list(_only_requested(findings, only))
@@ -121,7 +111,7 @@ def _foreign_files(store: StoreSnapshot, items: list[Finding | int | None], star
     if starts.log is None or None in items:
         return []
     with contextlib.suppress(CannotRead):
-        return other_logs.find(store, [item for item in items if isinstance(item, Finding)], starts.log)
+        return wrong_copies.find(store, [item for item in items if isinstance(item, Finding)], starts.log)
     return []
 
 
