@@ -19,7 +19,7 @@ from engine.errors import CannotRead
 from engine.inspection import foreign, standing
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, index_findings, losses, tail, unfitting_tables, wrong_copies
+from engine.inspection.check import config, ext, incident, index_findings, losses, tables, tail, wrong_copies
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
@@ -89,7 +89,7 @@ def check(
             with contextlib.suppress(CannotRead):
                 findings = wrong_copies.explained(store, findings)
                 findings = check_unfitting.explained(store, findings, starts.log, starts.queues)
-                findings = unfitting_tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
+                findings = tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
     findings = findings if only is None else list(_only_requested(findings, only))
     release = release_of(store)
     reported = [
