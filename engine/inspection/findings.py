@@ -19,7 +19,7 @@ from engine.errors import CannotRead
 from engine.inspection import foreign, standing
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, index_findings, losses, tables, tail, wrong_copies
+from engine.inspection.check import config, ext, incident, index_findings, start, tables, tail, wrong_copies
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
@@ -81,8 +81,8 @@ def check(
     complete = None not in items
     if complete:
         with contextlib.suppress(CannotRead):
-            findings += losses.findings(store, starts, findings)
-            findings = list(losses.follow(findings))
+            findings += start.loss_findings(store, starts, findings)
+            findings = list(start.follow(findings))
         findings = list(_without_the_log(agree(starts, findings)))
         findings = list(wrong_copies.follow(findings, starts.log.others if starts.log is not None else ()))
         if starts.log is not None and starts.queues is not None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 
+import agree
+import golden_stores
 import incident_states as states
+import numpy as np
 import pytest
 
-from engine.inspection import findings, left_behind, recovery
+from engine.cli.main import main
+from engine.codec.dtypes import BATCH_CQ_UNIT
+from engine.errors import Undecoded
+from engine.inspection import findings, left_behind, open_store, recovery
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check import losses
+from engine.inspection.check import start
 from engine.inspection.check import start as check_start
 from engine.inspection.check.start import Starts
 from engine.inspection.findings import check
-from engine.inspection.snapshot import open_store
 from engine.rules.findings import Finding
 
 pytestmark = pytest.mark.golden
@@ -43,7 +49,7 @@ def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected)
         starts = Starts(store)
         items = [one for one in check(store) if isinstance(one, Finding)]
         starts.left_out |= left_out
-        (found,) = of_rule(losses.findings(store, starts, items), "RP01")
+        (found,) = of_rule(start.loss_findings(store, starts, items), "RP01")
     assert (found.severity, found.caused_by) == expected
 
 
@@ -124,3 +130,269 @@ def test_the_plans_of_a_check_read_the_log_once_and_from_the_first_unit_that_is_
     ours = begun[: len(begun) // 3]
     assert ours
     assert min(ours) == first
+
+
+def told(root):
+    with open_store(root) as store:
+        *found, _ = check(store)
+    return found
+
+
+def planned(root, like="5.3"):
+    with open_store(root) as store:
+        return recovery.plan(store, like)
+
+
+LEFT = [
+    pytest.param(states.hole, 226, {"OrderEvents/0": (200, 425)}, None, id="467"),
+    pytest.param(states.tail_of_next_to_last_file, 42, {"OrderEvents/2": (366, 369)}, "CQ10", id="1434"),
+    pytest.param(states.pages_of_queues_lost, 597, {"OrderEvents/1": (168, 314)}, "CQ10", id="678"),
+    pytest.param(states.queue_folder_lost, 370, {"OrderEvents/2": (0, 369)}, "CQ10", id="folder"),
+]
+
+
+@pytest.mark.parametrize(("state", "messages", "some", "cause"), LEFT)
+def test_units_that_no_start_dispatches_are_an_error_once(built, state, messages, some, cause):
+    """The broker starts, and these messages are gone for good: nobody said so, advice led there."""
+    root = built(state)
+    seen = told(root)
+    (found,) = of_rule(seen, "RP01")
+    assert found.caused_by == cause
+    (grave,) = of_rule(seen, cause or "RP01")
+    assert (grave.severity, found.severity) == ("error", "note" if cause else "error")
+    assert found.evidence["messages"] == grave.evidence.get("leftOut", messages) == messages
+    assert found.message.startswith(f"{messages:,} messages of ")
+    assert grave.command == f"storescope dispatch {root} --to NEW"
+    rows = {f"{row['topic']}/{row['queueId']}": row for row in found.evidence["queues"]}
+    for name, span in some.items():
+        assert (rows[name]["firstQueueOffset"], rows[name]["lastQueueOffset"]) == span
+        assert rows[name]["firstTimestamp"] <= rows[name]["lastTimestamp"]
+    plan = planned(root)
+    assert plan.undispatched.messages == messages
+    assert plan.record()["undispatched"]["queues"] == [row.record() for row in plan.undispatched.queues]
+
+
+def test_what_a_start_brings_into_its_queues_is_not_lost(built):
+    root = built(states.tail_not_dispatched)
+    assert of_rule(told(root), "RP01") == []
+    assert planned(root).undispatched.messages == 0
+
+
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+def test_nothing_of_a_healthy_store_is_lost(golden, like):
+    for name in ("broker-orders", "clean-5.3.3", "clean-4.9.8", "batchcq-5.3.3", "lmq-5.3.3", "crash-5.3.3"):
+        plan = planned(golden(name), like)
+        assert plan.will_start, name
+        assert (plan.undispatched.messages, plan.dropped.messages) == (0, 0), name
+
+
+def test_messages_behind_the_new_end_are_counted_by_queue(built):
+    plan = planned(built(states.magic_code_lost))
+    assert plan.dropped.messages == 307
+    assert plan.units_dropped == plan.dropped.messages + states.DELETED
+    assert all(row.unit >= plan.end_offset and row.first_time > 0 for row in plan.dropped.queues)
+
+
+def test_index_files_that_a_start_deletes_and_does_not_make_again_are_a_warning(built, capsys):
+    """The step said that nothing needs to be done, beside an abort file; the plan's text spoke of no deletion."""
+    root = built(states.index_behind_the_checkpoint)
+    (found,) = of_rule(told(root), "IX04")
+    assert found.severity == "warn"
+    assert found.message.startswith(
+        "The next start of RocketMQ 5.3.3 deletes 11 of 16 index files with 4,349 entries; keys of units 764,533"
+    )
+    assert found.command == f"storescope recover {root} --apply && storescope dispatch {root}"
+    assert main(["recover", str(root), "--plan"]) == 0
+    said = capsys.readouterr().out
+    assert "Index files deleted  11 of 16" in said
+    assert said.count("Deleted: index file ") == 11
+
+
+STOPS = [
+    pytest.param(states.empty_log_file, ["4.9"], "CL07", id="6904"),
+    pytest.param(states.name_that_is_no_number, ["5.3", "4.9"], "DK01", id="name"),
+]
+
+
+@pytest.mark.parametrize(("state", "stops", "rule"), STOPS)
+def test_what_keeps_a_broker_from_starting_is_an_error(built, capsys, state, stops, rule):
+    """check ended with 0 where the plan says that a broker does not start."""
+    root = built(state)
+    found = next(one for one in told(root) if one.id == rule)
+    assert (found.severity, found.evidence["refusedBy"]) == ("error", stops)
+    assert main(["check", str(root)]) == 1
+    for like in ("5.3", "4.9"):
+        assert main(["recover", str(root), "--plan", "--like", like]) == (like in stops)
+    capsys.readouterr()
+    assert main(["recover", str(root), "--plan"]) == ("5.3" in stops)
+    said = capsys.readouterr().out
+    for like in ("5.3", "4.9"):
+        assert f"RocketMQ {like} would start: {'no' if like in stops else 'yes'}" in said
+
+
+def test_the_plan_names_the_releases_and_guesses_who_wrote_the_store(golden, capsys):
+    for name, release in (("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")):
+        assert main(["recover", str(golden(name)), "--plan", "--json"]) == 0
+        (record,) = map(json.loads, capsys.readouterr().out.splitlines())
+        other = {"5.3": "4.9", "4.9": "5.3"}[release]
+        assert [(one["release"], one["willStart"]) for one in record["releases"]] == [(release, True), (other, True)]
+        assert (record["like"], record["release"]) == (release, release)
+        assert (record["writtenBy"]["release"], record["writtenBy"]["guess"]) == (release, True)
+        assert main(["recover", str(golden(name)), "--plan", "--json", "--like", "4.9"]) == 0
+        (record,) = map(json.loads, capsys.readouterr().out.splitlines())
+        assert [one["release"] for one in record["releases"]] == ["4.9"]
+
+
+def test_equal_blockers_are_told_once_with_their_files(golden, tmp_path, capsys):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("mappedFileSizeConsumeQueue=300000\nmappedFileSizeCommitLog=1048576\n")
+    assert main(["recover", str(golden("broker-orders")), "--plan", "--like", "5.3", "--config", str(conf)]) == 1
+    said = capsys.readouterr().out
+    assert said.count("expected a file of 300,000 bytes, found 6,000 bytes") == 1
+    assert said.count("length not matched message store config value") == 1
+    assert "files: " in said
+
+
+def test_the_end_of_the_log_is_told_in_words(golden):
+    plan = planned(golden("broker-retries"), "4.9")
+    assert "version-2 unit" in plan.end_reason
+    assert plan.dropped.messages == plan.units_dropped
+
+
+def test_nothing_is_said_of_queues_in_a_rocksdb(golden, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), root)
+    shutil.rmtree(root / "consumequeue")
+    (root / "consumequeue").mkdir()
+    (root / "consumequeue" / "CURRENT").write_text("MANIFEST-000004\n")
+    (root / "consumequeue" / "MANIFEST-000004").write_bytes(b"m")
+    with pytest.raises(Undecoded, match="cannot be told: the queues are in a RocksDB"):
+        planned(root)
+    assert of_rule(told(root), "RP01") == []
+
+
+def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), root)
+    data = root / "dledger-n0" / "data"
+    data.mkdir(parents=True)
+    shutil.move(min((root / "commitlog").iterdir()), data / f"{0:020d}")
+    shutil.rmtree(root / "commitlog")
+    (root / "commitlog").mkdir()
+    with pytest.raises(Undecoded, match="cannot be told: the messages are in a DLedger log"):
+        planned(root)
+    before = golden_stores.fingerprint(root)
+    assert not {"RP01", "CL11", "CL12", "CQ13", "IX07"} & {one.id for one in told(root)}
+    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+
+
+def test_a_confirm_offset_behind_the_end_of_the_log_is_put_in_words(built):
+    """CK04 sends its reader to the plan, which said nothing about it."""
+    root = built(lambda store: states.set_checkpoint(store, confirm=9_000_000))
+    (note,) = planned(root).notes
+    assert note.startswith("The checkpoint's confirm offset 9,000,000 is after the end of the log")
+
+
+def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(built, capsys):
+    """``check --only RP01`` ended with 0: messages that no start dispatches were a note below a rule nobody asked."""
+    root = built(states.pages_of_queues_lost)
+    assert main(["check", str(root), "--only", "RP01", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (found["severity"], found["causedBy"]) == ("error", None)
+    assert found["command"] == f"storescope dispatch {root} --to NEW"
+    assert main(["check", str(root), "--only", "CQ10,RP01", "--json"]) == 1
+    asked = [json.loads(line) for line in capsys.readouterr().out.splitlines()[:-1]]
+    assert [(one["id"], one["causedBy"]) for one in asked] == [("CQ10", None), ("RP01", "CQ10")]
+
+
+def test_a_batch_unit_is_lost_with_all_its_messages(golden, tmp_path):
+    """It was counted as one message."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("batchcq-5.3.3"), root)
+    file = root / "batchconsumequeue" / "bcq2" / "0" / f"{9200:020d}"
+    rows = np.frombuffer(file.read_bytes(), BATCH_CQ_UNIT)
+    file.unlink()
+    (row,) = planned(root).undispatched.queues
+    assert (row.topic, row.queue_id, row.units, row.messages) == ("bcq2", 0, len(rows), int(rows["batch_size"].sum()))
+    assert (row.first, row.last) == (
+        int(rows["msg_base_offset"][0]),
+        int(rows["msg_base_offset"][-1] + rows["batch_size"][-1]) - 1,
+    )
+    assert row.messages > row.units > 0
+
+
+def test_entries_of_a_light_queue_are_told_with_what_the_start_loses(golden, tmp_path):
+    """CQ10 said that no start dispatches them, and beside it the start lost nothing."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-lmq"), root)
+    with open_store(root) as store:
+        entries = len(list(store.topics()["%LMQ%room-2"][0].entries()))
+    shutil.rmtree(root / "consumequeue" / "%LMQ%room-2")
+    with open_store(root) as store:
+        *found, summary = check(store)
+    one = next(one for one in found if one.id == "CQ10")
+    start = summary.incident["lostByNextStart"]["5.3"]
+    lost = {(row["topic"], row["queueId"]): row["messages"] for row in start["queues"]}
+    assert lost == {("%LMQ%room-2", 0): one.evidence["leftOut"]}
+    assert start["messages"] == one.evidence["leftOut"] == entries
+    assert [one.caused_by for one in found if one.id == "RP01"] == ["CQ10"]
+
+
+@pytest.fixture
+def past_ten(golden):
+    return golden("queues-gone-past-ten-files-5.5.1")
+
+
+def findings_of(store, *options):
+    records = agree.ask("check", store, *options)
+    return {record["id"]: record for record in records if record["type"] == "finding"}, records[-1]["incident"]
+
+
+@pytest.mark.golden
+def test_what_a_start_past_ten_files_leaves_out_is_an_error_with_the_way_to_keep_it(past_ten):
+    """Since 5.4 a start looks back at ten log files. The check promised 1,313 messages that no start dispatches."""
+    found, incident = findings_of(past_ten)
+    assert found["CQ10"]["severity"] == "error"
+    assert "leaves 1,313 out for good" in found["CQ10"]["message"]
+    assert "with commitLogRecoverMaxNum=17 it looks at all" in found["CQ10"]["message"]
+    assert any("storescope dispatch" in (step["command"] or "") for step in incident["firstSteps"])
+    lost = incident["lostByNextStart"]
+    assert (lost["5.5"]["messages"], lost["5.3"]["messages"]) == (1_313, 0)
+    first = lost["5.5"]["queues"][0]
+    assert (first["topic"], first["queueId"], first["firstQueueOffset"]) == ("SCHEDULE_TOPIC_XXXX", 2, 0)
+
+
+@pytest.mark.golden
+def test_a_release_that_looks_at_every_file_leaves_nothing_out(past_ten):
+    found, incident = findings_of(past_ten, "--release", "5.3")
+    assert found["CQ10"]["severity"] != "error"
+    assert incident["lostByNextStart"]["5.3"]["messages"] == 0
+
+
+@pytest.mark.golden
+def test_the_setting_that_the_check_names_brings_every_message_back(past_ten, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("commitLogRecoverMaxNum=17\n")
+    plan = agree.ask("recover", past_ten, "--plan", "--config", conf)[0]
+    assert (plan["startOffset"], plan["undispatched"]["messages"], plan["fileLimit"]) == (0, 0, None)
+    plan = agree.ask("recover", past_ten, "--plan")[0]
+    assert (plan["release"], plan["fileLimit"], plan["logFiles"]) == ("5.5", 10, 17)
+    assert plan["undispatched"]["messages"] == 1_313
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(
+    "name", ["clean-5.5.1", "broker-orders-5.5.1", "broker-tags-5.5.1", "broker-pop-5.5.1", "broker-transactions-5.4.0"]
+)
+def test_a_healthy_store_of_a_later_release_is_silent_above_note(golden, name):
+    found, incident = findings_of(golden(name))
+    assert [one["id"] for one in found.values() if one["severity"] in ("warn", "error")] == []
+    assert incident is None
+
+
+@pytest.mark.golden
+def test_a_broker_that_was_killed_in_its_first_minute_has_no_wrong_checkpoint(golden):
+    """5.5 writes the queues' time once a minute. The check called the zero of a young broker a warning."""
+    found, _ = findings_of(golden("broker-crash-5.5.1"))
+    assert found["CK01"]["severity"] == "note"
+    assert [one["id"] for one in found.values() if one["severity"] == "error"] == []
