@@ -19,14 +19,14 @@ from engine.errors import CannotRead
 from engine.inspection import foreign, standing
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, index_findings, start, tables, tail, wrong_copies
+from engine.inspection.check import config, consequences, ext, incident, index_findings, start, tables, wrong_copies
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
 from engine.inspection.check import unfitting_queues as check_unfitting
-from engine.inspection.check.fold import QueueFold
+from engine.inspection.check.consequences import QueueFold
 from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.check.queues import QueueCheck
@@ -208,9 +208,9 @@ def _all_findings(
     in_dledger = starts.dledger and not log.units  # its messages are inside DLedger entries, in commitlog/ too
     if in_dledger:
         around = [finding for finding in around if finding.id not in OF_THE_LOG]
-    around = list(tail.of_torn_units(around, log.torn))
+    around = list(consequences.of_torn_units(around, log.torn))
     explained = bool(missed) or starts.dledger
-    folded = list(_until_unreadable(tail.fold(around, store, log, fold, explained=explained)))
+    folded = list(_until_unreadable(consequences.fold(around, store, log, fold, explained=explained)))
     with contextlib.suppress(CannotRead):
         folded = folded if missed else check_groups.of_new_log(store, log.units, folded)
     yield from _until_unreadable(check_clock.producers(store))
