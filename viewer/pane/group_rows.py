@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.codec.pop import normal_topic
-from engine.inspection.group_waits import NO_WAITS, Waits, waits_of
+from engine.inspection.groups import NO_WAITS, Waits, waits_of
 from engine.system_names import RETRY_PREFIX, is_system_group
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
@@ -28,8 +28,7 @@ from viewer.widgets.columns import (
 )
 
 if TYPE_CHECKING:
-    from engine.inspection.group_waits import GroupWaits
-    from engine.inspection.groups import GroupProgress
+    from engine.inspection.groups import GroupProgress, GroupWaits
     from engine.inspection.retention import Retention
     from engine.inspection.snapshot import StoreSnapshot
 
@@ -103,9 +102,7 @@ class GroupsRead:
 def read_groups(store: StoreSnapshot) -> GroupsRead:
     """Compare every group with its queues and with retention. Reads the disk."""
     from engine.errors import CannotRead
-    from engine.inspection.group_waits import find_group_waits
-    from engine.inspection.groups import group_progress
-    from engine.inspection.permissions import Permissions, read_permissions
+    from engine.inspection.groups import Permissions, find_group_waits, group_progress, read_permissions
     from engine.inspection.retention import retention
 
     retention_facts = retention(store)

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engine.errors import CannotRead
-from engine.inspection.group_waits import find_group_waits, waits_of
-from engine.inspection.groups import GroupProgress, group_progress, queue_progress
+from engine.inspection.groups import GroupProgress, find_group_waits, group_progress, queue_progress, waits_of
 from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot

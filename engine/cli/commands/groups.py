@@ -8,9 +8,16 @@ from typing import Any
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead
-from engine.inspection.group_waits import GroupWaits, find_group_waits, waits_of
-from engine.inspection.groups import UnknownProgress, group_progress, unknown_progress
-from engine.inspection.permissions import Permissions, read_permissions
+from engine.inspection.groups import (
+    GroupWaits,
+    Permissions,
+    UnknownProgress,
+    find_group_waits,
+    group_progress,
+    read_permissions,
+    unknown_progress,
+    waits_of,
+)
 from engine.inspection.snapshot import StoreSnapshot
 
 _COLUMNS = (

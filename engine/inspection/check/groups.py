@@ -17,7 +17,7 @@ from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
-from engine.inspection.permissions import read_permissions
+from engine.inspection.groups import read_permissions
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.standing import was_delivered

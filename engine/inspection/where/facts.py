@@ -25,9 +25,9 @@ from engine.codec.words import duration_text
 from engine.errors import CorruptUnit, StoreError, Undecoded
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.entry_verdict import compare
+from engine.inspection.groups import Permissions, read_permissions
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
-from engine.inspection.permissions import Permissions, read_permissions
 from engine.inspection.standing import StandingService, standing_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules

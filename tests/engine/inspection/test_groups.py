@@ -1,15 +1,34 @@
-"""How far groups came: offsets of the tables held against the queues (docs/formats/config-tables.md#tables)."""
+"""What a broker refuses to hand out, by the tables of groups and topics."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from made_stores import START, MadeStore
+from broken_stores import table
+from made_stores import START, MadeStore, healthy
 
 from engine.errors import StoreError
 from engine.inspection import open_store
-from engine.inspection.groups import group_progress, queue_progress
+from engine.inspection.groups import Permissions, find_group_waits, group_progress, queue_progress, read_permissions
+
+
+def test_groups_and_topics_that_are_barred(tmp_path):
+    root = healthy().write(tmp_path / "store")
+    groups = {"billing": {"groupName": "billing", "consumeEnable": False}, "audit": {"groupName": "audit"}}
+    table(root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": groups}))
+    table(root, "topics.json", json.dumps({"topicConfigTable": {"Orders": {"perm": 2}, "Payments": {"perm": 4}}}))
+    with open_store(root) as store:
+        permissions = read_permissions(store)
+    assert permissions == Permissions(frozenset({"billing"}), {"Orders": 2})
+    assert permissions.why_barred("billing", "Payments").endswith("subscriptionGroup.json says consumeEnable=false")
+    assert permissions.why_barred("audit", "Orders") == "Orders may not be read: topics.json says perm 2"
+    assert permissions.why_barred("audit", "Payments") == ""
+
+
+def test_without_tables_nothing_is_barred(tmp_path):
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        assert read_permissions(store) == Permissions()
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +71,32 @@ def test_a_client_s_own_file(root, tmp_path):
         assert (one.group, one.behind, one.mode) == ("group-b", 2, "broadcast")
         with pytest.raises(StoreError, match="found nothing of this name"):
             list(group_progress(store, tmp_path / "none.json"))
+
+
+def test_messages_in_retry_topics_and_popped_ones_wait(golden) -> None:
+    """Groups said "caught up" while their messages stood in a retry topic or were handed out without an answer."""
+    with open_store(golden("broker-pop-5.5.1")) as store:
+        waits = find_group_waits(store)
+        retry = store.topics()["%RETRY%billing_OrderEvents"][0]
+        assert waits.retry == {("billing", "OrderEvents"): retry.max_offset - 17}
+        assert set(waits.popped) <= {
+            ("billing", "OrderEvents", 0),
+            ("billing", "OrderEvents", 1),
+            ("billing", "%RETRY%billing_OrderEvents", 0),
+        }
+        assert waits.popped.total() > 0
+
+
+def test_a_group_that_retries_without_pop_has_one_topic_for_all(golden) -> None:
+    with open_store(golden("broker-retries")) as store:
+        waits = find_group_waits(store)
+    assert {topic for _, topic in waits.retry} == {""}
+    assert waits.retry.total() == 7
+    assert not waits.popped
+
+
+def test_nothing_waits_where_nothing_was_retried(golden) -> None:
+    with open_store(golden("broker-orders")) as store:
+        waits = find_group_waits(store)
+    assert not waits.retry
+    assert not waits.popped
