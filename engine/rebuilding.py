@@ -29,8 +29,8 @@ from engine.files.temporary_folders import staged
 from engine.files.whole_file import sync_folder
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
-from engine.inspection.foreign import release_of
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.undecoded import release_of
 from engine.mapped.backup import BackupWriter
 from engine.mapped.backup_journal import TREES
 from engine.mapped.disk import Disk, RealDisk

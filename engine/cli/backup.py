@@ -19,7 +19,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.files.layout import StorePaths
 from engine.files.store_folders import settle_folders
-from engine.inspection.undecoded_modes import refuse_undecoded_modes
+from engine.inspection.undecoded import refuse_undecoded_modes
 from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.mapped.backup_journal import read
 from engine.mapped.disk import Disk, RealDisk

@@ -29,8 +29,8 @@ from engine.errors import CannotRead, StoreError, Undecoded
 from engine.files.temporary_folders import staged
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
-from engine.inspection.foreign import release_of
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.undecoded import release_of
 from engine.message_store import MessageStore
 from engine.query import Filter
 from engine.releases import Release

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import UsageError
 from engine.files.store_folders import settle_folders
-from engine.inspection.foreign import release_of
 from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
+from engine.inspection.undecoded import release_of
 from engine.releases import NAMES, Release, parse
 
 if TYPE_CHECKING:

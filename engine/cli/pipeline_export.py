@@ -127,8 +127,8 @@ def _store_facts(path: str) -> dict[str, Any]:
     with their number of queues.
     """
     from engine.inspection.derived_config import derived_config
-    from engine.inspection.foreign import release_of
     from engine.inspection.snapshot import open_store
+    from engine.inspection.undecoded import release_of
 
     if not Path(path).is_dir():
         return {"config": {}}

@@ -109,8 +109,8 @@ def facts_of(
     """
     from engine.inspection.deleted_topics import topics_known
     from engine.inspection.derived_config import derived_config
-    from engine.inspection.foreign import release_of, rocksdb_queues
     from engine.inspection.snapshot import open_store
+    from engine.inspection.undecoded import release_of, rocksdb_queues
     from engine.mapped.disk import RealDisk
     from engine.pipeline.rebuild_parts import StoreFacts
     from engine.rebuilding import batch_topics

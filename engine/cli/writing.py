@@ -19,10 +19,9 @@ from engine.errors import StoreError, UsageError
 from engine.files.layout import StorePaths
 from engine.files.store_folders import settle_folders
 from engine.inspection.derived_config import derived_config, quiet
-from engine.inspection.foreign import release_of
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
-from engine.inspection.undecoded_modes import refuse_undecoded_modes
+from engine.inspection.undecoded import refuse_undecoded_modes, release_of
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.releases import NEWEST, Release

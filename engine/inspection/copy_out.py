@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
-from engine.inspection.foreign import undecoded_parts
 from engine.inspection.opening import recognise
+from engine.inspection.undecoded import undecoded_parts
 from engine.mapped.reading import Reading
 
 if TYPE_CHECKING:

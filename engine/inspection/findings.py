@@ -16,7 +16,7 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
-from engine.inspection import foreign, standing
+from engine.inspection import standing, undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
 from engine.inspection.check import config, consequences, ext, incident, index_findings, start, tables, wrong_copies
@@ -101,7 +101,7 @@ def check(
     if summary.complete and only is None and starts.log is not None:
         with contextlib.suppress(CannotRead):
             summary = replace(summary, incident=incident.of(store, starts, reported, starts.log))
-    if foreign.parts_undecoded(store):
+    if undecoded.parts_undecoded(store):
         summary = replace(summary, complete=False)
     yield summary if not store.unread else replace(summary, complete=False, incident=None)
 
@@ -137,7 +137,7 @@ def _without_unread(store: StoreSnapshot, findings: Iterable[Finding]) -> Iterat
     unread_files = {finding.file for finding in store.unread}
     folders = [str(folder) for folder in store.log_folders]
     parts = (part_of(file, str(store.path), folders) for file in unread_files)
-    unread: frozenset[Part] = frozenset().union(*parts, foreign.parts_undecoded(store))
+    unread: frozenset[Part] = frozenset().union(*parts, undecoded.parts_undecoded(store))
     return (
         finding for finding in findings if finding.file not in unread_files and catalogue.may_speak(finding.id, unread)
     )
@@ -168,7 +168,7 @@ def _all_findings(
     yield from _until_unreadable(check_tables.findings(store))
     if store.config is not None:
         yield from _until_unreadable(config.findings(store, store.config))
-    for note, grave in foreign.judged_notes(store):
+    for note, grave in undecoded.judged_notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note}, "note" if grave else None)
     topics = TopicTable()
     log = LogCheck(store, clock, foreign_files)
@@ -189,7 +189,7 @@ def _all_findings(
     fold: QueueFold | None = None
     with contextlib.suppress(CannotRead):
         fold = QueueFold(store, log, queues, starts)
-        is_decoded = store.paths is not None and not foreign.rocksdb_queues(store)
+        is_decoded = store.paths is not None and not undecoded.rocksdb_queues(store)
         around += _until_unreadable(fold.findings()) if is_decoded else []
         lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
         around = [*ext.follow(around, lost), *lost]

@@ -18,7 +18,7 @@ from engine.codec.encode import LONGEST_V1_TOPIC
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
-from engine.inspection import foreign
+from engine.inspection import undecoded
 from engine.rules.undecoded import SUBJECT_WORDS
 from engine.system_names import LMQ_PREFIX
 
@@ -113,7 +113,7 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         bytes=sizes,
         notes=notes
         + [oddity.path + ": " + oddity.description for oddity in store.log.sequence.oddities]
-        + foreign.notes(store),
+        + undecoded.notes(store),
         sizes=store.geometry.how,
     )
     unknown = {subject: part.reason(subject) for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject))}

@@ -23,7 +23,7 @@ from engine.codec.java import i32
 from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.files.layout import is_folder_name
-from engine.inspection import foreign
+from engine.inspection import undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
@@ -101,7 +101,7 @@ def of_plan(store: StoreSnapshot, plan: RecoveryPlan, look: Look | None = None) 
 
 def can_tell(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
     """Return True if losses can be determined: a DLedger log and RocksDB queues are not read here."""
-    return plan.start_file is not None and not foreign.unknown_to_plans(store)
+    return plan.start_file is not None and not undecoded.unknown_to_plans(store)
 
 
 def dropped(store: StoreSnapshot, plan: RecoveryPlan) -> Loss:

@@ -15,7 +15,7 @@ from engine.codec.table_files import BACKUP
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
 from engine.files.layout import COMMIT_LOG_FILE_SIZE
-from engine.inspection import foreign, left_behind
+from engine.inspection import left_behind, undecoded
 from engine.inspection.queue_reader import Kind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.releases import NEWEST, Release
@@ -138,7 +138,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
         missing=_missing(store),
-        notes=tuple(f"{note} This plan leaves it out." for note in foreign.notes(store)),
+        notes=tuple(f"{note} This plan leaves it out." for note in undecoded.notes(store)),
         listing=partial(list_folder, reading=store.reading),
         said=store.small_file(paths.empty_log_said),
     )
@@ -202,7 +202,7 @@ def start_offset(store: StoreSnapshot, known_end: int, least: int) -> int:
         abort=store.abort and store.lock_state != "held",
         config=store.config or MessageStoreConfig(),
     )
-    return recovery.start_offset(source, files, known_end, foreign.release_of(store))
+    return recovery.start_offset(source, files, known_end, undecoded.release_of(store))
 
 
 def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:

@@ -23,7 +23,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, Undecoded
 from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import LOG_FOLDER, StoreFolders, settle_folders
-from engine.inspection import foreign
+from engine.inspection import undecoded
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
@@ -150,13 +150,13 @@ class StoreSnapshot:
     def undecoded(self) -> tuple[UndecodedPart, ...]:
         """Folders that are recognised and not decoded (:mod:`engine.rules.undecoded`)."""
         if self._undecoded is None:
-            self._undecoded = () if self.paths is None else foreign.undecoded_parts(self.reading, self.paths.root)
+            self._undecoded = () if self.paths is None else undecoded.undecoded_parts(self.reading, self.paths.root)
         return self._undecoded
 
     def undecoded_part(self, subject: Subject) -> UndecodedPart | None:
         """The undecoded part that a question about ``subject`` needs; None if it can be answered."""
         if subject not in self._answering:
-            self._answering[subject] = foreign.part_answering(self, subject)
+            self._answering[subject] = undecoded.part_answering(self, subject)
         return self._answering[subject]
 
     @property

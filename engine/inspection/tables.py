@@ -14,7 +14,7 @@ from engine.codec import bloom, config_tables
 from engine.codec.config_tables import ConsumerOffset, TopicConfig
 from engine.codec.table_files import BACKUP, TABLES, Table, TableFile, load_table, read_table_file
 from engine.errors import CannotRead, CorruptUnit
-from engine.inspection import foreign
+from engine.inspection import undecoded
 from engine.releases import NEWEST, Release
 from engine.rules.undecoded import TABLE_SUBJECTS
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def release_of(store: StoreSnapshot) -> Release:
     """The release as which the store's tables are read: the one that seems to have written it, else the newest."""
     with contextlib.suppress(CannotRead):
-        return foreign.release_of(store)
+        return undecoded.release_of(store)
     return NEWEST
 
 

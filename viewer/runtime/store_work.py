@@ -57,9 +57,9 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
     seems to have written it.
     """
     from engine.inspection import left_behind, open_store
-    from engine.inspection.foreign import guess, release_of
     from engine.inspection.recovery import NO_PLAN
     from engine.inspection.recovery import plan as plan_of
+    from engine.inspection.undecoded import guess, release_of
 
     control.report(0, None)
     with open_store(path, config) as store:

@@ -25,11 +25,11 @@ from engine.cli.output import Column, Output, Progress, escape_controls, size_te
 from engine.english import counted
 from engine.errors import NotAStore, StoreError, UsageError
 from engine.files.store_folders import lock_beside
-from engine.inspection.foreign import guess
 from engine.inspection.left_behind import Look
 from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.undecoded import guess
 from engine.mapped import undo as backup_undo
 from engine.mapped.backup_journal import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of

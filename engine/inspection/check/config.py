@@ -10,7 +10,7 @@ from engine.config import MessageStoreConfig
 from engine.files.store_folders import ConfiguredPath, settle_folders
 from engine.inspection.index_reader import index_geometry
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.undecoded_modes import refused_by_releases
+from engine.inspection.undecoded import refused_by_releases
 from engine.rules import catalogue
 from engine.rules.findings import Finding
 

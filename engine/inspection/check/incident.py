@@ -18,7 +18,7 @@ from engine.codec import index as codec
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.english import capital
 from engine.errors import CannotRead
-from engine.inspection import foreign
+from engine.inspection import undecoded
 from engine.inspection.check import unfitting_queues
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.start import Starts
@@ -44,7 +44,7 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
     if not grave or store.paths is None or store.unread or store.lock_state == "held":
         return None
     # Entries of another log know nothing of what this one lost, and a start loses by them what cannot be counted.
-    is_known = not foreign.unknown_to_plans(store) and not any(map(unfitting_queues.is_about_all_queues, grave))
+    is_known = not undecoded.unknown_to_plans(store) and not any(map(unfitting_queues.is_about_all_queues, grave))
     is_bad_copy = any(finding.id == catalogue.DK04.id for finding in grave)
     already = lost_already(store, log) if is_known else None
     lost = {like: _describe_start(starts.losses(like), already) if is_known else None for like in starts.releases}

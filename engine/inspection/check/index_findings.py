@@ -20,7 +20,7 @@ from engine.inspection import recovery
 from engine.inspection.check.index import BadEntry, IndexAccount, IndexCheck
 from engine.inspection.check.log import LogCheck
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.undecoded_modes import undecoded_modes
+from engine.inspection.undecoded import undecoded_modes
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, index_rules
 from engine.rules import catalogue_tables as rules

@@ -17,7 +17,7 @@ from engine.codec.encode import LONGEST_V1_TOPIC
 from engine.codec.message import Unit
 from engine.english import small
 from engine.errors import CannotRead, StoreError
-from engine.inspection import foreign, left_behind, recovery
+from engine.inspection import left_behind, recovery, undecoded
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
@@ -50,7 +50,7 @@ class Starts:
         self.queues: QueueCheck | None = None  # as well
         self.left_out: dict[tuple[str, int], int] = {}
         """Units by queue that CQ10 has reported as an error: no start dispatches them."""
-        self.dledger = foreign.has_dledger_log(store)
+        self.dledger = undecoded.has_dledger_log(store)
         self.checkpoint = self._checkpoint()
         written = self._written()
         self.release = written.release if written is not None else None
@@ -65,7 +65,7 @@ class Starts:
         if self._store.release is not None:
             return Written(self._store.release, "--release names it")
         with contextlib.suppress(CannotRead):
-            return foreign.guess(self._store)
+            return undecoded.guess(self._store)
         return None
 
     def _checkpoint(self) -> Checkpoint | None:
@@ -229,7 +229,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
 
 def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
     """DK03: timer messages that are not due yet, if the release has no timer wheel."""
-    release = foreign.release_of(store)
+    release = undecoded.release_of(store)
     queue = store.queue(TIMER_TOPIC, 0)
     if of(release).timers or queue is None:
         return
@@ -303,7 +303,7 @@ def is_troubled(store: StoreSnapshot, findings: Sequence[Finding]) -> bool:
 
 def of_own_release(store: StoreSnapshot, starts: Starts) -> RecoveryPlan | None:
     """The plan of the release that probably wrote the store; if that does not start, the plan of the other release."""
-    own_release = foreign.release_of(store)
+    own_release = undecoded.release_of(store)
     plan = starts.losses(own_release)
     return plan if plan is None or plan.will_start else starts.losses(compared_with(own_release))
 

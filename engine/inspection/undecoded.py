@@ -1,5 +1,6 @@
 """Undecoded parts of an opened store (docs/formats/files.md#folders, docs/formats/consume-queue.md#rocksdb): finds the
-folders of :mod:`engine.rules.undecoded` through the store's ``reading``.
+folders of :mod:`engine.rules.undecoded` through the store's ``reading``, and notes from a broker's configuration on
+such parts: storage modes, and one mode that 5.5 refuses.
 
 Also guesses which release wrote a store last, from traces that only one release leaves; always reported as a guess.
 """
@@ -14,17 +15,21 @@ from typing import TYPE_CHECKING
 from engine.codec.index_keys import TAG, index_keys, key_text
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
-from engine.errors import CannotRead, CorruptUnit
+from engine.errors import CannotRead, CorruptUnit, UsageError
+from engine.files.properties_file import parse, read_text
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NEWEST, Release
 from engine.rules.findings import Part
 from engine.rules.undecoded import (
     SUBJECT_WORDS,
     TABLE_SUBJECTS,
+    Mode,
     Subject,
     UndecodedPart,
     answering,
     find_undecoded,
+    modes_in,
+    refuses_double_write,
 )
 from engine.store import written_release
 from engine.store.written_release import TagEntries, Written
@@ -32,6 +37,7 @@ from engine.store.written_release import TagEntries, Written
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Reading
+
 
 MOST_ENTRIES = 256
 """Number of newest entries of an index file that are searched for tag entries."""
@@ -217,3 +223,31 @@ def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
         if units:
             return TagEntries(units, with_entry)
     return None
+
+
+def undecoded_modes(path: Path | str | None) -> list[Mode]:
+    """Settings in a broker's properties file with which it keeps a part of its store in a form that is not decoded;
+    none without a file. Raises :class:`CannotRead`, :class:`UsageError`.
+    """
+    return modes_in(_settings(path)) if path is not None else []
+
+
+def refuse_undecoded_modes(path: Path | str | None) -> None:
+    """Raise :class:`UsageError` if the configuration for writing enables such a mode."""
+    for mode in undecoded_modes(path):
+        text = f"{mode.key}={mode.value} means {mode.what}, which this program does not write: take the line out"
+        raise UsageError(text, file=str(path))
+
+
+def refused_by_releases(path: Path | str | None) -> str | None:
+    """Why a broker of 5.5 does not start with a properties file, or None."""
+    if path is None or not refuses_double_write(_settings(path)):
+        return None
+    return (
+        "rocksdbCQDoubleWriteEnable=true without combineCQUseRocksdbForLmq=true: a broker of 5.4 starts with this, one "
+        "of 5.5 ends at once (exit 253)"
+    )
+
+
+def _settings(path: Path | str) -> dict[str, str]:
+    return {item.key: item.value for item in parse(read_text(path), str(path))}

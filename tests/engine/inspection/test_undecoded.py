@@ -11,11 +11,13 @@ import agree
 import pytest
 from made_stores import MadeStore, healthy, unit_bytes
 
+from engine.cli.main import main
 from engine.codec.dledger import EntryHeader, encode_header
-from engine.inspection import foreign
+from engine.errors import UsageError
+from engine.inspection import open_store, undecoded
 from engine.inspection import open_store as inspection_open_store
-from engine.inspection.foreign import guess
-from engine.inspection.snapshot import open_store
+from engine.inspection.undecoded import guess, refuse_undecoded_modes, refused_by_releases, undecoded_modes
+from engine.rules.undecoded import MODES
 
 
 @pytest.fixture
@@ -37,8 +39,8 @@ def rocksdb_in(folder):
 
 def test_a_store_without_them_says_nothing(root):
     with open_store(root) as store:
-        assert foreign.notes(store) == []
-        assert not foreign.rocksdb_queues(store)
+        assert undecoded.notes(store) == []
+        assert not undecoded.rocksdb_queues(store)
 
 
 def test_rocksdb_queues_are_a_flavour_and_a_note(root):
@@ -57,8 +59,8 @@ def test_other_rocksdb_folders_are_notes_and_leave_the_queues_alone(root, folder
     rocksdb_in(root / folder)
     with open_store(root) as store:
         assert [part.folder for part in store.undecoded] == [folder]
-        assert purpose in foreign.notes(store)[0]
-        assert not foreign.rocksdb_queues(store)
+        assert purpose in undecoded.notes(store)[0]
+        assert not undecoded.rocksdb_queues(store)
 
 
 def test_a_lone_file_called_current_is_no_rocksdb(root):
@@ -122,7 +124,7 @@ def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
 )
 def test_the_release_of_a_real_store_is_seen(golden, name, release):
     with open_store(golden(name)) as store:
-        assert foreign.release_of(store) == release
+        assert undecoded.release_of(store) == release
 
 
 @pytest.mark.parametrize(("stop", "release"), [(20, "5.3"), (60, "5.4")])
@@ -135,4 +137,46 @@ def test_a_store_that_an_older_release_continued_is_of_that_one(tmp_path, stop, 
     made.write(tmp_path / "store")
     (tmp_path / "store" / "rocksdbstore").mkdir()
     with open_store(tmp_path / "store") as store:
-        assert foreign.release_of(store) == release
+        assert undecoded.release_of(store) == release
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.key)
+def test_each_mode_is_refused_by_what_writes(mode, tmp_path, capsys):
+    """``serve --config`` said "without effect here", and served a store without the tables that the broker has."""
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"brokerName=a\n{mode.key}={mode.value}\n")
+    assert [found.key for found in undecoded_modes(conf)] == [mode.key]
+    with pytest.raises(UsageError, match=f"{mode.key}={mode.value} means {mode.what}"):
+        refuse_undecoded_modes(conf)
+    for words in (
+        ["serve", "STORE", "--port", "0", "--namesrv-port", "0"],
+        ["put", "STORE", "--topic", "Orders", "--body", "tea", "--yes"],
+    ):
+        asked = [str(tmp_path / "new") if word == "STORE" else word for word in words]
+        assert main([*asked, "--config", str(conf)]) in (2, 3)
+        assert mode.key in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_configuration_of_files_is_taken(tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("storeType=default\nindexFileWriteEnable=true\nconfigManagerVersion=v1\n")
+    assert undecoded_modes(conf) == []
+    assert undecoded_modes(None) == []
+    refuse_undecoded_modes(conf)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("rocksdbCQDoubleWriteEnable=true\n", True),
+        ("rocksdbCQDoubleWriteEnable=true\ncombineCQUseRocksdbForLmq=true\n", False),
+        ("rocksdbCQDoubleWriteEnable=false\n", False),
+        ("", False),
+    ],
+)
+def test_what_5_5_does_not_start_with_is_told(text, refused, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text(text)
+    assert (refused_by_releases(conf) is not None) is refused
+    assert refused_by_releases(None) is None
