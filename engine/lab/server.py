@@ -34,9 +34,8 @@ from engine.lab.load import Load
 from engine.lab.load_settings import LoadSettings
 from engine.lab.pipe_frames import Frame
 from engine.lab.plug import PlugReport
-from engine.lab.pulling import finish_report, pull_the_plug, timed_open
+from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_again, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
-from engine.lab.second_recovery import keep_disk, recover_again
 from engine.lab.watch import Watch
 from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.mapped.disk import RealDisk
