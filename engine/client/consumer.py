@@ -22,7 +22,6 @@ from typing import Any
 
 from engine.callbacks import system_clock
 from engine.client import questions
-from engine.client.allocation import AllocationStrategy
 from engine.client.answers_of_consumer import consumed_directly
 from engine.client.consuming import ConsumerConfig, QueueConsumer
 from engine.client.events import Consumed, Delivered, EventStream, SentBack
@@ -30,6 +29,7 @@ from engine.client.instance import FAILURES, ClientInstance
 from engine.client.messages import MAX_RECONSUME_TIMES, RECONSUME_TIME, Message, ReceivedMessage, received
 from engine.client.process_queue import ProcessQueue
 from engine.client.producer import Producer
+from engine.client.rebalance import AllocationStrategy
 from engine.client.repeated_warnings import warn
 from engine.client.routes import MessageQueue
 from engine.codec import message as codec

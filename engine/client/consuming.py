@@ -17,7 +17,6 @@ from typing import Any
 
 from engine.callbacks import system_clock
 from engine.client import questions
-from engine.client.allocation import AllocationStrategy, Averagely
 from engine.client.answers_of_consumer import offset_table, running_info, status_body
 from engine.client.errors import BrokerRefused, NotRunning, WrongMessage
 from engine.client.events import (
@@ -35,7 +34,7 @@ from engine.client.messages import ReceivedMessage, check_topic
 from engine.client.offsets import BrokerOffsets, FileOffsets, OffsetStore
 from engine.client.process_queue import ProcessQueue
 from engine.client.questions import PullResult
-from engine.client.rebalance import RebalancePlan, plan_rebalance
+from engine.client.rebalance import AllocationStrategy, Averagely, RebalancePlan, plan_rebalance
 from engine.client.repeated_warnings import warn
 from engine.client.routes import MessageQueue
 from engine.codec import properties as props

@@ -19,7 +19,6 @@ from typing import Any
 
 from engine.callbacks import system_clock
 from engine.client import questions
-from engine.client.allocation import AllocationStrategy
 from engine.client.consuming import FROM_LAST, ConsumerConfig, QueueConsumer
 from engine.client.errors import ClientError, NoRoute, NotRunning, WrongMessage
 from engine.client.events import Delivered, EventStream
@@ -27,7 +26,7 @@ from engine.client.instance import ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage
 from engine.client.process_queue import ProcessQueue
 from engine.client.questions import PullResult
-from engine.client.rebalance import RebalancePlan
+from engine.client.rebalance import AllocationStrategy, RebalancePlan
 from engine.client.routes import MessageQueue, queue_order
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command

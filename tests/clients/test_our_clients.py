@@ -15,7 +15,6 @@ import real_cluster
 from clients_beside import until
 from java_members import JavaMember
 
-from engine.client.allocation import Averagely
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import BrokerRefused
@@ -23,6 +22,7 @@ from engine.client.messages import Message, ReceivedMessage
 from engine.client.pop_questions import POP, pop, query_assignment, set_request_mode
 from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer, ProducerConfig, TransactionState
+from engine.client.rebalance import Averagely
 from engine.client.routes import MessageQueue
 from engine.remoting.subscriptions import Subscription
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from engine.client import allocation
+from engine.client import rebalance
 from engine.client.routes import MessageQueue, java_order, queue_order
 
 NAMES = ("AVG", "AVG_BY_CIRCLE", "CONFIG", "MACHINE_ROOM", "CONSISTENT_HASH")
@@ -85,17 +85,17 @@ def said(line: str) -> str:
 
 def _strategy(name: str, argument: str) -> Any:
     made = {
-        "AVG": allocation.Averagely,
-        "AVG_BY_CIRCLE": allocation.AveragelyByCircle,
-        "CONFIG": lambda: allocation.ByConfig(tuple(_read(argument))),
-        "MACHINE_ROOM": lambda: allocation.ByMachineRoom(argument.split(",")),
-        "CONSISTENT_HASH": lambda: allocation.ConsistentHash(int(argument)),
+        "AVG": rebalance.Averagely,
+        "AVG_BY_CIRCLE": rebalance.AveragelyByCircle,
+        "CONFIG": lambda: rebalance.ByConfig(tuple(_read(argument))),
+        "MACHINE_ROOM": lambda: rebalance.ByMachineRoom(argument.split(",")),
+        "CONSISTENT_HASH": lambda: rebalance.ConsistentHash(int(argument)),
     }
     if name in made:
         found = made[name]()
     else:
         inner = _strategy(name.removeprefix("MACHINE_ROOM_NEARBY-"), argument)
-        found = allocation.MachineRoomNearby(inner, lambda queue: _room(queue.broker), _room)
+        found = rebalance.MachineRoomNearby(inner, lambda queue: _room(queue.broker), _room)
     assert found.name == name
     return found
 

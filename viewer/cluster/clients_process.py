@@ -21,13 +21,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.client.allocation import AllocationStrategy, Averagely, AveragelyByCircle
 from engine.client.consumer import ConsumeContext, Consumer
 from engine.client.consuming import CLUSTERING, FROM_FIRST, ConsumerConfig
 from engine.client.events import Delivered, Event, EventRing, EventStream, Rebalanced, Sent
 from engine.client.instance import FAILURES, ClientInstance
 from engine.client.messages import Message, ReceivedMessage
 from engine.client.producer import Producer, ProducerConfig, TransactionState
+from engine.client.rebalance import AllocationStrategy, Averagely, AveragelyByCircle
 from engine.client.routes import MASTER
 from engine.cluster.state import Queue
 from engine.errors import StoreError, cause_of

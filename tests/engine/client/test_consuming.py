@@ -14,7 +14,6 @@ from real_cluster import free_port
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_store
 from engine.callbacks import system_clock
-from engine.client.allocation import AveragelyByCircle
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, FROM_LAST, FROM_TIME, ConsumerConfig
 from engine.client.errors import BrokerRefused, ClientError, WrongMessage
@@ -33,6 +32,7 @@ from engine.client.events import (
 )
 from engine.client.messages import Message
 from engine.client.producer import Producer, ProducerConfig
+from engine.client.rebalance import AveragelyByCircle
 from engine.client.routes import MessageQueue
 from engine.namesrv.server import ListeningNameServer
 from engine.remoting.frame import ONE_WAY, Command

@@ -1,10 +1,85 @@
-"""What a client gives up and takes, from the lists that it sees."""
+"""Each strategy gives what Java's gives: a record of its answers, and the rules that hold for all clients together."""
 
 from __future__ import annotations
 
-from engine.client.allocation import Averagely
-from engine.client.rebalance import plan_rebalance
+import lzma
+from pathlib import Path
+
+import allocation_cases
+import pytest
+
+from engine.client.rebalance import (
+    Averagely,
+    AveragelyByCircle,
+    ByConfig,
+    ByMachineRoom,
+    ConsistentHash,
+    MachineRoomNearby,
+    plan_rebalance,
+)
 from engine.client.routes import MessageQueue
+
+RECORD = Path(__file__).with_name("allocations-5.3.3.tsv.xz")
+"""400 cases, and what RocketMQ's own client gave; ``tests/clients/test_allocations.py`` asks it anew."""
+
+
+def queues(count: int, broker: str = "broker-a") -> list[MessageQueue]:
+    return [MessageQueue("Orders", broker, number) for number in range(count)]
+
+
+def test_what_java_gave_is_given() -> None:
+    with lzma.open(RECORD, "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").rpartition("\t") for line in file]
+    assert len(rows) == 400
+    assert [(case, allocation_cases.said(case)) for case, _, _ in rows] == [(case, told) for case, _, told in rows]
+
+
+@pytest.mark.parametrize("strategy", [Averagely(), AveragelyByCircle(), ConsistentHash()], ids=lambda one: one.name)
+@pytest.mark.parametrize("clients", [1, 2, 3, 7, 20])
+def test_every_queue_has_one_owner(strategy, clients: int) -> None:
+    ids = sorted(f"10.0.0.{number}@{number}" for number in range(clients))
+    every = queues(16)
+    assert sorted(queue for own in ids for queue in strategy.allocate(own, every, ids)) == every
+
+
+def test_averagely_gives_neighbours_and_the_first_clients_one_more() -> None:
+    every = queues(5)
+    assert [Averagely().allocate(own, every, ["a", "b"]) for own in "ab"] == [every[:3], every[3:]]
+    assert [len(AveragelyByCircle().allocate(own, every, ["a", "b"])) for own in "ab"] == [3, 2]
+    assert Averagely().allocate("c", every[:2], ["a", "b", "c"]) == []
+
+
+def test_who_is_listed_twice_has_twice_the_places_on_the_ring() -> None:
+    """Ids were put at the same places again, so that a client that a list named twice took fewer queues than Java's."""
+    every, ids = queues(64), ["a", "b"]
+    once = ConsistentHash().allocate("a", every, ids)
+    twice = ConsistentHash().allocate("a", every, ["a", "a", "b"])
+    assert set(once) < set(twice)
+    assert ConsistentHash(20).allocate("a", every, ["a"]) == ConsistentHash(10).allocate("a", every, ["a", "a"])
+    assert ConsistentHash(0).allocate("a", every, ids) == []
+
+
+def test_configured_queues_are_given_to_anybody() -> None:
+    assert ByConfig(tuple(queues(2))).allocate("x", [], []) == queues(2)
+
+
+def test_rooms_without_clients_are_shared_by_all() -> None:
+    near, far = queues(4, "hz@broker-a"), queues(4, "sh@broker-b")
+    strategy = MachineRoomNearby(Averagely(), lambda queue: queue.broker[:2], lambda client: client[:2])
+    ids = ["hz@1", "hz@2"]
+    assert strategy.allocate("hz@2", near + far, ids) == near[2:] + far[2:]
+    assert ByMachineRoom({"sh"}).allocate("hz@1", near + far, ids) == far[:2]
+
+
+def test_a_client_that_is_not_listed_gets_nothing_and_empty_lists_are_refused() -> None:
+    assert Averagely().allocate("x", queues(2), ["a"]) == []
+    with pytest.raises(ValueError, match="mqAll"):
+        Averagely().allocate("a", [], ["a"])
+    with pytest.raises(ValueError, match="cidAll"):
+        ConsistentHash().allocate("a", queues(2), [])
+    with pytest.raises(ValueError, match="virtualNodeCnt"):
+        ConsistentHash(-1)
+
 
 QUEUES = [MessageQueue("T", broker, number) for broker in ("b", "a") for number in (1, 0)]
 SORTED = sorted(QUEUES)
