@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, Self, TypeVar
 
 from engine.client.admin import QUEUES, Admin, QueueLag
+from engine.client.broker_api import PullResult
 from engine.client.consumer import Consumer, Listener
 from engine.client.consuming import ConsumerConfig
 from engine.client.errors import NotRunning
@@ -25,7 +26,6 @@ from engine.client.messages import Message, QueueSelector, ReceivedMessage, Send
 from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer, ProducerConfig, SendHook, TransactionListener, TransactionState
 from engine.client.pulling import POLL, LitePullConsumer, PullConsumer
-from engine.client.questions import PullResult
 from engine.client.routes import MessageQueue
 from engine.remoting.subscriptions import TAG
 

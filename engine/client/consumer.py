@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Any
 
 from engine.callbacks import system_clock
-from engine.client import questions
+from engine.client import broker_api
 from engine.client.answers_of_consumer import consumed_directly
 from engine.client.consuming import ConsumerConfig, QueueConsumer
 from engine.client.events import Consumed, Delivered, EventStream, SentBack
@@ -278,7 +278,7 @@ class Consumer(QueueConsumer):
         max_retries = USUAL_RETRIES if self.config.max_reconsume == -1 else self.config.max_reconsume
         by_broker = True
         try:
-            await questions.send_back(self.instance, self.group, message, delay_level, max_retries)
+            await broker_api.send_back(self.instance, self.group, message, delay_level, max_retries)
         except FAILURES as error:
             warn(_log, cause_of(error), "%s is not taken back: %s", message.msg_id, cause_of(error))
             by_broker = False
@@ -402,7 +402,7 @@ class Consumer(QueueConsumer):
         return True
 
     async def _lock_again(self, process_queue: ProcessQueue) -> bool:
-        process_queue.locked = process_queue.queue in await questions.lock(
+        process_queue.locked = process_queue.queue in await broker_api.lock(
             self.instance, self.group, [process_queue.queue]
         )
         if process_queue.locked:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.callbacks import system_clock
-from engine.client import questions
+from engine.client import broker_api
 from engine.client.answers_of_consumer import offset_table, running_info, status_body
+from engine.client.broker_api import PullResult
 from engine.client.errors import BrokerRefused, NotRunning, WrongMessage
 from engine.client.events import (
     EventStream,
@@ -33,7 +34,6 @@ from engine.client.instance import FAILURES, ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage, check_topic
 from engine.client.offsets import BrokerOffsets, FileOffsets, OffsetStore
 from engine.client.process_queue import ProcessQueue
-from engine.client.questions import PullResult
 from engine.client.rebalance import AllocationStrategy, Averagely, RebalancePlan, plan_rebalance
 from engine.client.repeated_warnings import warn
 from engine.client.routes import MessageQueue
@@ -188,7 +188,7 @@ class QueueConsumer(ClientPart):
             await asyncio.gather(*(self.instance.fresh_route(topic) for topic in self.topics()))
             for subscription in self.subscriptions.values():
                 if subscription.kind != TAG:
-                    await questions.check_subscription(self.instance, self.group, subscription)
+                    await broker_api.check_subscription(self.instance, self.group, subscription)
         except BaseException:
             await self.instance.leave(self)
             raise
@@ -223,7 +223,7 @@ class QueueConsumer(ClientPart):
             process_queue.dropped = True
         if self.config.orderly and not self.is_broadcasting:
             with contextlib.suppress(*FAILURES):
-                await questions.unlock(self.instance, self.group, list(self._held))
+                await broker_api.unlock(self.instance, self.group, list(self._held))
         await self.instance.leave(self)
         self._ended(said_goodbye=True)
 
@@ -356,7 +356,7 @@ class QueueConsumer(ClientPart):
         """Read the client's queues of a topic again from ``timestamp`` (ms) on (Java: ``resetOffsetByTimeStamp``)."""
         for queue in self.owned:
             if queue.topic == topic:
-                offset = await questions.search_offset(self.instance, queue, timestamp)
+                offset = await broker_api.search_offset(self.instance, queue, timestamp)
                 await self.seek(queue, offset, reason="reset to a time")
 
     async def commit_soon(self) -> None:
@@ -405,7 +405,7 @@ class QueueConsumer(ClientPart):
             return None
         if self.is_broadcasting:
             return plan_rebalance(self.client_id, route.subscribe_queues, [self.client_id], held_queues, None)
-        ids = await questions.consumer_ids(self.instance, self.group, topic)
+        ids = await broker_api.consumer_ids(self.instance, self.group, topic)
         if self.client_id not in ids:
             await self.instance.heartbeat()
             return None
@@ -463,7 +463,7 @@ class QueueConsumer(ClientPart):
 
     async def _try_to_take(self, queue: MessageQueue) -> bool:
         locked = self.config.orderly and not self.is_broadcasting
-        if locked and queue not in await questions.lock(self.instance, self.group, [queue]):
+        if locked and queue not in await broker_api.lock(self.instance, self.group, [queue]):
             return False
         self.offsets.forget(queue)
         try:
@@ -483,8 +483,8 @@ class QueueConsumer(ClientPart):
         if start == FROM_FIRST or (is_retry and start == FROM_LAST):
             return 0
         if start == FROM_LAST or is_retry:
-            return await questions.max_offset(self.instance, queue)
-        return await questions.search_offset(
+            return await broker_api.max_offset(self.instance, queue)
+        return await broker_api.search_offset(
             self.instance, queue, self.config.start_time or system_clock() - _HALF_AN_HOUR
         )
 
@@ -523,7 +523,7 @@ class QueueConsumer(ClientPart):
         self.offsets.forget(process_queue.queue)
         if self.config.orderly and not self.is_broadcasting:
             with contextlib.suppress(*FAILURES):
-                await questions.unlock(self.instance, self.group, [process_queue.queue])
+                await broker_api.unlock(self.instance, self.group, [process_queue.queue])
         if self._held.get(process_queue.queue) is process_queue:
             del self._held[process_queue.queue]
         if self.events.wanted:
@@ -536,7 +536,7 @@ class QueueConsumer(ClientPart):
         return True
 
     async def _renew_locks(self) -> None:
-        locked_queues = await questions.lock(self.instance, self.group, self.owned)
+        locked_queues = await broker_api.lock(self.instance, self.group, self.owned)
         for queue, process_queue in self._held.items():
             process_queue.locked = queue in locked_queues
             if process_queue.locked:
@@ -591,15 +591,15 @@ class QueueConsumer(ClientPart):
         subscription = self._all_subscriptions().get(queue.topic) or Subscription(queue.topic)
         commits = self.config.auto_commit and self._commits_by_itself and not self.is_broadcasting
         commit = self.offsets.known(queue) if commits else None
-        sys_flag = questions.SUSPEND | self._pull_flag
+        sys_flag = broker_api.SUSPEND | self._pull_flag
         if commit:
-            sys_flag |= questions.COMMIT_OFFSET
+            sys_flag |= broker_api.COMMIT_OFFSET
         if subscription.kind == TAG:
-            sys_flag |= questions.SUBSCRIPTION
+            sys_flag |= broker_api.SUBSCRIPTION
         start_ms = system_clock()
         if self.events.wanted:
             self.events.emit(PullSent(start_ms, self.client_id, self.group, queue, process_queue.next_offset))
-        result = await questions.pull(
+        result = await broker_api.pull(
             self.instance,
             self.group,
             queue,

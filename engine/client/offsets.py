@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.callbacks import system_clock
-from engine.client import questions
+from engine.client import broker_api
 from engine.client.events import Committed
 from engine.client.instance import FAILURES, ClientInstance
 from engine.client.routes import MessageQueue
@@ -66,7 +66,7 @@ class BrokerOffsets:
 
     async def read(self, queue: MessageQueue) -> int | None:
         """Ask the broker for the offset."""
-        offset = await questions.query_offset(self._instance, self._group, queue)
+        offset = await broker_api.query_offset(self._instance, self._group, queue)
         if offset is None or offset < 0:
             return None
         self._table[queue] = offset
@@ -86,7 +86,7 @@ class BrokerOffsets:
             if offset is None:
                 continue
             try:
-                await questions.commit_offset(self._instance, self._group, queue, offset, one_way=one_way)
+                await broker_api.commit_offset(self._instance, self._group, queue, offset, one_way=one_way)
             except FAILURES:
                 if not one_way:
                     raise

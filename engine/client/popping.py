@@ -4,7 +4,7 @@ nobody acknowledged.
 No queue belongs to a member, so a slow consumer delays nobody (docs/protocol/pop.md, #consumer). A member pops
 all queues, or those that a broker assigns to it. Orderly, a broker hands out the next messages of a queue, to any
 member, once all earlier ones are acknowledged (docs/protocol/pop.md#orderly). The requests are in
-:mod:`engine.client.pop_questions`. Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with
+:mod:`engine.client.broker_api`. Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with
 ``clientRebalance=false``, its ``ConsumeMessagePopConcurrentlyService``, and
 ``RebalanceImpl.getRebalanceResultFromBroker``.
 """
@@ -22,6 +22,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.callbacks import system_clock
+from engine.client.broker_api import (
+    EVERY_QUEUE,
+    POP,
+    POP_CK,
+    acknowledge,
+    change_invisible,
+    masters,
+    pop,
+    query_assignment,
+    set_request_mode,
+)
 from engine.client.consumer import ConsumeContext, ConsumeStatus, Listener, answer_of
 from engine.client.consuming import AFTER_ERROR, FROM_FIRST, FROM_LAST, SOON
 from engine.client.errors import BrokerRefused, WrongMessage
@@ -38,17 +49,6 @@ from engine.client.events import (
 )
 from engine.client.instance import FAILURES, ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage, check_topic
-from engine.client.pop_questions import (
-    EVERY_QUEUE,
-    POP,
-    POP_CK,
-    acknowledge,
-    change_invisible,
-    masters,
-    pop,
-    query_assignment,
-    set_request_mode,
-)
 from engine.client.repeated_warnings import warn
 from engine.client.routes import MessageQueue, queue_order
 from engine.codec import pop as codec

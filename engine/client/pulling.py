@@ -18,14 +18,14 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapp
 from typing import Any
 
 from engine.callbacks import system_clock
-from engine.client import questions
+from engine.client import broker_api
+from engine.client.broker_api import PullResult
 from engine.client.consuming import FROM_LAST, ConsumerConfig, QueueConsumer
 from engine.client.errors import ClientError, NoRoute, NotRunning, WrongMessage
 from engine.client.events import Delivered, EventStream
 from engine.client.instance import ClientInstance, ClientPart
 from engine.client.messages import ReceivedMessage
 from engine.client.process_queue import ProcessQueue
-from engine.client.questions import PullResult
 from engine.client.rebalance import AllocationStrategy, RebalancePlan
 from engine.client.routes import MessageQueue, queue_order
 from engine.remoting.connection import Connection, not_supported
@@ -50,7 +50,7 @@ class LitePullConsumer(QueueConsumer):
     """
 
     _consume_type = "CONSUME_ACTIVELY"
-    _pull_flag = questions.LITE_PULL
+    _pull_flag = broker_api.LITE_PULL
     _commits_by_itself = False
 
     def __init__(
@@ -194,15 +194,15 @@ class LitePullConsumer(QueueConsumer):
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Return the offset that the group committed for a queue, as its broker has it."""
-        return await questions.query_offset(self.instance, self.group, queue)
+        return await broker_api.query_offset(self.instance, self.group, queue)
 
     async def seek(self, queue: MessageQueue, offset: int, *, reason: str = "seek") -> None:
         """Read one of the client's queues from ``offset`` on. Raises :class:`WrongMessage` where the queue is not
         the client's, and for an offset that it does not have.
         """
         min_offset, max_offset = (
-            await questions.min_offset(self.instance, queue),
-            await questions.max_offset(self.instance, queue),
+            await broker_api.min_offset(self.instance, queue),
+            await broker_api.max_offset(self.instance, queue),
         )
         if not min_offset <= offset <= max_offset:
             raise WrongMessage(
@@ -214,11 +214,11 @@ class LitePullConsumer(QueueConsumer):
 
     async def seek_to_begin(self, queue: MessageQueue) -> None:
         """Read a queue from its first message on."""
-        await self.seek(queue, await questions.min_offset(self.instance, queue))
+        await self.seek(queue, await broker_api.min_offset(self.instance, queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
         """Read only the messages of a queue that come from now on."""
-        await self.seek(queue, await questions.max_offset(self.instance, queue))
+        await self.seek(queue, await broker_api.max_offset(self.instance, queue))
 
 
 class PullConsumer(ClientPart):
@@ -306,9 +306,9 @@ class PullConsumer(ClientPart):
         if queue.topic not in self._topics:
             await self._wait_for_route(queue.topic)
         await self.pace.wait()
-        sys_flag = questions.SUBSCRIPTION | (questions.SUSPEND if hold else 0)
+        sys_flag = broker_api.SUBSCRIPTION | (broker_api.SUSPEND if hold else 0)
         subscription = Subscription.of(queue.topic, expression, 0, kind)
-        return await questions.pull(
+        return await broker_api.pull(
             self.instance,
             self.group,
             queue,
@@ -323,12 +323,12 @@ class PullConsumer(ClientPart):
     async def fetch_offset(self, queue: MessageQueue) -> int | None:
         """Return the offset that the group reads next; None where it never committed."""
         await self._known(queue)
-        return await questions.query_offset(self.instance, self.group, queue)
+        return await broker_api.query_offset(self.instance, self.group, queue)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
         """Commit ``offset``: the group reads it next."""
         await self._known(queue)
-        await questions.commit_offset(self.instance, self.group, queue, offset, one_way=False)
+        await broker_api.commit_offset(self.instance, self.group, queue, offset, one_way=False)
 
     async def _known(self, queue: MessageQueue) -> None:
         if await self.instance.route(queue.topic) is None:
@@ -338,4 +338,4 @@ class PullConsumer(ClientPart):
         """Let a message come again to the group's consumers. Raises :class:`ClientError` for a reply."""
         if message.physical_offset < 0:
             raise ClientError("the message has no place in a log: it was replied, not pulled")
-        await questions.send_back(self.instance, self.group, message, delay_level, max_reconsume)
+        await broker_api.send_back(self.instance, self.group, message, delay_level, max_reconsume)

@@ -15,11 +15,11 @@ import real_cluster
 from clients_beside import until
 from java_members import JavaMember
 
+from engine.client.broker_api import POP, pop, query_assignment, set_request_mode
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import BrokerRefused
 from engine.client.messages import Message, ReceivedMessage
-from engine.client.pop_questions import POP, pop, query_assignment, set_request_mode
 from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.rebalance import Averagely

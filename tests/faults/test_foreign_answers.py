@@ -16,7 +16,7 @@ from brokers import run
 from clients_beside import Served, served
 
 from engine.broker.registration import ask_routes_at
-from engine.client import pop_questions, questions
+from engine.client import broker_api
 from engine.client.errors import ClientError
 from engine.client.messages import Message
 from engine.client.producer import Producer
@@ -117,27 +117,27 @@ async def _walk_client(forger: Forger, producer: Producer, beside: Served) -> No
     instance = producer.instance
     everything = Subscription("Orders")
     (unit,) = beside.units("Orders", 1)
-    message = await questions.view_message(instance, QUEUE, unit.offset_msg_id)
+    message = await broker_api.view_message(instance, QUEUE, unit.offset_msg_id)
 
     async def popped() -> None:
-        result = await pop_questions.pop(instance, "poppers", "broker-a", everything, from_first=True, invisible=0.001)
+        result = await broker_api.pop(instance, "poppers", "broker-a", everything, from_first=True, invisible=0.001)
         for popped in result.messages:
-            await pop_questions.change_invisible(instance, "poppers", popped, 0.001)
+            await broker_api.change_invisible(instance, "poppers", popped, 0.001)
 
     async def fresh_route() -> None:
         await instance.fresh_route("Orders")
 
     for code, ask in (
         (105, fresh_route),
-        (11, lambda: questions.pull(instance, "readers", QUEUE, everything, 0)),
-        (361, lambda: questions.pull(instance, "readers", QUEUE, everything, 0, sys_flag=20)),
-        (30, lambda: questions.max_offset(instance, QUEUE)),
-        (31, lambda: questions.min_offset(instance, QUEUE)),
-        (29, lambda: questions.search_offset(instance, QUEUE, 0)),
-        (33, lambda: questions.view_message(instance, QUEUE, unit.offset_msg_id)),
-        (41, lambda: questions.lock(instance, "readers", [QUEUE])),
+        (11, lambda: broker_api.pull(instance, "readers", QUEUE, everything, 0)),
+        (361, lambda: broker_api.pull(instance, "readers", QUEUE, everything, 0, sys_flag=20)),
+        (30, lambda: broker_api.max_offset(instance, QUEUE)),
+        (31, lambda: broker_api.min_offset(instance, QUEUE)),
+        (29, lambda: broker_api.search_offset(instance, QUEUE, 0)),
+        (33, lambda: broker_api.view_message(instance, QUEUE, unit.offset_msg_id)),
+        (41, lambda: broker_api.lock(instance, "readers", [QUEUE])),
         (310, lambda: producer.send(Message("Others", b"x"))),
-        (400, lambda: pop_questions.query_assignment(instance, "poppers", "Orders")),
+        (400, lambda: broker_api.query_assignment(instance, "poppers", "Orders")),
         (200_050, popped),
     ):
         assert await forger.walk(code, ask) > 0 or code in {41, 310}, code
@@ -164,7 +164,7 @@ def test_a_slave_its_tables_and_registration(tmp_path: Path, monkeypatch: pytest
         async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
             await producer.send(Message("Orders", b"x"), queue=QUEUE)
             beside.server.broker.store.tables.create_group("readers")
-            await questions.commit_offset(producer.instance, "readers", QUEUE, 1, one_way=False)
+            await broker_api.commit_offset(producer.instance, "readers", QUEUE, 1, one_way=False)
             host, _, port = beside.server.address.rpartition(":")
             forger = Forger(monkeypatch)
             for code, ask in (

@@ -23,7 +23,7 @@ from counted_deliveries import Account
 from faulty_link import Link
 from stumbling_disk import Trouble
 
-from engine.client import questions
+from engine.client import broker_api
 from engine.client.instance import ClientInstance
 from engine.client.routes import MessageQueue
 from engine.codec.message import Unit
@@ -103,7 +103,7 @@ async def make_topic(instance: ClientInstance, broker: str) -> None:
 async def ends_of(instance: ClientInstance) -> list[int]:
     """The queue offset behind the last message of each queue."""
     queues = [MessageQueue(TOPIC, "broker-a", queue) for queue in range(QUEUES)]
-    return [await questions.max_offset(instance, queue) for queue in queues]
+    return [await broker_api.max_offset(instance, queue) for queue in queues]
 
 
 class Life:

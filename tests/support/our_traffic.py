@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from engine.callbacks import system_clock
+from engine.client.broker_api import max_offset
 from engine.client.consumer import Consumer
 from engine.client.consuming import BROADCASTING, FROM_FIRST, ConsumerConfig
 from engine.client.messages import Message, ReceivedMessage, SendResult
 from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.pulling import PullConsumer
-from engine.client.questions import max_offset
 from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec.java import i32, jhash

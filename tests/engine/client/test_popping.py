@@ -12,11 +12,11 @@ from brokers import run
 from clients_beside import Served, served, until
 
 from engine.callbacks import system_clock
+from engine.client.broker_api import POP, POP_CK, query_assignment, set_request_mode
 from engine.client.consuming import FROM_FIRST, FROM_TIME
 from engine.client.errors import WrongMessage
 from engine.client.events import Acknowledged, Delivered, PullAnswered, Rebalanced, SentBack
 from engine.client.messages import Message
-from engine.client.pop_questions import POP, POP_CK, query_assignment, set_request_mode
 from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer
 from engine.client.rebalance import Averagely
