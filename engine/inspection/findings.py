@@ -19,9 +19,16 @@ from engine.errors import CannotRead
 from engine.inspection import standing, undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, consequences, ext, incident, index_findings, start, tables, wrong_copies
+from engine.inspection.check import (
+    config,
+    consequences,
+    ext,
+    incident,
+    index_findings,
+    next_start,
+    wrong_copies,
+)
 from engine.inspection.check import groups as check_groups
-from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
@@ -29,8 +36,8 @@ from engine.inspection.check import unfitting_queues as check_unfitting
 from engine.inspection.check.consequences import QueueFold
 from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
+from engine.inspection.check.next_start import Starts, agree
 from engine.inspection.check.queues import QueueCheck
-from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.rules import catalogue
@@ -81,15 +88,15 @@ def check(
     complete = None not in items
     if complete:
         with contextlib.suppress(CannotRead):
-            findings += start.loss_findings(store, starts, findings)
-            findings = list(start.follow(findings))
+            findings += next_start.loss_findings(store, starts, findings)
+            findings = list(next_start.follow(findings))
         findings = list(_without_the_log(agree(starts, findings)))
         findings = list(wrong_copies.follow(findings, starts.log.others if starts.log is not None else ()))
         if starts.log is not None and starts.queues is not None:
             with contextlib.suppress(CannotRead):
                 findings = wrong_copies.explained(store, findings)
                 findings = check_unfitting.explained(store, findings, starts.log, starts.queues)
-                findings = tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
+                findings = check_tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
     findings = findings if only is None else list(_only_requested(findings, only))
     release = release_of(store)
     reported = [
@@ -193,7 +200,7 @@ def _all_findings(
         around += _until_unreadable(fold.findings()) if is_decoded else []
         lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
         around = [*ext.follow(around, lost), *lost]
-        around += _until_unreadable(check_release.findings(store)) if is_decoded else []
+        around += _until_unreadable(next_start.findings(store)) if is_decoded else []
         around += _until_unreadable(check_timer.findings(store))
         around += _until_unreadable(standing.findings(store, clock.newest)) if is_decoded else []
         short_queues = fold.undispatched.short

@@ -21,8 +21,7 @@ from engine.lab.acknowledged import Acknowledged, lost_behind
 from engine.lab.lab_store import LabStore, check_is_lab, read_marker, remove_part
 from engine.lab.load import Load
 from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
-from engine.lab.shadow_disk import ShadowDisk
-from engine.lab.shadow_file import copy_data
+from engine.lab.shadow_disk import ShadowDisk, copy_data
 from engine.mapped.power_loss import PageFates, chance_of, surviving
 from engine.message_store import MessageStore
 from engine.store.recovery.plan import RecoveryPlan

@@ -19,9 +19,9 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.english import capital
 from engine.errors import CannotRead
 from engine.inspection import undecoded
-from engine.inspection.check import unfitting_queues
+from engine.inspection.check import next_start, unfitting_queues
 from engine.inspection.check.log import LogCheck
-from engine.inspection.check.start import Starts
+from engine.inspection.check.next_start import Starts
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
@@ -54,7 +54,7 @@ def of(store: StoreSnapshot, starts: Starts, findings: Sequence[Finding], log: L
             start["losesNewMessages"] = True
         elif start is not None and start["starts"] and not start["messages"] and (is_bad_copy or is_foreign):
             lost[like] = None  # the plan counts readable messages, and what the original files hold is unknown
-    plan = start.of_own_release(store, starts)
+    plan = next_start.of_own_release(store, starts)
     return {
         "whatHappened": name_next_start(what_happened(grave, crashed=store.abort), release_of(store)),
         "lostAlready": _loss(already) if already is not None and log.units and not is_bad_copy else None,

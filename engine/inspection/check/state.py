@@ -15,7 +15,7 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import FILE_NAME_DIGITS
 from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
-from engine.inspection.check.start import Starts
+from engine.inspection.check.next_start import Starts
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.mapped.folder_listing import ReadingListing

@@ -22,7 +22,7 @@ PLACES = {
     "engine/codec/words.py": "what is said of a unit of a flavour that not every release reads",
     "engine/bench/data.py": "what a measurement is made of",
     "engine/client/messages.py": "what a client says of its own messages before a broker has stored them",
-    "engine/inspection/check/start.py": "DK03: units that 4.9 takes for damage",
+    "engine/inspection/check/next_start.py": "DK03: units that 4.9 takes for damage",
     "engine/inspection/info.py": "from which name of a topic on all its queues are looked at",
     "viewer/runtime/survey.py": "the oldest release that writes it",
 }

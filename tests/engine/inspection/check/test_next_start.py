@@ -17,9 +17,8 @@ from engine.codec.dtypes import BATCH_CQ_UNIT
 from engine.errors import Undecoded
 from engine.inspection import findings, left_behind, open_store, recovery
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check import start
-from engine.inspection.check import start as check_start
-from engine.inspection.check.start import Starts
+from engine.inspection.check import next_start
+from engine.inspection.check.next_start import Starts
 from engine.inspection.findings import check
 from engine.rules.findings import Finding
 
@@ -49,7 +48,7 @@ def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected)
         starts = Starts(store)
         items = [one for one in check(store) if isinstance(one, Finding)]
         starts.left_out |= left_out
-        (found,) = of_rule(start.loss_findings(store, starts, items), "RP01")
+        (found,) = of_rule(next_start.loss_findings(store, starts, items), "RP01")
     assert (found.severity, found.caused_by) == expected
 
 
@@ -57,7 +56,7 @@ def handed_over(root, monkeypatch):
     """(losses of both plans by what the check hands over, the same by the whole log, offsets that were read from)."""
     begun, kept = [], []
 
-    class Seen(check_start.Starts):
+    class Seen(next_start.Starts):
         def __init__(self, store):
             super().__init__(store)
             kept.append(self)
