@@ -49,7 +49,7 @@ from engine.store.latency import SLOW_NS, Latencies, SlowCalls
 from engine.store.message_filter import MessageFilter
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
-from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageResults, PutMessageStatus
 from engine.store.query_message import (
     LAST_TIME,
     QueryMessageResult,

@@ -18,7 +18,7 @@ from engine.codec import pop as codec
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode, WrongRequest, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
-from engine.store.put.message import PutMessageResult
+from engine.store.put_message import PutMessageResult
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker, Header, Processor

@@ -29,7 +29,7 @@ from engine.codec.pop import CheckPoint
 from engine.errors import CorruptUnit
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
-from engine.store.put.message import PutMessageResult
+from engine.store.put_message import PutMessageResult
 from engine.system_names import RETRY_PREFIX, REVIVE_GROUP
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from engine.codec.encode import Message, encode_properties
 from engine.remoting.codes import NOT_SET, Refused, RequestCode, ResponseCode
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
-from engine.store.put.message import PutMessageResult
+from engine.store.put_message import PutMessageResult
 from engine.system_names import RETRY_PREFIX
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from engine.remoting.codes import Refused, RequestCode, ResponseCode, WrongReque
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
-from engine.store.put.message import AppendMessageResult, PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.put_message import AppendMessageResult, PutMessageResult, PutMessageResults, PutMessageStatus
 from engine.system_names import DLQ_PREFIX, HALF_TOPIC, NOT_SENT_TO, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from engine.config import MessageStoreConfig
 from engine.releases import Release, of
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 
 _OK, _TIMEOUT = PutMessageStatus.PUT_OK, PutMessageStatus.FLUSH_SLAVE_TIMEOUT
 

@@ -36,7 +36,7 @@ from engine.query import Filter
 from engine.releases import Release
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Request
-from engine.store.put.raw_units import append_units, with_property_crc
+from engine.store.put_raw_units import append_units, with_property_crc
 
 NOTHING_COPIED = "nothing is copied without it"
 _WAIT_MS = 1000.0

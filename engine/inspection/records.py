@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.inspection.positions import Position, Positions
     from engine.inspection.queue_reader import CqEntry
     from engine.inspection.where.lost import WhereResult
-    from engine.store.put.message import PutMessageResult
+    from engine.store.put_message import PutMessageResult
 
 Json = dict[str, Any]
 _UNIT: Json = dict.fromkeys(["type", *(field.name for field in OF_RECORDS if field.always)])

@@ -18,7 +18,7 @@ from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
 from engine.services.service_thread import ServiceThread
 from engine.store.latency import Histogram
-from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageStatus
 
 _TABLE: Final = 4096
 _TEXT: Final = 1 << 16

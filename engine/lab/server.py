@@ -43,7 +43,7 @@ from engine.mapped.undo import take_back
 from engine.message_store import MessageStore
 from engine.releases import Release
 from engine.services.opening import written_by
-from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.store.recovery import load_source
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.plan import RecoveryPlan

@@ -15,7 +15,7 @@ from engine.errors import StoreError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
-from engine.store.put.raw_units import append_replicated
+from engine.store.put_raw_units import append_replicated
 
 if TYPE_CHECKING:
     from engine.replication.master import Master

@@ -24,7 +24,7 @@ from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
 from engine.store import written_release
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 from engine.store.query_message import look_message_by_offset
 from engine.store.recovery import apply as recovery_apply
 from engine.store.recovery import load_source

@@ -9,7 +9,7 @@ from engine.services.flush import FlushRecord
 from engine.services.store_services import StoreServices
 from engine.store.latency import Latencies
 from engine.store.positions import Positions
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 from engine.store.running_flags import NAMES, NOT_READABLE
 from engine.store.store_parts import StoreParts
 

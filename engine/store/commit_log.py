@@ -4,7 +4,7 @@ docs/formats/writing.md#put; Java: CommitLog).
 One lock is held while a message gets its queue offset, its place and its store time, and is copied. Each append asks
 under this lock whether the log still takes anything, so nothing is appended after :meth:`CommitLog.close`. Nothing here
 waits for a flush. A message without any of the properties that put has rules for takes the short way through
-:meth:`CommitLog.put_message`; all others go through :mod:`engine.store.put.ruled`, with the same bytes as the result.
+:meth:`CommitLog.put_message`; all others go through :mod:`engine.store.put_ruled`, with the same bytes as the result.
 """
 
 from __future__ import annotations
@@ -37,11 +37,8 @@ from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.releases import NEWEST, Release, of
-from engine.store.put import batches, objects
-from engine.store.put import columns as put_columns
-from engine.store.put import ruled as put_ruled
-from engine.store.put.log import Topic
-from engine.store.put.message import (
+from engine.store import put_many, put_ruled
+from engine.store.put_message import (
     BLANK_SIZE,
     RULED,
     AppendMessageResult,
@@ -51,7 +48,7 @@ from engine.store.put.message import (
     PutMessageStatus,
     check_topic,
 )
-from engine.store.queue_offsets import QueueOffsetTable
+from engine.store.queue_offsets import QueueOffsetTable, Topic
 
 MIN_MAX_MESSAGE_SIZE = 10
 """A smaller maxMessageSize (bytes) is ignored at run time (docs/formats/writing.md#checks)."""
@@ -285,7 +282,7 @@ class CommitLog:
             self._release()
         result = self.put_otherwise(message)
         if result.status is _PUT_OK and outcome != NOT_PLAIN:
-            objects.learn_after(self, compiled, message, outcome)
+            put_many.learn_after(self, compiled, message, outcome)
         return result
 
     def compiled_put(self) -> ObjectPut | None:
@@ -384,7 +381,7 @@ class CommitLog:
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
         """Put many messages of any topics and queues, in order, with the bytes that single puts would have made."""
-        return objects.put_messages(self, messages)
+        return put_many.put_messages(self, messages)
 
     def append_columns(self, columns: MessageColumns) -> PutMessageResults:
         """Put messages that are given as arrays, in order; their property text is stored as it is, without rules.
@@ -392,18 +389,18 @@ class CommitLog:
         Raises ``ValueError`` where the columns do not fit each other.
         """
         columns.check()
-        return put_columns.append_columns(self, columns)
+        return put_many.append_columns(self, columns)
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-        """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put.batches.put_batch`."""
-        return batches.put_batch(self, messages, properties)
+        """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put_ruled.put_batch`."""
+        return put_ruled.put_batch(self, messages, properties)
 
     def put_encoded_batch(self, batch: Message) -> PutMessageResult:
-        """Put a client's batch as it came: see :func:`engine.store.put.batches.put_encoded_batch`."""
-        return batches.put_encoded_batch(self, batch)
+        """Put a client's batch as it came: see :func:`engine.store.put_ruled.put_encoded_batch`."""
+        return put_ruled.put_encoded_batch(self, batch)
 
     def append_raw(self, unit: bytes) -> int:
-        """Store a whole unit again: see :func:`engine.store.put.ruled.append_raw`."""
+        """Store a whole unit again: see :func:`engine.store.put_ruled.append_raw`."""
         return put_ruled.append_raw(self, unit)
 
     def forget_topic(self, name: str) -> int:

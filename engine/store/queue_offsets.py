@@ -1,5 +1,5 @@
-"""The next queue offset of every queue (docs/formats/consume-queue.md#queue-offsets; Java: topicQueueTable,
-QueueOffsetOperator).
+"""The next queue offset of every queue, and the log's data of one topic that leads there
+(docs/formats/consume-queue.md#queue-offsets; Java: topicQueueTable, QueueOffsetOperator).
 
 One array of numbers, so that many messages can take theirs in one compiled call; the place of a queue in it never
 changes. Only the holder of the append lock may read or change it.
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+
+from engine.codec.encode import TopicField
+from engine.codec.message_columns import TopicRow
 
 _FIRST_SIZE = 64
 
@@ -78,3 +81,27 @@ class QueueOffsetTable:
             for topic, places in self._places.items()
             for queue_id, place in places.items()
         }
+
+
+MOST_QUEUES = 1 << 16
+"""Queue ids from this one on go the long way: no table of their places is made."""
+
+
+class Topic:
+    """The log's data of one topic: its encoded field, and where its queues' offsets stand."""
+
+    __slots__ = ("field", "fixed", "legal", "magic", "name", "places", "raw", "row")
+
+    def __init__(self, name: str, legal: bool, auto_version: bool) -> None:
+        self.name = name
+        try:
+            self.field = TopicField(name, auto_version) if legal else None
+        except ValueError:
+            self.field = None
+        self.legal = self.field is not None
+        self.magic, self.raw, self.fixed = (
+            (self.field.magic, self.field.raw, self.field.fixed) if self.field is not None else (0, b"", 0)
+        )
+        self.places: dict[int, int] = {}
+        self.row = TopicRow(self.raw, self.magic)
+        """The topic's row for a run over columns."""

@@ -27,7 +27,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreLocked
 from engine.message_store import MessageStore
 from engine.store.get_message import GetMessageStatus
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 
 pytestmark = pytest.mark.crash
 STEPS = 30

@@ -19,8 +19,8 @@ from engine.errors import NotWriteable, StoreClosed
 from engine.mapped.disk import RealDisk
 from engine.message_store import Message, MessageStore
 from engine.store.commit_log import CommitLog
-from engine.store.put.message import PutMessageStatus
-from engine.store.put.raw_units import append_replicated, append_units
+from engine.store.put_message import PutMessageStatus
+from engine.store.put_raw_units import append_replicated, append_units
 from engine.store.running_flags import NOT_WRITEABLE
 
 SETTINGS = from_mapping(

@@ -21,8 +21,8 @@ from engine.codec.encode import Message
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import NotWriteable, StoreError, StoreLocked, UsageError
 from engine.message_store import MessageStore
-from engine.store.put.message import PutMessageStatus
-from engine.store.put.raw_units import append_replicated
+from engine.store.put_message import PutMessageStatus
+from engine.store.put_raw_units import append_replicated
 
 SMALL = {
     "mappedFileSizeCommitLog": 1 << 16,

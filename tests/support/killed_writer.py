@@ -19,7 +19,7 @@ from engine.codec.columns import twin
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 
 TOPICS = ("Orders", "Stock", "%RETRY%billing")
 SIZES: dict[str, Any] = {

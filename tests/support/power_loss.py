@@ -16,7 +16,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import walk
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 
 ROOT = Path("/store")
 TOPICS = ("Orders", "Stock", "%RETRY%billing")

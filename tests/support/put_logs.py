@@ -14,7 +14,7 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.releases import NEWEST, Release
 from engine.store.commit_log import CommitLog
-from engine.store.put.message import PutMessageResult
+from engine.store.put_message import PutMessageResult
 from engine.store.queue_offsets import QueueOffsetTable
 
 NOW = 1_700_000_000_123

@@ -34,8 +34,8 @@ from engine.inspection import StoreSnapshot, open_store
 from engine.mapped.disk import RealDisk
 from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
-from engine.store.put.message import PutMessageStatus
-from engine.store.put.raw_units import append_units
+from engine.store.put_message import PutMessageStatus
+from engine.store.put_raw_units import append_units
 from engine.store.recovery.empty_log import LogIsEmpty
 
 SMALL: dict[str, Any] = {

@@ -28,7 +28,7 @@ from engine.codec.timer import (
 )
 from engine.errors import CorruptUnit
 from engine.mapped.disk import put_file
-from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.store.query_message import look_message_by_offset
 from engine.store.queue_entry import unit_at
 from engine.store.recovery.source import TIMER_METRICS

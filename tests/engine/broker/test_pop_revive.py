@@ -16,7 +16,7 @@ from engine.broker.serving import serving_store
 from engine.callbacks import system_clock
 from engine.codec.pop import Ack
 from engine.config import MessageStoreConfig
-from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.system_names import REVIVE_GROUP
 
 

@@ -20,7 +20,7 @@ from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.releases import Release
 from engine.remoting.codes import see
-from engine.store.put.message import PutMessageResults
+from engine.store.put_message import PutMessageResults
 
 RETRIES = ("%RETRY%", "%DLQ%")
 DECLARED = {

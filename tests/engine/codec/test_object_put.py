@@ -27,7 +27,7 @@ from engine.codec.object_put import (
     UNKNOWN_TOPIC_OR_HOST,
     ObjectPut,
 )
-from engine.store.put.message import RULED
+from engine.store.put_message import RULED
 
 STORE, NOW, BASE, ROOM = "127.0.0.1:10911", 1_700_000_000_000, 1 << 40, 4096
 plain = st.characters(codec="utf-8", exclude_characters="\x01\x02")

@@ -25,7 +25,7 @@ from engine.lab.load_settings import LoadSettings
 from engine.lab.plug import PlugReport
 from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_again, timed_open
 from engine.rules.findings import Finding
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 
 TINY = {
     "mapped_file_size_commit_log": 1 << 16,

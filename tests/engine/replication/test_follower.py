@@ -18,7 +18,7 @@ from engine.message_store import MessageStore
 from engine.replication import follower as module
 from engine.replication.follower import Follower, NotAPrefix
 from engine.replication.master import Master
-from engine.store.put.raw_units import append_replicated
+from engine.store.put_raw_units import append_replicated
 
 
 async def follow(copy: MessageStore, port: int, end: int, start: int | None = 0) -> Follower:

@@ -12,7 +12,7 @@ from simulated_disk import SimulatedDisk
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.message_store import MessageStore
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 
 ROOT = Path("/store")
 HOUR = 3_600_000

@@ -18,7 +18,7 @@ from engine.services.flush import MAX_REMEMBERED_FLUSHES, LogFlush
 from engine.services.group_commit import GroupCommit
 from engine.services.service_thread import ServiceThread
 from engine.services.status import read_activity
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 
 
 def test_each_flush_that_moved_something_leaves_a_mark() -> None:

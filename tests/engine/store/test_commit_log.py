@@ -15,7 +15,7 @@ from engine.codec import properties
 from engine.codec.encode import Message
 from engine.codec.unit_scan import Blank
 from engine.mapped.mapped_file import MappedFile
-from engine.store.put.message import AppendMessageStatus, PutMessageStatus
+from engine.store.put_message import AppendMessageStatus, PutMessageStatus
 
 Status = PutMessageStatus
 

@@ -9,7 +9,7 @@ from put_logs import PutLog
 
 from engine.codec.encode import Message
 from engine.mapped.mapped_file import MappedFile
-from engine.store.queue_offsets import QueueOffsetTable
+from engine.store.queue_offsets import QueueOffsetTable, Topic
 
 
 def test_offsets_that_recovery_found_go_on(tmp_path) -> None:
@@ -69,3 +69,18 @@ def test_whoever_is_interrupted_leaves_a_unit_with_its_number_or_neither(
     put_one(put.log)
     assert [unit.queue_offset for unit in put.units()] == list(range(3 if appended else 2))
     assert put.log.lock_time == 0
+
+
+@pytest.mark.parametrize(("length", "magic"), [(6, 0xDAA320A7), (127, 0xDAA320A7), (128, 0xDAA320AB)])
+def test_a_legal_topic_has_its_field_and_the_same_for_columns(length, magic):
+    topic = Topic("T" * length, legal=True, auto_version=True)
+    assert (topic.legal, topic.magic & 0xFFFFFFFF, topic.places) == (True, magic, {})
+    assert topic.raw.endswith(b"T" * length)
+    assert topic.field is not None
+    assert topic.fixed == topic.field.fixed
+
+
+@pytest.mark.parametrize(("name", "legal"), [("Orders", False), ("T" * 70_000, True)])
+def test_a_topic_that_may_not_be_stored_or_does_not_fit_a_field_is_not_legal(name, legal):
+    topic = Topic(name, legal=legal, auto_version=True)
+    assert (topic.legal, topic.raw, topic.fixed) == (False, b"", 0)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.codec.checkpoint import Checkpoint
 from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
-from engine.store.put.message import PutMessageStatus
+from engine.store.put_message import PutMessageStatus
 from engine.store.recovery.plan import IndexPlan, RecoveryPlan
 from viewer.lab.power_loss_panel import PowerLossPanel
 from viewer.lab.power_loss_words import MEANINGS, CompareRow, power_loss_view, waiting_view

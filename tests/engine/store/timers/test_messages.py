@@ -16,7 +16,7 @@ from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
-from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.store.timers.messages import AT_ONCE, TimerMessages
 
 BEGAN = 1_795_300_000_000

@@ -13,8 +13,8 @@ from raw_units import raw_unit, with_property_crc
 from engine.codec.encode import Message
 from engine.errors import StoreError, UsageError
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.store.put import raw_units as module
-from engine.store.put.raw_units import append_replicated, append_units
+from engine.store import put_raw_units as module
+from engine.store.put_raw_units import append_replicated, append_units
 
 
 def units(seed, count, largest=900):

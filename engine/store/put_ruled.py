@@ -1,21 +1,27 @@
-"""Puts that rules apply to: delays and timers, transactions, inner batches, light queues, property CRC; and units
-that are stored again as they are (docs/formats/commit-log.md#property-crc, #batches,
+"""Puts that rules apply to: delays and timers, transactions, inner batches, light queues, property CRC; batches of
+clients; and units that are stored again as they are (docs/formats/commit-log.md#property-crc, #batches,
 docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#checks, docs/formats/delays.md#levels).
 
-The long way beside :meth:`engine.store.commit_log.CommitLog.put_message`: it takes any message, to the same bytes.
+The long way beside :meth:`engine.store.commit_log.CommitLog.put_message`: it takes any message, to the same bytes. A
+client's batch is messages of one topic and queue that are stored side by side. What a client encoded is cut at its
+lengths and never decoded: a unit is its head, and slices of what came. Java: ``CommitLog.asyncPutMessages``,
+``DefaultAppendMessageCallback.doAppend`` with a ``MessageExtBatch``.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.codec import message as codec
 from engine.codec import properties as props
+from engine.codec.batch import MemberDamage, spans
 from engine.codec.encode import (
     CRC_TAIL_BYTES,
     Message,
+    UnitRun,
+    encode_batch,
     encode_properties,
     encode_unit,
     host_raw,
@@ -28,7 +34,7 @@ from engine.codec.java import split
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.releases import of
-from engine.store.put.message import (
+from engine.store.put_message import (
     BLANK_SIZE,
     UNIT_SLACK,
     AppendMessageResult,
@@ -36,14 +42,15 @@ from engine.store.put.message import (
     PutMessageResult,
     PutMessageStatus,
     check_inner_batch,
+    delay_level,
     reschedule,
     wants_light_queues,
 )
-from engine.system_names import LMQ_PREFIX
+from engine.system_names import LMQ_PREFIX, RETRY_PREFIX
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
-    from engine.store.put.log import PutLog
+    from engine.store.commit_log import CommitLog
 
 
 _OUTSIDE_QUEUES = (codec.PREPARED, codec.ROLLBACK)
@@ -54,7 +61,7 @@ _MOST_COUNT = 32_767
 Status = PutMessageStatus
 
 
-def put_ruled(log: PutLog, message: Message) -> PutMessageResult:
+def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
     """Check, rewrite where a rule says so, and append one message of any kind."""
     if not check_inner_batch(message, log.is_batch_topic):
         return PutMessageResult(Status.MESSAGE_ILLEGAL)
@@ -79,7 +86,7 @@ def put_ruled(log: PutLog, message: Message) -> PutMessageResult:
     return in_turn(log, lambda now: _append(log, stored_message, light_queues, host, count, now))
 
 
-def in_turn(log: PutLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
+def in_turn(log: CommitLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
     """Return what ``append`` answers once it holds the lock, given the time (ms); or a status that keeps it from
     appending.
     """
@@ -95,7 +102,7 @@ def in_turn(log: PutLog, append: Callable[[int], PutMessageResult]) -> PutMessag
 
 
 def _append(
-    log: PutLog, message: Message, light_queues: list[str], host: bytes, count: int, now: int
+    log: CommitLog, message: Message, light_queues: list[str], host: bytes, count: int, now: int
 ) -> PutMessageResult:
     table = log.queue_offsets
     queued = message.sys_flag & codec.TRANSACTION_MASK not in _OUTSIDE_QUEUES
@@ -131,7 +138,7 @@ def _append(
 
 
 def publish(
-    log: PutLog, file: MappedFile, data: bytes | memoryview, now: int, taken_offsets: tuple[str, int, int]
+    log: CommitLog, file: MappedFile, data: bytes | memoryview, now: int, taken_offsets: tuple[str, int, int]
 ) -> None:
     """Append ``data``, which takes queue offsets of a queue: ``taken_offsets`` is (topic, queue id, count). An
     interrupt in here leaves the unit with its number, or neither of them.
@@ -152,7 +159,7 @@ def publish(
         raise
 
 
-def _encode(log: PutLog, message: Message, queue_offset: int, offset: int, now: int) -> bytes:
+def _encode(log: CommitLog, message: Message, queue_offset: int, offset: int, now: int) -> bytes:
     return encode_unit(
         message,
         queue_offset=queue_offset,
@@ -164,7 +171,7 @@ def _encode(log: PutLog, message: Message, queue_offset: int, offset: int, now: 
     )
 
 
-def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | None:
+def _too_long(log: CommitLog, message: Message, raw: bytes) -> PutMessageStatus | None:
     """The status that the sizes of a message ask for, None where they are fine (docs/formats/writing.md#checks)."""
     if of(log.like).limits_properties_by_letters and utf16_length(raw.decode("utf-8", "replace")) > LONGEST_PROPERTIES:
         return Status.MESSAGE_ILLEGAL
@@ -173,7 +180,7 @@ def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | N
     return Status.MESSAGE_ILLEGAL if len(message.body) > log.max_message_size else None
 
 
-def _message_count(log: PutLog, message: Message) -> int:
+def _message_count(log: CommitLog, message: Message) -> int:
     """Number of queue offsets that the message takes: INNER_NUM in a batch queue, else 1
     (docs/formats/consume-queue.md#queue-offsets).
     """
@@ -186,7 +193,7 @@ def _message_count(log: PutLog, message: Message) -> int:
     return max(1, count)
 
 
-def _light_queues(log: PutLog, message: Message) -> list[str]:
+def _light_queues(log: CommitLog, message: Message) -> list[str]:
     """The names in INNER_MULTI_DISPATCH where light queues are on, else none
     (docs/formats/consume-queue.md#light-queues).
     """
@@ -196,12 +203,12 @@ def _light_queues(log: PutLog, message: Message) -> list[str]:
     return split((message.properties or {})[props.INNER_MULTI_DISPATCH], ",")
 
 
-def _light_queue_count(log: PutLog) -> int:
+def _light_queue_count(log: CommitLog) -> int:
     with log.lock:
         return log.queue_offsets.count_of(LMQ_PREFIX)
 
 
-def _with_light_offsets(log: PutLog, message: Message, light_queues: list[str]) -> Message:
+def _with_light_offsets(log: CommitLog, message: Message, light_queues: list[str]) -> Message:
     offsets = [
         str(log.queue_offsets.next(name, 0)) if name.startswith(LMQ_PREFIX) and log.config.enable_lmq else ""
         for name in light_queues
@@ -212,7 +219,7 @@ def _with_light_offsets(log: PutLog, message: Message, light_queues: list[str]) 
     return message.changed(properties=properties, properties_raw=encode_properties(properties))
 
 
-def _light_too_long(log: PutLog, message: Message) -> AppendMessageStatus | None:
+def _light_too_long(log: CommitLog, message: Message) -> AppendMessageStatus | None:
     """The append's own limits for a message whose text is finished only there (docs/formats/commit-log.md#append,
     step 1).
     """
@@ -224,7 +231,7 @@ def _light_too_long(log: PutLog, message: Message) -> AppendMessageStatus | None
     return None
 
 
-def append_raw(log: PutLog, unit: bytes) -> int:
+def append_raw(log: CommitLog, unit: bytes) -> int:
     """Store a whole unit again at the end of the log and give its offset there.
 
     PHYSICALOFFSET (and a property CRC) are written anew; times, hosts, queue offset and text stay. Raises
@@ -250,3 +257,94 @@ def append_raw(log: PutLog, unit: bytes) -> int:
             write_property_crc(copy)
         file.append(bytes(copy), stored)
     return offset
+
+
+_ILLEGAL = PutMessageStatus.MESSAGE_ILLEGAL
+
+
+def put_batch(
+    log: CommitLog, messages: Sequence[Message], properties: dict[str, str] | None = None
+) -> PutMessageResult:
+    """Put messages of one topic and queue as one batch; ``properties`` belong to the batch itself.
+
+    Queue, birth, flags and hosts are those of the first message.
+    """
+    if log.refuses is not None:
+        return PutMessageResult(log.refuses)
+    if not messages:
+        return PutMessageResult(_ILLEGAL)
+    first_message = messages[0]
+    if any(message.topic != first_message.topic or message.queue_id != first_message.queue_id for message in messages):
+        return PutMessageResult(_ILLEGAL)
+    if any(message.body is None for message in messages):
+        return PutMessageResult(_ILLEGAL)
+    try:
+        if any(delay_level(message) > 0 for message in messages):
+            return PutMessageResult(_ILLEGAL)
+        body = encode_batch(messages)
+    except ValueError:
+        return PutMessageResult(_ILLEGAL)
+    return put_encoded_batch(log, first_message.changed(body=body, properties=properties, properties_raw=None))
+
+
+def put_encoded_batch(log: CommitLog, batch: Message) -> PutMessageResult:
+    """Put a batch as SEND_BATCH_MESSAGE brings it: its members are the body, each with its flag and properties, to
+    which the batch's own are added.
+
+    In a topic of batch queues, with UNIQ_KEY among the batch's properties, they become one unit; else a unit each, all
+    in one file.
+    """
+    if log.refuses is not None:
+        return PutMessageResult(log.refuses)
+    shared = batch.properties or {}
+    if not _may_be_batch(log, batch) or len(batch.body) > log.max_message_size:
+        return PutMessageResult(_ILLEGAL)
+    members = spans(batch.body)
+    if isinstance(members, MemberDamage) or not members:
+        return PutMessageResult(_ILLEGAL)
+    if props.UNIQUE_KEY in shared and log.is_batch_topic(batch.topic):
+        properties = {**shared, props.INNER_NUM: str(len(members))}
+        flags = batch.sys_flag | codec.INNER_BATCH | codec.NEED_UNWRAP
+        return log.put_message(batch.changed(properties=properties, sys_flag=flags))
+    try:
+        host = host_raw(batch.store_host) if batch.store_host is not None else log.store_host_raw
+        run = UnitRun(
+            batch,
+            members,
+            property_text(batch),
+            stored_host=host,
+            property_crc=log.property_crc,
+            auto_version=log.auto_version,
+        )
+    except ValueError:
+        return PutMessageResult(_ILLEGAL)
+    if run.longest_properties > LONGEST_PROPERTIES:
+        return PutMessageResult(PutMessageStatus.PROPERTIES_SIZE_EXCEEDED)
+    if log.is_busy:
+        return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)
+    return in_turn(log, lambda now: _append_batch(log, batch, run, host, now))
+
+
+def _may_be_batch(log: CommitLog, batch: Message) -> bool:
+    if batch.topic.startswith(RETRY_PREFIX) or batch.queue_id < 0 or not log.topic(batch.topic).legal:
+        return False
+    if batch.sys_flag & codec.TRANSACTION_MASK or batch.body is None:
+        return False
+    try:
+        return delay_level(batch) <= 0
+    except ValueError:
+        return False
+
+
+def _append_batch(log: CommitLog, batch: Message, run: UnitRun, host: bytes, now: int) -> PutMessageResult:
+    base = log.queue_offsets.next(batch.topic, batch.queue_id)
+    file = log.room_for(run.size, now)
+    if isinstance(file, PutMessageResult):
+        return file
+    start = file.start_offset + file.wrote
+    data, offsets = run.place(base, start, now)
+    publish(log, file, data, now, (batch.topic, batch.queue_id, len(offsets)))
+    answer = AppendMessageResult(
+        AppendMessageStatus.PUT_OK, start, run.size, now, base, len(offsets), host, tuple(offsets)
+    )
+    return PutMessageResult(PutMessageStatus.PUT_OK, answer)

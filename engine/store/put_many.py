@@ -1,7 +1,9 @@
-"""Messages put by compiled code, as objects (:mod:`engine.codec.object_put`): what the log tells it, and many at once.
+"""Many messages in one call: columns of them encoded straight into the file, or message objects put by compiled code
+(docs/formats/commit-log.md#append, docs/formats/consume-queue.md#queue-offsets; :mod:`engine.codec.object_put`).
 
-Compiled code writes what is plain; whatever it refuses goes the longer way, message by message, with the same bytes.
-All of it happens under the append lock.
+:class:`engine.store.commit_log.CommitLog` offers columns as ``append_columns``. Compiled code writes what is plain;
+rows and messages that it refuses, and those that rules apply to, go the longer way, each in its turn; the bytes are
+those of single puts. All of it happens under the append lock.
 """
 
 from __future__ import annotations
@@ -10,23 +12,117 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.codec import object_put
+from engine.codec import object_put, write_job
 from engine.codec.encode import Message
+from engine.codec.message_columns import MessageColumns, Run
 from engine.codec.object_put import ObjectPut
 from engine.errors import NotWriteable
-from engine.store.put.log import MOST_QUEUES
-from engine.store.put.message import PutMessageResult, PutMessageResults
+from engine.store.put_message import BLANK_SIZE, PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.queue_offsets import MOST_QUEUES
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
-    from engine.store.put.log import PutLog
+    from engine.store.commit_log import CommitLog
+
+
+MAX_RESERVED_BYTES = 8 << 20
+"""Bytes of room on the disk that are reserved at a time."""
+
+
+def append_columns(log: CommitLog, columns: MessageColumns) -> PutMessageResults:
+    """Append every row of ``columns``, in order."""
+    if log.refuses is not None:
+        return PutMessageResults.refused(len(columns), log.refuses)
+    run = Run(columns, [log.topic(name).row for name in columns.topics], log.store_host_raw)
+    answers: dict[int, PutMessageResult] = {}
+    times: list[tuple[int, int]] = []
+    while run.row < run.rows:
+        stop_reason = write_job.RULED if log.property_crc or log.is_busy else _append_some(log, run, answers, times)
+        if stop_reason == write_job.RULED:
+            answers[run.row] = _put_one(log, run)
+            run.skip()
+    return PutMessageResults.of_rows(run.out, answers, times, lambda row: run.row_hosts(row)[1])
+
+
+def _put_one(log: CommitLog, run: Run) -> PutMessageResult:
+    try:
+        return log.put_message(run.message())
+    except IndexError:  # a topic or host that is not in its table
+        return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+
+
+def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
+    """Append rows under one hold of the lock, until all are done or the next one is ruled."""
+    try:
+        with log.appending as now:
+            times.append((run.row, now))
+            run.rebuild_table()
+            while run.row < run.rows:
+                stop_reason = _fill_file(log, run, now)
+                if stop_reason in (write_job.DONE, write_job.RULED):
+                    return stop_reason
+                if stop_reason == write_job.NO_PLACE:
+                    if not _enter_queue(log, run):
+                        return write_job.RULED
+                    continue
+                file_or_result = log.room_for(run.unit_size(), now)
+                if isinstance(file_or_result, PutMessageResult):
+                    answers[run.row] = file_or_result
+                    run.skip()
+    except NotWriteable:
+        _answer_rest(run, answers, PutMessageResult(log.refused))
+    except OSError as error:
+        _answer_rest(run, answers, log.failed(error))
+    return write_job.DONE
+
+
+def _answer_rest(run: Run, answers: dict[int, PutMessageResult], answer: PutMessageResult) -> None:
+    while run.row < run.rows:
+        answers[run.row] = answer
+        run.skip()
+
+
+def _fill_file(log: CommitLog, run: Run, now: int) -> int:
+    """Fill the last file with as many rows as it takes; returns NO_ROOM where the next one needs another file."""
+    while True:
+        file = log.files.last
+        if file is None or file.is_full:
+            return write_job.NO_ROOM
+        position = file.wrote
+        limit = min(file.size, position + run.max_remaining_bytes() + BLANK_SIZE)
+        if limit - position > MAX_RESERVED_BYTES:
+            limit = position + max(MAX_RESERVED_BYTES, run.unit_size() + BLANK_SIZE)
+        stop_reason, end = log.encoder.encode(
+            run,
+            file.target(limit - position),
+            position,
+            limit,
+            file.start_offset,
+            now,
+            log.queue_offsets.numbers,
+            log.max_message_size,
+        )
+        if end > position:
+            file.advance(end - position, now)
+        if stop_reason != write_job.NO_ROOM or limit == file.size:
+            return stop_reason
+
+
+def _enter_queue(log: CommitLog, run: Run) -> bool:
+    """Give the next row's queue a place among the numbers; False where its id is too large for a table."""
+    topic = log.topic(run.columns.topics[run.topic_id])
+    if run.queue_id >= MOST_QUEUES:
+        return False
+    run.set_place(log.place(topic, run.queue_id))
+    return True
+
 
 MIN_MESSAGES_TO_COMPILE = 8
 """Messages of one call from which on compiled code is worth loading."""
 _ZERO = array("q", [0])
 
 
-def learn(log: PutLog, compiled: ObjectPut, message: Message, refusal: int) -> bool:
+def learn(log: CommitLog, compiled: ObjectPut, message: Message, refusal: int) -> bool:
     """Teach compiled code what it lacked for ``message``, under the append lock; False where it cannot take the
     message. ``refusal`` is its code, 0 where file or numbers are not those that it knows.
     """
@@ -44,7 +140,7 @@ def learn(log: PutLog, compiled: ObjectPut, message: Message, refusal: int) -> b
     return refusal == object_put.NO_PLACE and _learn_queue(log, compiled, message)
 
 
-def learn_after(log: PutLog, compiled: ObjectPut, message: Message, refusal: int) -> None:
+def learn_after(log: CommitLog, compiled: ObjectPut, message: Message, refusal: int) -> None:
     """:func:`learn` for the next message, after ``message`` is in the log: an error here is not its sender's. A log
     that takes nothing any more may be closed, and opens no file again.
     """
@@ -56,7 +152,7 @@ def learn_after(log: PutLog, compiled: ObjectPut, message: Message, refusal: int
                 compiled.release_file()
 
 
-def _learn_names(log: PutLog, compiled: ObjectPut, message: Message) -> bool:
+def _learn_names(log: CommitLog, compiled: ObjectPut, message: Message) -> bool:
     topic = log.topic(message.topic)
     if not topic.legal:
         return False
@@ -68,7 +164,7 @@ def _learn_names(log: PutLog, compiled: ObjectPut, message: Message) -> bool:
     return True
 
 
-def _learn_queue(log: PutLog, compiled: ObjectPut, message: Message) -> bool:
+def _learn_queue(log: CommitLog, compiled: ObjectPut, message: Message) -> bool:
     if message.queue_id >= MOST_QUEUES:
         return False
     topic = log.topic(message.topic)
@@ -80,7 +176,7 @@ def _learn_queue(log: PutLog, compiled: ObjectPut, message: Message) -> bool:
     return True
 
 
-def put_messages(log: PutLog, messages: Sequence[Message]) -> PutMessageResults:
+def put_messages(log: CommitLog, messages: Sequence[Message]) -> PutMessageResults:
     """Put ``messages`` in order, by compiled code where there is any and nothing forbids it."""
     waits = log.flushes_at_once and any(message.waits for message in messages)
     compiled = log.compiled_put() if len(messages) >= MIN_MESSAGES_TO_COMPILE else None
@@ -92,7 +188,7 @@ def put_messages(log: PutLog, messages: Sequence[Message]) -> PutMessageResults:
 class _MultiPut:
     """Messages on their way into the log."""
 
-    def __init__(self, log: PutLog, compiled: ObjectPut, messages: list[Message]) -> None:
+    def __init__(self, log: CommitLog, compiled: ObjectPut, messages: list[Message]) -> None:
         self._log = log
         self._put = compiled
         self._messages = messages

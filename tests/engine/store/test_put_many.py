@@ -1,9 +1,12 @@
-"""Messages as objects, one a call or many: by compiled code or without it, the bytes and the answers are the same."""
+"""Many messages in one call: singly, together or as columns, the bytes and the answers are the same
+(docs/formats/commit-log.md#append).
+"""
 
 from __future__ import annotations
 
 import errno
 import threading
+from array import array
 
 import pytest
 from columns_of import columns_of
@@ -12,16 +15,97 @@ from hypothesis import strategies as st
 from put_logs import NOW, PutLog
 
 from engine.codec import message as codec
+from engine.codec import properties
 from engine.codec.encode import Message
+from engine.codec.message_columns import MessageColumns
 from engine.mapped.mapped_file import MappedFile
-from engine.store import commit_log
-from engine.store.put import objects
-from engine.store.put.message import PutMessageStatus
+from engine.store import commit_log, put_many
+from engine.store.put_message import PutMessageStatus
 
 Status = PutMessageStatus
-
-
 plain = st.characters(exclude_categories=["Cs"], exclude_characters="\x01\x02")
+simple = st.builds(
+    Message,
+    st.sampled_from(["A", "B"]),
+    st.binary(max_size=200),
+    st.sampled_from([0, 1, 9, 70_000]),
+    st.fixed_dictionaries({"UNIQ_KEY": st.text(plain, max_size=9), "TAGS": st.just("a")}),
+    flag=st.integers(-5, 5),
+    sys_flag=st.sampled_from([0, 1, 4, 8, 12]),
+    born_timestamp=st.integers(0, 1 << 40),
+    born_host=st.sampled_from(["10.0.0.1:1", "[::1]:2"]),
+)
+
+
+@given(st.lists(simple, min_size=8, max_size=30), st.integers(300, 1500), st.sampled_from([150, 1 << 20]))
+def test_columns_make_the_bytes_of_single_puts(tmp_path_factory, many, file_size, longest) -> None:
+    folder = tmp_path_factory.mktemp("columns")
+    config = {"max_message_size": longest}
+    one, all_at_once = PutLog(folder / "one", file_size, **config), PutLog(folder / "all", file_size, **config)
+    columns = PutLog(folder / "columns", file_size, **config)
+    singly = [one.log.put_message(message) for message in many]
+    together = all_at_once.log.put_messages(many)
+    what = columns_of(many)
+    in_columns = columns.log.append_columns(what)
+    assert one.bytes() == all_at_once.bytes() == columns.bytes()
+    expected = [(result.status, result.append) for result in singly]
+    assert [(result.status, result.append) for result in together] == expected
+    assert [(result.status, result.append) for result in in_columns] == expected
+    assert in_columns.end_offset == max((r.append.end_offset for r in singly if r.ok), default=0)
+    assert in_columns.ok == all(result.ok for result in singly)
+
+
+def test_columns_with_property_crcs_and_refusals(tmp_path) -> None:
+    put = PutLog(tmp_path, enabled_append_prop_crc=True)
+    what = columns_of([Message("T", b"x", 0, {"a": "b"})] * 9)
+    assert [result.append.queue_offset for result in put.log.append_columns(what)] == list(range(9))
+    assert all(properties.verify_crc(put.files.read(unit.offset, unit.size)) for unit in put.units())
+    what.topics = ["../T"]
+    assert {result.status for result in put.log.append_columns(what)} == {Status.MESSAGE_ILLEGAL}
+    what.topics, what.topic_id = ["T"], [1] * 9
+    with pytest.raises(ValueError, match="topic_id"):
+        put.log.append_columns(what)
+    put.log.refuses = Status.SERVICE_NOT_AVAILABLE
+    what.topic_id = None
+    refused = put.log.append_columns(what)
+    assert ({result.status for result in refused}, refused.ok, refused.end_offset) == ({put.log.refuses}, False, 0)
+
+
+def test_columns_on_a_disk_that_fills_up(tmp_path, monkeypatch) -> None:
+    put = PutLog(tmp_path)
+    many = [Message("T", b"x", 0, {"a": "b"})] * 9
+
+    def full(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    put.log.put_message(many[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(MappedFile, "target", full)
+        patch.setattr(MappedFile, "append", full)
+        refused = put.log.put_messages(many)
+        assert {result.status for result in refused} == {Status.UNKNOWN_ERROR}
+        assert (refused.ok, put.log.lock_time) == (False, 0)
+    assert put.log.put_messages(many)[0].append.queue_offset == 1
+
+
+def test_tables_of_places_that_grow_under_a_run(tmp_path) -> None:
+    """A topic that stands twice in the table and queues beyond the table's first room: no row looks at an old table."""
+    ids, queues = [0, 1, 2, 1, 0, 1, 2, 0] * 5, [*range(40)]
+    topics = ["A", "A", "B"]
+    columns, one = PutLog(tmp_path / "columns", 1 << 16), PutLog(tmp_path / "one", 1 << 16)
+    rows = len(ids)
+    what = MessageColumns(
+        topics, b"x" * rows, array("i", [1] * rows), queue_id=array("i", queues), topic_id=array("i", ids)
+    )
+    assert columns.log.append_columns(what).ok
+    assert columns.log.append_columns(what).ok
+    for _ in range(2):
+        for topic, queue in zip(ids, queues, strict=True):
+            assert one.log.put_message(Message(topics[topic], b"x", queue)).ok
+    assert columns.bytes() == one.bytes()
+    assert columns.offsets.offsets() == one.offsets.offsets()
+
+
 messages = st.builds(
     Message,
     st.sampled_from(["A", "B", "Ж", "Batch", "%RETRY%" + "g" * 121, "t" * 128]),
@@ -155,7 +239,7 @@ def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None
     put.log.close()
     assert put.log.put_message(Message("T", b"x")).status is Status.SERVICE_NOT_AVAILABLE
     compiled = put.log.compiled_put()
-    objects.learn_after(put.log, compiled, Message("T", b"x"), 0)  # of a put that was there before the end
+    put_many.learn_after(put.log, compiled, Message("T", b"x"), 0)  # of a put that was there before the end
     assert (compiled.file, compiled.target) == (None, None)
 
 

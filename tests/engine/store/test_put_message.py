@@ -10,7 +10,7 @@ from put_logs import NOW, PutLog
 from engine.codec import message as codec
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
-from engine.store.put.message import (
+from engine.store.put_message import (
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
@@ -25,7 +25,6 @@ from engine.store.put.message import (
 Status = PutMessageStatus
 INNER = codec.INNER_BATCH | codec.NEED_UNWRAP
 RETRY = "%RETRY%" + "g" * 248  # 255 bytes
-
 REFUSED = [
     pytest.param(Message("t" * 128, b"x"), "5.3", Status.MESSAGE_ILLEGAL, id="plain topic over 127 bytes"),
     pytest.param(Message("中" * 43, b"x"), "5.3", Status.MESSAGE_ILLEGAL, id="bytes count, not characters"),

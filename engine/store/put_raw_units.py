@@ -5,12 +5,17 @@ for a single one there is ``append_raw``. And bytes of a master's log from its H
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from engine.errors import StoreError, UsageError
-from engine.store.put.log import PutLog
-from engine.store.put.message import BLANK_SIZE, PutMessageResult
+from engine.store.put_message import BLANK_SIZE, PutMessageResult
+
+if TYPE_CHECKING:
+    from engine.store.commit_log import CommitLog
+
 
 PHYSICAL_OFFSET = np.arange(28, 36)
 _CRC_TAIL = 20
@@ -18,7 +23,7 @@ _CRC_NAME = np.frombuffer(b"__CRC32#\x01", np.uint8)
 Int64 = npt.NDArray[np.int64]
 
 
-def append_units(log: PutLog, data: npt.NDArray[np.uint8], sizes: Int64, store_times: Int64) -> int:
+def append_units(log: CommitLog, data: npt.NDArray[np.uint8], sizes: Int64, store_times: Int64) -> int:
     """Store the units that lie back to back in ``data``, with these ``store_times`` (ms); returns the end of the
     log.
 
@@ -58,7 +63,7 @@ def with_property_crc(data: npt.NDArray[np.uint8], sizes: Int64) -> npt.NDArray[
     return has_crc
 
 
-def append_replicated(log: PutLog, offset: int, data: bytes | memoryview, store_time: int) -> int:
+def append_replicated(log: CommitLog, offset: int, data: bytes | memoryview, store_time: int) -> int:
     """Append whole units, blanks with their tails among them, that stand at ``offset`` of the master's log; returns
     the log's end. ``store_time`` is that of the last message among them (ms), 0 without one. An empty log begins
     there, which must be a file's first byte then.
