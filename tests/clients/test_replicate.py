@@ -62,6 +62,7 @@ def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
     assert main(["check", str(copy)]) == 0
 
 
+@pytest.mark.clients_full
 def test_a_real_master_without_a_message_is_waited_for(tmp_path: Path) -> None:
     """A copy of a real broker that had no message yet ended with "has nothing at offset 1". It has to wait, as
     RocketMQ's own slave does; with ``--until-caught-up`` it has all that there is.

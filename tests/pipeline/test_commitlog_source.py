@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from followed_logs import Query, new_store, places, put, units_of
-from golden_stores import names
+from golden_stores import third_of_names
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
@@ -64,7 +64,7 @@ def told(store, bodies=False):
             yield records.damage(item, file.name if file else None)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", third_of_names(2))
 def test_units_of_golden_stores_field_for_field(golden, name):
     path = golden(name)
     with open_store(path) as store:

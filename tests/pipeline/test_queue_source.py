@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from golden_stores import names
+from golden_stores import third_of_names
 from spark_rows import assert_same
 
 from engine.inspection import records
@@ -20,7 +20,7 @@ def all_rows(reader):
     return [row for partition in reader.partitions() for batch in reader.read(partition) for row in batch.to_pylist()]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", third_of_names(2))
 def test_queues_and_index_of_golden_stores_field_for_field(golden, name):
     path = golden(name)
     with open_store(path) as store:

@@ -9,7 +9,7 @@ import shutil
 import pytest
 from column_rows import row_of, rows_of
 from full_files import BODY, SIZE, full_file
-from golden_stores import names
+from golden_stores import third_of_names
 from hypothesis import given
 from hypothesis import strategies as st
 from raw_units import raw_log, raw_unit
@@ -81,7 +81,7 @@ def spoil(rng, data):
         data[at : at + len(unit)] = unit[: len(data) - at]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", third_of_names(0))
 def test_golden_logs_in_splits_of_many_sizes(golden, name):
     for folder in sorted(golden(name).rglob("commitlog")):
         expected = told_by_engine(folder)

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from golden_stores import names
+from golden_stores import third_of_names
 
 from engine.cli.pipeline_trace import NOT_FOUND, answer_question, questions
 from engine.codec.message import Unit
@@ -52,7 +52,7 @@ def told(found, keys, together=500):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", third_of_names(0))
 def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):
     folder = stores_of(golden(name))[0]
     keys = [*asked_of(folder, 3), "never-there"]

@@ -58,7 +58,7 @@ class _Server:
     """
 
     def __init__(self, release: str) -> None:
-        environment = {**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
+        environment = {**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
         self._chatter = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             ["bash", str(PEER), "-v", release, "serve"],
@@ -184,7 +184,11 @@ class Peer:
                 ["bash", str(PEER), "-v", self.release, *map(str, words)],
                 stdout=subprocess.DEVNULL,
                 stderr=chatter,
-                env={**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xmx600m -XX:TieredStopAtLevel=1"},
+                env={
+                    **os.environ,
+                    "PEER_BUILD": BUILD,
+                    "PEER_JVM": "-Xmx600m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                },
             )
             stack, there, until = "", 0, time.monotonic() + patience
             while process.poll() is None and there < LOOKS and time.monotonic() < until:

@@ -18,7 +18,7 @@ import peer
 JAVA = Path(__file__).resolve().parent.parent / "clients" / "java"
 CACHE = os.environ.get("TRAFFIC_CACHE") or str(Path(peer.BUILD).parent / "traffic")
 PATIENCE = 300.0
-_LEAN = "-Xms256m -Xmx512m -XX:MaxDirectMemorySize=512m -XX:TieredStopAtLevel=1"
+_LEAN = "-Xms256m -Xmx512m -XX:MaxDirectMemorySize=512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def environment() -> dict[str, str]:

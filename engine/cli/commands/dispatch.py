@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import glob
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if target is not None:
             config = _settled(store, out)
             _tell(_built(store, config, target, None, stated_release(args, store), out), str(target), out)
-            _print_how_to_use(store.path.resolve(), target.resolve(), out)
+            _print_how_to_use(store, target.resolve(), out)
             return 0
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
@@ -77,12 +76,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return 0
 
 
-def _print_how_to_use(store: Path, target: Path, out: Output) -> None:
+def _print_how_to_use(snapshot: StoreSnapshot, target: Path, out: Output) -> None:
     """Print the shell commands that put the new folders in the place of the store's, which are kept."""
-    names = sorted(path.name for path in target.iterdir())
-    taken = sum(1 for _ in store.parent.glob(f"{glob.escape(store.name)}.old*"))
+    store, reading = snapshot.path.resolve(), snapshot.reading
+    names = sorted(entry.name for entry in reading.entries(target))
+    taken = sum(entry.name.startswith(f"{store.name}.old") for entry in reading.entries(store.parent))
     kept = store.with_name(f"{store.name}.old{taken or ''}")
-    replaced = [store / name for name in names if (store / name).exists()]
+    replaced = [store / name for name in names if reading.exists(store / name)]
     out.line("To use them, stop the broker and put them in the place of the store's folders, which are kept:")
     for command in (
         ["mkdir", kept],
