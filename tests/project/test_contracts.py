@@ -110,7 +110,7 @@ def test_an_installed_client_is_typed(installed, tmp_path):
     """A type checker said "module is installed, but missing library stubs or py.typed marker" over the
     documentation's own example, though the classifiers promise types.
     """
-    text = (ROOT / "resources/docs/reference/python.md").read_text(encoding="utf-8")
+    text = (ROOT / "resources/docs/reference/clients.md").read_text(encoding="utf-8")
     examples = [code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "engine.client" in code]
     assert examples
     run("-m", "venv", "--without-pip", str(tmp_path / "env"))
