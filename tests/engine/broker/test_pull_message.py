@@ -8,6 +8,7 @@ from pathlib import Path
 
 from brokers import Asking, asking, run, units
 
+from engine import releases
 from engine.broker.pull_message import HeldPull, HeldPulls
 from engine.broker.server import ListeningBroker
 from engine.codec.java import jhash
@@ -264,6 +265,6 @@ def test_what_may_not_be_read_is_told_as_5_does(tmp_path: Path) -> None:
             odd = await client.pull("Orders", 0, expressionType="ODD")
             assert (odd.code, odd.remark) == (1, "The broker does not support consumer to filter message by ODD")
             absent = await client.pull("Orders", 0, sysFlag=0)
-            assert (absent.code, absent.remark) == (24, "the consumer's group info not exist" + see("5.3"))
+            assert (absent.code, absent.remark) == (24, "the consumer's group info not exist" + see(releases.NEWEST))
 
     run(told)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from brokers import Asking, asking, run, units
 
+from engine import releases
 from engine.broker import server as server_module
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_store
@@ -80,7 +81,10 @@ def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
             assert (await client.send("SCHEDULE_TOPIC_XXXX", b"one")).code == 16
             assert (await client.send("a topic", b"one")).code == 29
             missing = await client.send("Nowhere", b"one")
-            assert (missing.code, missing.remark) == (17, "topic[Nowhere] not exist, apply first please!" + see("5.3"))
+            assert (missing.code, missing.remark) == (
+                17,
+                "topic[Nowhere] not exist, apply first please!" + see(releases.NEWEST),
+            )
 
     run(told)
 
