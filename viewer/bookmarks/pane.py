@@ -64,7 +64,7 @@ class BookmarksPane(Pane):
         remove.setObjectName("bookmarks.remove")
         edit.clicked.connect(self.edit)
         remove.clicked.connect(self.remove)
-        self.head = PaneHead(tr("Bookmarks"), tr("kept for this store, outside of it"), edit, remove)
+        self.head = PaneHead(tr("Bookmarks"), tr("saved for this store, outside its folder"), edit, remove)
         self.table = RecordView("bookmarks.table", BOOKMARKS)
         self.table.setAccessibleName(tr("Bookmarks"))
         self.table.placeRequested.connect(self.placeRequested)
@@ -147,7 +147,7 @@ class BookmarksPane(Pane):
     def _fill(self) -> None:
         rows, chosen = list(self._list()), self._chosen()
         self.table.set_rows(list(rows))
-        empty = State("empty", tr("No bookmark yet. Ctrl+B keeps the place where you are, with a name and a note."))
+        empty = State("empty", tr("No bookmark yet. Ctrl+B saves the current place with a name and a note."))
         self.table.set_state(None if rows else empty)
         index = next(
             (number for number, bookmark in enumerate(rows) if chosen is not None and bookmark.place == chosen.place), 0

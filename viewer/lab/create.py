@@ -109,7 +109,7 @@ class CreateDialog(QDialog):
             button.clicked.connect(lambda _on=False, number=number: self._choose_preset(number))
             self._presets.append(button)
             parts.append(button)
-        parts += [16, Label(tr("Like"), 12, "text2")]
+        parts += [16, Label(tr("Release"), 12, "text2")]
         self._release_buttons = []
         for release, title in RELEASE_CHOICES:
             button = Button(title, "pill")

@@ -85,6 +85,8 @@ class SidePanel(Paper):
         self.words = Label("", 12, "text3", wrap=True)
         self.state = Elided("", 12, "text2")
         self.line = RecoveryLine(f"lab.two.line.{key}", tr("Log positions of store {name}", name=name), 18)
+        self.state.hide()
+        self.line.hide()
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -152,6 +154,8 @@ class SidePanel(Paper):
 
     def show_sample(self, sample: PositionSample | None) -> None:
         """Show the status of the store's log."""
+        for part in (self.state, self.line):  # without figures the words about the values need the room
+            part.setVisible(sample is not None)
         if sample is None:
             self.line.show_parts([])
             self.state.setText("")

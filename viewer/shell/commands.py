@@ -958,8 +958,14 @@ def draw_icons(actions: Mapping[str, QAction]) -> None:
             actions[command.id].setIcon(icon(command.icon, "text2", 18))
 
 
+LISTED_IF_ENABLED = frozenset(("store.dropConfig",))
+"""Commands of rare states: they would only be grey in the menu of everybody else."""
+
+
 def _belongs_in_menu(command: Command, front: str) -> bool:
     """Return True if the menu lists a disabled command: one of the window or of the view in ``front``."""
+    if command.id in LISTED_IF_ENABLED:
+        return False
     view = command.id.partition(".")[0]
     if view in BY_KIND:
         return view == front

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 GAP = 6.0
+SAME_STEM = 4.0
+"""Distance in px below which two stems are drawn as one."""
 MAX_LEVELS = 3
 MOST_LETTERS = 32
 """Of a name on a flag. The tool tip has the full name."""
@@ -94,13 +96,14 @@ def _free(
         other_start, other_end = other_place.left, other_place.left + other_wish.width
         if other_place.level == place.level and place.left < other_end + GAP and other_start < end + GAP:
             return False
-        if other_place.level != place.level and abs(other_wish.x - wish.x) < 1:
+        if other_place.level != place.level and abs(other_wish.x - wish.x) < SAME_STEM:
             continue  # both share one stem
         if other_place.level < place.level and other_start - GAP / 2 < wish.x < other_end + GAP / 2:
             return False  # our stem would run through a lower box
         if other_place.level > place.level and place.left - GAP / 2 < other_wish.x < end + GAP / 2:
             return False  # a higher flag's stem runs here
-    return place.level > 0 or not any(place.left < x < end + GAP for x in later_xs if x != wish.x)
+    later_xs = [x for x in later_xs if abs(x - wish.x) >= SAME_STEM]
+    return place.level > 0 or not any(place.left < x < end + GAP for x in later_xs)
 
 
 def share_flags(flags: Iterable[tuple[str, int, str]]) -> list[tuple[str, int, str]]:

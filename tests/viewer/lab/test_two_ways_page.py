@@ -336,3 +336,12 @@ def test_words_of_either_store_are_told_with_its_name(
     desks[0].died.emit("killed")
     assert messages == ["A: killed"]
     assert signals == ["changed"], "what can be done now is looked at"
+
+
+def test_words_about_a_preset_have_the_room_of_figures_that_are_not_there_yet(qtbot) -> None:
+    """The last words about the transient pool were cut: an empty line kept their room."""
+    panel = SidePanel(1, 2)
+    qtbot.addWidget(panel)
+    panel.resize(450, 153)
+    panel.show()
+    assert panel.words.height() >= panel.words.heightForWidth(panel.words.width())

@@ -113,6 +113,7 @@ def test_the_chip_drops_it_and_the_store_is_read_again_at_the_same_place(
         assert await window.settled()
         drop = window.actions_by_id["store.dropConfig"]
         assert drop.isEnabled()
+        assert drop.isVisible()
         before = window.session
         window.status.config.clicked.emit()
         while window.session is None or window.session is before:
@@ -122,6 +123,7 @@ def test_the_chip_drops_it_and_the_store_is_read_again_at_the_same_place(
         assert chip(window) == ""
         assert window.view == "queue"
         assert not drop.isEnabled()
+        assert not drop.isVisible(), "a grey line about a file that nobody named"
 
     run(journey())
 
