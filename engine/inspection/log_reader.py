@@ -233,12 +233,15 @@ class LogReader:
 
     def walk_start(self, offset: int, floor: int) -> int:
         """A start for a walk that must reach the item at ``offset``: a real unit nearby in its file, else ``floor``,
-        the start of that file or of an item in it.
+        the start of that file or of an item in it. A file that cannot be read is walked from ``floor``.
         """
         file = self.files[self.sequence.position_of(offset)]
         back = BACK_STEP_BYTES
         while True:
-            start = self._first_unit(file, max(floor, offset - back), offset)
+            try:
+                start = self._first_unit(file, max(floor, offset - back), offset)
+            except CannotRead:
+                return floor
             if start >= 0 or offset - back <= floor:
                 return start if start >= 0 else floor
             back *= 4
@@ -276,7 +279,11 @@ class LogReader:
         back = min(BACK_STEP_BYTES, 1024 * count)
         while True:
             search_start = max(file.start_offset, offset - back)
-            start = search_start if search_start == file.start_offset else self._first_unit(file, search_start, offset)
+            try:
+                is_first = search_start == file.start_offset
+                start = search_start if is_first else self._first_unit(file, search_start, offset)
+            except CannotRead:
+                start = search_start = file.start_offset
             if start >= 0:
                 piece = [
                     item

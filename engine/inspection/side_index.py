@@ -165,11 +165,10 @@ class SideIndex:
         if segment is None or (segment.start_offset, segment.size) != (file.start_offset, file.size):
             return None
         modified, head = stamp_of(file)
-        return (
-            segment
-            if head and segment.head == head and (segment.modified_ns == modified or not segment.complete)
-            else None
-        )
+        if not head:  # it cannot be read now: only what was counted while it could not be read either is still right
+            return segment if not segment.head and not segment.complete else None
+        is_same = segment.head == head and (segment.modified_ns == modified or not segment.complete)
+        return segment if is_same else None
 
     def _walk(
         self, cached: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None
@@ -297,7 +296,7 @@ class _Counter:
             self._next_anchor = segment.rows + EVERY
         segment.rows += 1
         segment.end = item.offset + item.size
-        if len(segment.damages) < MOST_DAMAGES:
+        if len(segment.damages) < MOST_DAMAGES and not item.unread:
             segment.damages.append((item.offset, item.size))
 
     def close(self) -> None:

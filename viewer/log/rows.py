@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from engine.codec.batch import MIN_MEMBER_BYTES, Member, walk
 from engine.codec.message import COMPRESSED, INNER_BATCH, TRANSACTION_MASK, Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.errors import CannotRead
 from engine.inspection.lost_units import LostUnit, was
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 from viewer.log.colour_rules import PLAIN, Dress
@@ -252,7 +253,10 @@ class LogSource:
             return position
         aligned = self.reader.align(position)
         if self.reader.known_end is None and not isinstance(self.reader.unit_at(aligned, crc=False), Unit):
-            return self.reader.align(min(position, self.reader.max_offset))
+            try:
+                return self.reader.align(min(position, self.reader.max_offset))
+            except CannotRead:  # the file of the end cannot be read: it is a row of its own
+                return aligned
         return aligned
 
     def _rows_from(self, start: int, count: int) -> tuple[list[LogRow], bool]:

@@ -32,6 +32,7 @@ VERDICTS = {  # verdict or state: shape, words
     "belowMinOffset": ("out", words("below min offset")),
     "prefilled": ("chat", words("pre-filled")),
     "gap": ("error", words("no file")),
+    "unread": ("unread", words("unit cannot be read")),
 }
 ToUnit = Callable[[int], object]
 """Makes the place of a unit in the log."""
@@ -163,7 +164,10 @@ def command(row: QueueRow) -> list[str]:
 
 def what_words(row: EntryRow) -> str:
     """Return what is wrong with an entry in the language of the window, "" if nothing is."""
-    return engine_words(row.what)
+    text = row.what
+    if state_of(row) == "unread" and text.startswith("/"):
+        text = text.rpartition("/")[2]  # the folder is the store's; the reason needs the room
+    return engine_words(text)
 
 
 def _is(row: QueueRow, verdict: str) -> bool:

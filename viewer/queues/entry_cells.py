@@ -34,6 +34,7 @@ VERDICTS = {  # verdict: shape, fill, words
     "belowMinOffset": ("out", "sunken", "below min offset"),
     "prefilled": ("chat", "sunken", "pre-filled"),
     "empty": ("out", "pane", "empty"),
+    "unread": ("unread", "sunken", "unit cannot be read"),
 }
 
 

@@ -163,7 +163,12 @@ def verdict_sentence(key: QueueKey | None, counts: Verdicts | None) -> str:
         return ""
     looked = sum(counts.counts.values())
     bad = sum(n for kind, n in counts.counts.items() if kind in PROBLEMS)
-    agree = tr("all agree with the log") if not bad else tr("{n:,} do not agree with the log", n=bad)
+    unread = counts.counts["unread"]
+    agree = []
+    if bad or not unread:
+        agree.append(tr("{n:,} do not agree with the log", n=bad) if bad else tr("all agree with the log"))
+    if unread:
+        agree.append(tr("{n:,} point into files that cannot be read", n=unread))
     edge = tr("complete") if counts.complete else tr("first {n:,} entries looked at", n=looked)
     entries = tr("{n:,} entries", n=looked + counts.total - counts.reached)
-    return " · ".join((f"{key[0]}/{key[1]}", entries, agree, edge))
+    return " · ".join((f"{key[0]}/{key[1]}", entries, *agree, edge))

@@ -226,11 +226,15 @@ class QueueSource:
 
 
 def shown_verdict(verdict: str | None, state: str, *, other_queue: bool) -> str:
-    """The verdict as it is shown and counted: zero bytes between entries are a missing one, and an entry of another
-    queue of the same topic is told from one of another topic.
+    """Return the verdict as it is shown and counted.
+
+    Zero bytes between entries are ``missing``. An entry of another queue of the same topic is ``wrongQueue``. An entry
+    whose unit is in a file that cannot be read is ``unread``.
     """
     if state == "empty":
         return "missing"
+    if state == "entry" and verdict is None:
+        return "unread"
     return "wrongQueue" if other_queue else verdict or state
 
 

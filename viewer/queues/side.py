@@ -15,7 +15,7 @@ from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, full_moment, moment, number, span
 from viewer.look.theme import px
-from viewer.queues.columns import VERDICTS, state_of
+from viewer.queues.columns import VERDICTS, state_of, what_words
 from viewer.queues.entry_cells import ByteField, EntryBytes
 from viewer.queues.facts import QueueFacts
 from viewer.queues.rows import EntryRow
@@ -200,7 +200,7 @@ class QueueSide(QWidget):
     ) -> list[Fact]:
         facts = []
         if entry.state == "entry":
-            note = tr(VERDICTS["ok" if entry.verdict is None else state_of(entry)][1]) + f" · {entry.size:,} B"
+            note = tr(VERDICTS[state_of(entry)][1]) + f" · {entry.size:,} B"
             facts.append(Fact(tr("Unit"), number(entry.physical_offset), note, place=places.log(entry.physical_offset)))
         else:
             facts.append(Fact(tr("State"), tr(VERDICTS[state_of(entry)][1]), "", code=False))
@@ -208,7 +208,9 @@ class QueueSide(QWidget):
             place = places.log(own_unit)
             facts.append(Fact(tr("Its unit"), number(own_unit), tr("is there in the log"), place=place))
         if entry.what:
-            facts.append(Fact(tr("Differs"), engine_words(entry.what), role="error", code=False))
+            is_unread = state_of(entry) == "unread"
+            label, role = (tr("Why"), "text") if is_unread else (tr("Differs"), "error")
+            facts.append(Fact(label, what_words(entry), role=role, code=False))
         if entry.store_timestamp is not None:
             facts.append(Fact(tr("Stored"), moment(entry.store_timestamp)))
         if entry.delivery_time is not None:

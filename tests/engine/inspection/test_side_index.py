@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made_stores import LOG_SIZE, healthy
 
 from engine.codec.unit_scan import Stop
 from engine.inspection import open_store
 from engine.inspection import side_index as module
 from engine.inspection.side_index import SideIndex
+from engine.mapped.reading import SystemDisk
 
 Golden = Callable[[str], Path]
 STORES = ["clean-5.3.3", "crash-flip-5.3.3", "crash-4.9.8", "first-files-deleted-5.3.3", "broker-orders"]
@@ -86,3 +89,34 @@ def test_a_stopped_build_goes_on_later(golden: Golden, tmp_path: Path) -> None:
         assert not index.complete
         assert index.build()
         assert index.total == sum(1 for item in store.units(crc=False) if not isinstance(item, Stop))
+
+
+def test_rows_behind_a_file_that_cannot_be_read_are_counted_and_come_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The window counted "1,202 rows up to 1,048,576" of a log that went on behind the file it could not read."""
+    root = healthy().write(tmp_path / "store")
+    opened, unreadable = SystemDisk.open, str(root / "commitlog" / f"{LOG_SIZE:020d}")
+
+    def refuse(self: SystemDisk, path: str) -> int:
+        if path == unreadable:
+            raise OSError(errno.EACCES, "Permission denied", path)
+        return opened(self, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SystemDisk, "open", refuse)
+        with open_store(root) as store:
+            built = SideIndex(store.log, tmp_path)
+            built.build()
+            loaded = SideIndex(store.log, tmp_path)
+            assert loaded.load()
+            assert [(s.name, s.rows, s.end) for s in loaded.segments] == [
+                (s.name, s.rows, s.end) for s in built.segments
+            ]
+            assert loaded.end > 2 * LOG_SIZE
+            assert not any(segment.damages for segment in loaded.segments), "what cannot be read is not damaged"
+    with open_store(root) as store:
+        readable = SideIndex(store.log, tmp_path)
+        assert not readable.load(), "the file can be read again: its one row was not all of it"
+        readable.build()
+        assert readable.total > built.total

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import errno
 import random
 import shutil
 from itertools import pairwise
 
 import pytest
+from made_stores import LOG_SIZE, healthy
 
 from engine.inspection import open_store
 from engine.inspection.side_index import SideIndex
-from viewer.log.rows import LogSource, MatchSource, UnitRow
+from engine.mapped.reading import SystemDisk
+from viewer.log.rows import EdgeRow, LogSource, MatchSource, UnitRow
 from viewer.widgets.row_window import Window
 
 
@@ -128,3 +131,25 @@ def test_numbers_of_a_log_that_is_shorter_now_are_nobody_s(tmp_path, golden):
         store.refresh()
         assert source.total is None
         assert source.counted is None
+
+
+def test_a_last_file_that_cannot_be_read_is_the_last_row(tmp_path, monkeypatch):
+    """Going there put the error over the rows of another place, and Ctrl+End went nowhere."""
+    root = healthy().write(tmp_path / "store")
+    last = max((root / "commitlog").iterdir())
+    opened = SystemDisk.open
+
+    def refuse(self, path):
+        if path == str(last):
+            raise OSError(errno.EACCES, "Permission denied", path)
+        return opened(self, path)
+
+    monkeypatch.setattr(SystemDisk, "open", refuse)
+    with open_store(root) as store:
+        source = LogSource(store.log)
+        for position in (int(last.name), int(last.name) + LOG_SIZE // 2, source.end):
+            page = source.read(position, 5, 5)
+            edge = page.rows[-1]
+            assert isinstance(edge, EdgeRow)
+            assert (edge.kind, edge.offset, edge.size) == ("error", int(last.name), LOG_SIZE)
+            assert "Permission denied" in edge.reason

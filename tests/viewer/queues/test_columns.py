@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
+from controls import FakeControl
+from made_stores import LOG_SIZE, healthy
 
 from engine.inspection import open_store
+from engine.mapped.reading import SystemDisk
 from viewer.queues.columns import queue_kind, state_of
+from viewer.queues.entry_cells import words_of
+from viewer.queues.queues_model import verdict_sentence
 from viewer.queues.rows import PROBLEMS, QueueSource
+from viewer.queues.verdict_work import Verdicts, count_verdicts
 
 
 def queues_of(store):
@@ -44,3 +52,31 @@ def test_a_hundred_million_entries_open_at_once(tmp_path) -> None:
         assert state_of(page.rows[3]) == "missing"
         assert state_of(page.rows[3]) in PROBLEMS
         assert page.last
+
+
+def test_entries_into_a_log_file_that_cannot_be_read_have_a_state_of_their_own(tmp_path, monkeypatch) -> None:
+    """Painting such an entry failed (KeyError: 'entry'), and the whole queue view stayed white; its detail said "ok"
+    and the status bar "all agree with the log".
+    """
+    root = healthy().write(tmp_path / "store")
+    opened, unreadable = SystemDisk.open, str(root / "commitlog" / f"{LOG_SIZE:020d}")
+
+    def refuse(self: SystemDisk, path: str) -> int:
+        if path == unreadable:
+            raise OSError(errno.EACCES, "Permission denied", path)
+        return opened(self, path)
+
+    monkeypatch.setattr(SystemDisk, "open", refuse)
+    with open_store(root) as store:
+        queue = next(q for q in queues_of(store) if q.topic == "Orders")
+        source = QueueSource(store.log, [queue])
+        rows = source.read(0, 0, source.end).rows[:-1]
+        counts = count_verdicts(FakeControl(), store.log, queue, Verdicts(), 1000)
+    unread = [row for row in rows if LOG_SIZE <= row.physical_offset < 2 * LOG_SIZE]
+    assert {state_of(row) for row in unread} == {"unread"}
+    assert "unit cannot be read" in queue_kind(lambda offset: offset).speak(unread[0])
+    assert words_of("unread") == "unit cannot be read"
+    assert counts.counts["unread"] == len(unread)
+    sentence = verdict_sentence((queue.topic, queue.queue_id), counts)
+    assert f"{len(unread)} point into files that cannot be read" in sentence
+    assert "all agree" not in sentence
