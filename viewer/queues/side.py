@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.inspection.groups import GroupProgress
 from viewer.look.assets import tr, words
-from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, full_moment, moment, number, span
 from viewer.look.theme import px
 from viewer.queues.columns import VERDICTS, state_of, what_words

@@ -123,7 +123,7 @@ class StoreSession(QObject):
         def work() -> StoreSnapshot:
             from engine.inspection import open_store
 
-            return open_store(_straight(path), config)
+            return open_store(straight_path(path), config)
 
         return cls(await jobs.quick(work), jobs, config, archive)
 
@@ -337,7 +337,7 @@ def in_store(store: Path, target: Path) -> bool:
     return target.resolve().is_relative_to(folder if folder.is_dir() else folder.parent)
 
 
-def _straight(path: Path) -> Path:
+def straight_path(path: Path) -> Path:
     """Return ``path`` absolute and without ``..``, if that is the same place; reads the disk."""
     absolute = path.absolute()
     straight = Path(os.path.normpath(absolute))

@@ -27,7 +27,7 @@ from viewer.runtime.jobs import Cancelled, Jobs
 from viewer.runtime.place_search import NothingFound
 from viewer.runtime.places import History, Place, Search, UnknownPlace
 from viewer.runtime.settings import Settings, default_cache
-from viewer.runtime.store_session import StoreSession
+from viewer.runtime.store_session import StoreSession, straight_path
 from viewer.shell.command_handlers import Parts, tick, wire
 from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
 from viewer.shell.crumbs import crumbs_of, siblings
@@ -213,7 +213,7 @@ class MainWindow(QMainWindow):
         opened without it.
         """
         self.close_store()
-        self._opening = path
+        path = self._opening = straight_path(path)
         self.say(tr("Opening {path}", path=str(path)))
         try:
             source = await self.workspace.taken(path)

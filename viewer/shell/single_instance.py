@@ -22,6 +22,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from PySide6.QtWidgets import QApplication
 
 from viewer.look.assets import tr
+from viewer.runtime.store_session import straight_path
 from viewer.shell.windows import open_beside, windows
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def answer(window: MainWindow, request: Asked) -> MainWindow:
     """
     shown = window
     if request.store is not None:
-        showing = next((candidate for candidate in (window, *windows()) if _shows(candidate, request.store)), None)
+        showing = next((candidate for candidate in (window, *windows()) if shows_store(candidate, request.store)), None)
         if showing is not None:
             shown = showing
             if request.at:
@@ -169,9 +170,10 @@ def answer(window: MainWindow, request: Asked) -> MainWindow:
     return shown
 
 
-def _shows(window: MainWindow, store: Path) -> bool:
+def shows_store(window: MainWindow, store: Path) -> bool:
     """Return True if ``window`` shows ``store`` or the store below it."""
-    return window.session is not None and store in {window.session.path, window.session.path.parent}
+    session = window.session
+    return session is not None and straight_path(store) in {session.path, session.path.parent}
 
 
 def raise_window(window: MainWindow) -> None:

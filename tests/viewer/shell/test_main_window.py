@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import tarfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from viewer.look.theme import theme
 from viewer.runtime import places
 from viewer.shell.error_page import ErrorPage
 from viewer.shell.main_window import MainWindow
+from viewer.shell.single_instance import shows_store
 from viewer.shell.welcome import WelcomePage
 from viewer.shell.workspace import apply_filter
 from viewer.widgets.record_view import RecordView
@@ -185,6 +187,35 @@ def test_error_page_says_what_was_found_instead(run: Run, window: MainWindow, tm
     assert "Expected" in said
     assert "Found" in said
     assert not action(window, "view.queues").isEnabled()
+
+
+@pytest.mark.parametrize("what", ["store", "archive", "nothing"])
+def test_a_path_with_dots_is_shown_without_them(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path, what: str
+) -> None:
+    """From a terminal in another folder the title was "/data/x/../backup/s.tar"; a second start with such a path did
+    not find the window that showed the store.
+    """
+    (tmp_path / "a").mkdir()
+    path = tmp_path / what
+    if what == "store":
+        shutil.copytree(golden("clean-5.3.3"), path)
+    elif what == "archive":
+        path = tmp_path / "s.tar"
+        with tarfile.open(path, "w") as packed:
+            packed.add(golden("clean-5.3.3"), "store")
+    dotted = Path(f"{tmp_path}/a/../{path.name}")
+    assert run(window.open(dotted)) is (what != "nothing")
+    if what == "nothing":
+        page = window.findChild(ErrorPage, "error.page")
+        assert page is not None
+        shown = " ".join(label.text() for label in page.findChildren(QLabel))
+        assert str(path) in shown
+        assert ".." not in shown
+    else:
+        assert window.windowTitle() == f"{path} – Storescope"
+    if what == "store":
+        assert shows_store(window, dotted)
 
 
 def test_after_an_error_another_store_opens(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
