@@ -281,10 +281,14 @@ class PopConsumer(ClientPart):
         return is_assigned
 
     async def _assigned_queues(self, topic: str) -> tuple[set[MessageQueue] | None, set[MessageQueue]]:
-        """Return the queues of a topic to pop, and those that a broker wants pulled."""
+        """Return the queues of a topic to pop, and those that a broker wants pulled. Where name servers know no master
+        any more, which is so while a broker restarts, the member keeps what it has, and looks again soon.
+        """
         if not self.config.shared_by_broker:
             route = await self.instance.fresh_route(topic)
             brokers = masters(route.brokers) if route is not None else ()
+            if not brokers and any(queue.topic == topic for queue in self._mine):
+                return None, set()
             return {MessageQueue(topic, broker, EVERY_QUEUE) for broker in brokers}, set()
         try:
             assignments = await query_assignment(self.instance, self.group, topic, strategy=self.config.strategy)
