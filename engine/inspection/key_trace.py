@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from engine.codec import index as codec
 from engine.codec import index_keys
@@ -21,26 +21,13 @@ from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
 
 if TYPE_CHECKING:
-    from engine.inspection.log_reader import LogReader
-    from engine.mapped.reading import Unread
+    from engine.inspection.snapshot import StoreSnapshot
+
 
 LAST_TIME = (1 << 63) - 1
 MOST_LOOKED_BEHIND = 100_000
 """Entries of a chain that are followed."""
 DEFAULT_MAX = 32
-
-
-class IndexedLog(Protocol):
-    """The parts of a store that a key lookup uses: index files and the log."""
-
-    @property
-    def log(self) -> LogReader: ...
-    @property
-    def settle_start(self) -> int: ...
-    @property
-    def unread(self) -> tuple[Unread, ...]: ...
-    def settle_log_end(self) -> None: ...
-    def index_files(self) -> list[IndexReader]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +84,7 @@ Traced = TraceFile | TraceStep | Match | TraceEnd
 
 
 def trace(
-    store: IndexedLog,
+    store: StoreSnapshot,
     topic: str,
     key: str,
     begin: int = 0,
@@ -123,7 +110,7 @@ def trace(
 class _Walk:
     def __init__(
         self,
-        store: IndexedLog,
+        store: StoreSnapshot,
         topic: str,
         key: str,
         index_type: IndexType | None,

@@ -7,43 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
 from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
-    from engine.codec.checkpoint import Checkpoint
-    from engine.files.layout import StorePaths
-    from engine.inspection.index_reader import IndexReader
-    from engine.inspection.log_reader import LogReader
-    from engine.inspection.opening import LockState
-    from engine.inspection.queue_reader import QueueReader
-    from engine.mapped.reading import Unread
+    from engine.inspection.snapshot import StoreSnapshot
+
 
 _NO_QUEUE_ENTRY = "no consume queue holds an entry"
 _NO_ENTRY = "no consume queue holds an entry, so no file shows how far dispatch came"
-
-
-class StoreFiles(Protocol):
-    """The files of a store from which positions are read."""
-
-    @property
-    def paths(self) -> StorePaths | None: ...
-    @property
-    def log(self) -> LogReader: ...
-    @property
-    def lock_state(self) -> LockState: ...
-    @property
-    def abort(self) -> bool: ...
-    @property
-    def unread(self) -> tuple[Unread, ...]: ...
-    def topics(self) -> dict[str, dict[int, QueueReader]]: ...
-    def whole_topics(self) -> None: ...
-    def index_files(self) -> list[IndexReader]: ...
-    def whole_index(self) -> None: ...
-    def checkpoint(self) -> Checkpoint | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +46,7 @@ class Positions:
     checkpoint: dict[str, Position]
 
 
-def positions(store: StoreFiles) -> Positions:
+def positions(store: StoreSnapshot) -> Positions:
     """All positions at one moment; a position that depends on unreadable bytes is unknown and says so."""
     queue_end, index_end = if_read(lambda: _queue_end(store)), if_read(lambda: index_position(store))
     try:
@@ -101,7 +76,7 @@ def if_read(ask: Callable[[], Position]) -> Position:
         return Position(None, why=str(error))
 
 
-def _end_unread(store: StoreFiles, unread: Position, queue_end: Position, index_end: Position) -> Positions:
+def _end_unread(store: StoreSnapshot, unread: Position, queue_end: Position, index_end: Position) -> Positions:
     """Positions if the end of the log is unknown."""
     min_position = (
         Position(max(store.log.min_offset, 0), "start of the first commit log file") if store.log.files else unread
@@ -120,7 +95,7 @@ def _end_unread(store: StoreFiles, unread: Position, queue_end: Position, index_
 
 
 def positions_of(
-    store: StoreFiles,
+    store: StoreSnapshot,
     end: int,
     *,
     is_locked: bool,
@@ -179,7 +154,7 @@ def _confirm(end: int, is_locked: bool) -> Position:
     return Position(end, "no broker runs: the next start sets it to the end of the log it recovers")
 
 
-def _queue_end(store: StoreFiles) -> Position:
+def _queue_end(store: StoreSnapshot) -> Position:
     best: tuple[int, str] | None = None
     store.whole_topics()
     for topic, queues in store.topics().items():
@@ -197,7 +172,7 @@ def queue_position(best: tuple[int, str] | None) -> Position:
     return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
 
 
-def _dispatched(store: StoreFiles, queue_end: Position, end: int) -> Position:
+def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position:
     """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry."""
     if queue_end.offset is None:
         return Position(None, why=_NO_ENTRY) if queue_end.why == _NO_QUEUE_ENTRY else queue_end
@@ -213,7 +188,7 @@ def _dispatched(store: StoreFiles, queue_end: Position, end: int) -> Position:
     return Position(offset, how)
 
 
-def index_position(store: StoreFiles) -> Position:
+def index_position(store: StoreSnapshot) -> Position:
     """The end of the unit that the newest index entry points at. Raises :class:`CannotRead`."""
     store.whole_index()
     for reader in reversed(store.index_files()):
@@ -234,7 +209,7 @@ def index_position(store: StoreFiles) -> Position:
     return Position(None, why="no index file holds an entry")
 
 
-def checkpoint_positions(store: StoreFiles) -> dict[str, Position]:
+def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
     """A position for each field of the checkpoint page: times are searched for in the log."""
     try:
         page = store.checkpoint()
@@ -258,7 +233,7 @@ def checkpoint_positions(store: StoreFiles) -> dict[str, Position]:
     return positions_by_field
 
 
-def _at_time(store: StoreFiles, time: int) -> Position:
+def _at_time(store: StoreSnapshot, time: int) -> Position:
     if time <= 0:
         return Position(None, why="the field is zero: it was never written", timestamp=time)
     offset = offset_at_time(store, time)
@@ -267,7 +242,7 @@ def _at_time(store: StoreFiles, time: int) -> Position:
     return Position(offset, "end of the last unit that was stored at or before this time", timestamp=time)
 
 
-def offset_at_time(store: StoreFiles, time: int) -> int | None:
+def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
     """End (bytes) of the last unit stored at or before ``time`` ms, found in the queues if they help, else from the
     file heads.
     """

@@ -9,7 +9,7 @@ import random
 import shutil
 import threading
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from engine.mapped.disk import RealDisk
 from engine.mapped.power_loss import PAGE, NameChange, PageFates, PowerLoss, lose_pages, lose_rewritten
@@ -101,23 +101,13 @@ class Shadow:
         os.utime(target, ns=(stamp, stamp))
 
 
-class _Disk(Protocol):
-    """The part of a disk that a file needs."""
-
-    guard: threading.RLock
-
-    def check_alive(self) -> None: ...
-    def commit_names(self) -> None: ...
-    def delete(self, path: Path) -> None: ...
-
-
 class ShadowFile(RealFile):
     """See :class:`engine.mapped.disk.DiskFile`."""
 
     __slots__ = ("_disk", "_shadow")
 
     def __init__(
-        self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...], disk: _Disk, shadow: Shadow
+        self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...], disk: ShadowDisk, shadow: Shadow
     ) -> None:
         super().__init__(path, size, files, new_folders)
         self._disk = disk

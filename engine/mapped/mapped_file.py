@@ -13,9 +13,13 @@ import struct
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from engine.mapped.disk import DiskFile
+
+if TYPE_CHECKING:
+    from engine.mapped.transient_pool import BorrowedBuffer
+
 
 PAGE_BYTES = 4096
 _NUMBER = struct.Struct(">i")
@@ -25,15 +29,6 @@ RESERVE_STEP_BYTES = 8 << 20
 As large as the largest folio: when the first byte of a folio is written, the kernel needs blocks for all of it, and
 kills the process (SIGBUS) if there are none. So the last bytes of a full disk stay unused.
 """
-
-
-class PoolBuffer(Protocol):
-    """A buffer of the transient store pool, lent to one file."""
-
-    view: memoryview
-
-    def give_back(self) -> None:
-        """Return the buffer to the pool, for another file."""
 
 
 class Lent:
@@ -99,7 +94,7 @@ class MappedFile:
     )
 
     def __init__(
-        self, disk_file: DiskFile, start_offset: int, *, pool_buffer: PoolBuffer | None = None, mapped: bool = True
+        self, disk_file: DiskFile, start_offset: int, *, pool_buffer: BorrowedBuffer | None = None, mapped: bool = True
     ) -> None:
         self._file = disk_file
         self.start_offset = start_offset

@@ -16,8 +16,9 @@ from pathlib import Path
 from engine.errors import StoreError, WrongFileSize
 from engine.files.layout import parse_file_name, queue_file_name
 from engine.mapped.disk import Disk, DiskFile
-from engine.mapped.mapped_file import Lent, MappedFile, PoolBuffer
+from engine.mapped.mapped_file import Lent, MappedFile
 from engine.mapped.memory import advise
+from engine.mapped.transient_pool import BorrowedBuffer
 
 _log = logging.getLogger(__name__)
 DESTROY_INTERVAL_MS = 1000
@@ -65,7 +66,7 @@ class MappedFileQueue:
         allocate: Allocate | None = None,
         mapped: bool = True,
         is_full: Callable[[Path], bool] | None = None,
-        borrow: Callable[[], PoolBuffer | None] | None = None,
+        borrow: Callable[[], BorrowedBuffer | None] | None = None,
         prepare: Callable[[DiskFile], None] | None = None,
         ahead: Callable[[MappedFile], None] | None = None,
     ) -> None:

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.remoting.connection import Connection
+
 
 LIMIT_BYTES = 512 << 20
 """Bytes that all connections may hold together; above them frames that are not whole wait, all but the oldest."""
@@ -20,26 +24,6 @@ _POLL_INTERVAL_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Holder(Protocol):
-    """A connection, as this module sees it."""
-
-    peer: str
-
-    @property
-    def held_bytes(self) -> int:
-        """Bytes that are kept for it."""
-
-    @property
-    def is_congested(self) -> bool:
-        """Return whether its other side has too many unread bytes."""
-
-    def read_on(self) -> None:
-        """Read again, after waiting for room."""
-
-    def abort(self) -> None:
-        """End it at once; what it holds is dropped."""
-
-
 class ConnectionMemory:
     """The sum, and the actions while it is above ``limit``. Above twice the limit the connection that has held memory
     longest is ended.
@@ -47,14 +31,14 @@ class ConnectionMemory:
 
     def __init__(self, limit: int = LIMIT_BYTES) -> None:
         self._limit = limit
-        self._held: dict[Holder, int] = {}
+        self._held: dict[Connection, int] = {}
         """Who began to hold first stands first."""
-        self._since: dict[Holder, float] = {}
-        self._waiting: dict[Holder, None] = {}
+        self._since: dict[Connection, float] = {}
+        self._waiting: dict[Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self.total = 0
 
-    def note(self, holder: Holder, size: int) -> None:
+    def note(self, holder: Connection, size: int) -> None:
         """Note that ``holder`` keeps ``size`` bytes now."""
         if size < SMALL_BYTES:
             if holder in self._held:
@@ -72,15 +56,15 @@ class ConnectionMemory:
         elif size < old_size:
             self._wake()
 
-    def forget(self, holder: Holder) -> None:
+    def forget(self, holder: Connection) -> None:
         """``holder`` keeps nothing any more."""
         self._waiting.pop(holder, None)
         self._since.pop(holder, None)
         self.total -= self._held.pop(holder, 0)
         self._wake()
 
-    def may_read(self, holder: Holder) -> bool:
-        """Return whether ``holder`` may read more of a frame; if not, :meth:`Holder.read_on` is called once it may."""
+    def may_read(self, holder: Connection) -> bool:
+        """Return whether ``holder`` may read more of a frame; if not, its ``read_on`` is called once it may."""
         if self.total <= self._limit or holder not in self._held:
             return True
         if next((candidate for candidate in self._held if not candidate.is_congested), None) is holder:
@@ -111,7 +95,7 @@ class ConnectionMemory:
         if self.total > self._limit and self._timer is None:
             self._timer = loop.call_later(_POLL_INTERVAL_S, self._look)
 
-    def _end(self, holder: Holder, why: str) -> None:
+    def _end(self, holder: Connection, why: str) -> None:
         _log.warning(
             "%s is ended: all connections together hold %d bytes, more than %d, and %s",
             holder.peer,

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
@@ -18,6 +18,10 @@ from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store.latency import Latencies
 from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
+
+if TYPE_CHECKING:
+    from engine.store.index_file import IndexFile
+
 
 QUEUES_PER_STEP: Final = 64
 """Number of queues that one step writes to disk."""
@@ -354,17 +358,6 @@ def _flush_logged(flush: Callable[[int], bool], pages: int) -> None:
 IDLE_MS = 60_000.0
 
 
-class FullFile(Protocol):
-    """An index file that may be full and followed by another."""
-
-    @property
-    def is_full(self) -> bool: ...
-    @property
-    def end_timestamp(self) -> int: ...
-    def flush(self) -> object:
-        """Make header and entries durable. Raises ``OSError``."""
-
-
 class FlushIndex:
     """Flushes index files that the dispatching thread gives to :meth:`take`; full ones advance the checkpoint's
     index time.
@@ -376,9 +369,9 @@ class FlushIndex:
         self.failure: str | None = None
         self.ring: Callable[[], None] | None = None
         self._checkpoint = checkpoint
-        self._files: deque[FullFile] = deque()
+        self._files: deque[IndexFile] = deque()
 
-    def take(self, file: FullFile) -> None:
+    def take(self, file: IndexFile) -> None:
         """Flush ``file`` soon, or at once if there is no thread."""
         self._files.append(file)
         if self.ring is not None:

@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final
 
 from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.codec.unit_flavours import unread_versions
@@ -26,11 +26,10 @@ from engine.store.running_flags import INDEX_WRITE_ERROR, QUEUE_WRITE_ERROR, Run
 from engine.store.store_checkpoint import StoreCheckpoint
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
+    from engine.store.dispatcher import Dispatcher
+
 
 BLOCK_BYTES: Final = 16 << 20
 """Bytes of the log in one block: the larger, the more entries of a queue are written at once."""
@@ -55,28 +54,6 @@ RETRY_MS: Final = 1000.0
 QUEUE_TRIES: Final = 30
 INDEX_TRIES: Final = 3
 _log = logging.getLogger(__name__)
-
-
-class Dispatcher(Protocol):
-    """Takes units in the order of the log and skips units that it already has. All methods may raise ``OSError``."""
-
-    failed: Literal["queue", "index"] | None
-
-    @property
-    def last_store_timestamp(self) -> int:
-        """Store time (ms) up to which units are in their queues."""
-
-    @property
-    def last_physical_offset(self) -> int:
-        """Log offset of the last of them."""
-
-    def dispatch(self, request: Request) -> None:
-        """Dispatch a unit."""
-
-    def dispatch_block(
-        self, columns: UnitColumns, topics: TopicTable, rows: npt.NDArray[np.int64] | None = None
-    ) -> None:
-        """Dispatch every unit of a block, or the given rows."""
 
 
 class ReputMessage:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from engine.codec.index_query import Span, place_units
 from engine.codec.message import Unit, decode, parse_offset_message_id
@@ -19,20 +16,15 @@ from engine.store.get_message import LentMessages
 from engine.store.mapped_log import Held, LentBytes, QueryableLog, ReadableLog
 from engine.store.offset_by_time import store_time
 
+if TYPE_CHECKING:
+    from engine.store.index_service import IndexService
+
+
 LAST_TIME = (1 << 63) - 1
 MOST_ROUNDS = 3
 _SIZE = struct.Struct(">i")
 SIZE_BYTES = 4
 _EARLIEST_SIZE = 64
-
-
-class KeyIndex(Protocol):
-    """The index files, as a query needs them."""
-
-    def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> tuple[list[int], int, int]:
-        """Offsets of the log under which the key's hash is indexed, newest first; time and offset of the last update
-        of the index.
-        """
 
 
 class QueryMessageResult(LentMessages):
@@ -60,7 +52,7 @@ class QueryMessageResult(LentMessages):
 
 
 def query_message(
-    index: KeyIndex | None,
+    index: IndexService | None,
     log: QueryableLog,
     topic: str,
     key: str,
@@ -122,7 +114,7 @@ def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list
     return messages, unit_offsets, lent
 
 
-def by_unique_key(index: KeyIndex | None, log: QueryableLog, topic: str, unique_key: str) -> Unit | None:
+def by_unique_key(index: IndexService | None, log: QueryableLog, topic: str, unique_key: str) -> Unit | None:
     """Return the newest message of ``topic`` with this unique key, None where the index leads to none."""
     with query_message(index, log, topic, unique_key) as result:
         for offset, message in sorted(zip(result.offsets, result.messages, strict=True), reverse=True):
@@ -164,24 +156,6 @@ def _decoded(message: memoryview, offset: int) -> Unit | None:
         return None
 
 
-class ManyAnswers(Protocol):
-    """Answers of the index for many keys: ``offsets`` in the order of the log, key after key; ``ends[i]`` is where
-    those of key ``i`` end.
-    """
-
-    @property
-    def ends(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def offsets(self) -> npt.NDArray[np.int64]: ...
-
-
-class ManyKeysIndex(Protocol):
-    """The index files, as a query for many keys needs them."""
-
-    def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> ManyAnswers:
-        """Offsets of the log under which the keys' hashes are indexed."""
-
-
 class QueryMessagesResult(LentMessages):
     """Messages of all keys, key after key; :meth:`of` gives those of one key. Those of a key are in the order of the
     log, collisions of the hash among them.
@@ -199,7 +173,7 @@ class QueryMessagesResult(LentMessages):
 
 
 def query_messages(
-    index: ManyKeysIndex | None,
+    index: IndexService | None,
     log: ReadableLog,
     topic: str,
     keys: list[str],

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv6Address
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from engine.system_names import SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
+    from engine.inspection.space.cache import SpaceCache
     from engine.mapped.read_only import ReadOnlyFile
 
 
@@ -101,22 +102,13 @@ class LogSpace:
     complete: bool = False
 
 
-class Accounts(Protocol):
-    """A store for the accounts of log files from one walk to the next."""
-
-    def take(self, file: ReadOnlyFile) -> LogSpace | None: ...
-    def stamp(self, file: ReadOnlyFile) -> list[Any]: ...
-    def keep(self, file: ReadOnlyFile, log_space: LogSpace, stamp: list[Any]) -> None: ...
-    def save(self) -> None: ...
-
-
 def walk_space(
     log: LogReader,
     cancelled: Cancelled | None = None,
     progress: Progress | None = None,
     *,
     live: bool = False,
-    cache: Accounts | None = None,
+    cache: SpaceCache | None = None,
 ) -> LogSpace:
     """Account for every byte of the log's files; units behind the log's end are ``beyond``.
 

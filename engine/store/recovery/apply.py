@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,10 @@ from engine.codec.checkpoint import Checkpoint, encode
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.errors import StoreError
-from engine.files.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
-from engine.mapped.disk import Disk
-from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.releases import NEWEST, Release
 from engine.rules.unit_check import Request
-from engine.store.consume_queue_store import ConsumeQueueStore, Listing
-from engine.store.dispatcher import Dispatcher
-from engine.store.index_service import IndexService
+from engine.store.consume_queue_store import Listing
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.empty_log import LogIsEmpty
@@ -41,7 +36,10 @@ from engine.store.recovery.plan import DispatchPass, EmptyLog, IndexPlan, QueueP
 from engine.store.recovery.queues import RecoveredQueue
 from engine.store.recovery.source import NO_CHECKPOINT, RecoverySource
 from engine.store.recovery.walk import LogWalk
-from engine.store.store_checkpoint import StoreCheckpoint
+
+if TYPE_CHECKING:
+    from engine.store.store_parts import StoreParts
+
 
 _ZEROS = bytes(1 << 20)
 
@@ -53,27 +51,6 @@ class WouldNotStart(StoreError):
         blocker = plan.blockers[0]
         super().__init__(blocker.message, file=blocker.file)
         self.plan = plan
-
-
-class Targets(Protocol):
-    """The structures that recovery writes to (StoreParts), none of them loaded yet; the caller holds the store's
-    lock.
-    """
-
-    @property
-    def disk(self) -> Disk: ...
-    @property
-    def paths(self) -> StorePaths: ...
-    @property
-    def files(self) -> MappedFileQueue: ...
-    @property
-    def queues(self) -> ConsumeQueueStore: ...
-    @property
-    def index(self) -> IndexService | None: ...
-    @property
-    def dispatcher(self) -> Dispatcher: ...
-    @property
-    def checkpoint(self) -> StoreCheckpoint: ...
 
 
 class Bulk(Protocol):
@@ -108,7 +85,7 @@ BULK_BYTES = 64 << 20
 
 def recover(
     source: RecoverySource,
-    targets: Targets,
+    targets: StoreParts,
     like: Release = NEWEST,
     bulk: MakeBulk | None = None,
     *,
@@ -129,7 +106,7 @@ def recover(
 
 def _recover(
     source: RecoverySource,
-    targets: Targets,
+    targets: StoreParts,
     like: Release,
     bulk: Bulk | None,
     empty_log: bool,
@@ -152,7 +129,7 @@ def _recover(
 def apply(
     plan: RecoveryPlan,
     source: RecoverySource,
-    targets: Targets,
+    targets: StoreParts,
     bulk: Bulk | None = None,
     *,
     empty_log: bool = False,
@@ -184,7 +161,7 @@ class _Execution:
 
     def __init__(
         self,
-        targets: Targets,
+        targets: StoreParts,
         like: Release,
         bulk: Bulk | None,
         listing: Listing,
