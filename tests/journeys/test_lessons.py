@@ -14,7 +14,7 @@ from walker import Run, Walker
 from engine.broker.serving import Addresses, serving_beside
 from engine.client.events import Delivered, Rebalanced, Sent, Stopped, TransactionEnded
 from viewer.cluster.lesson_figures import Record
-from viewer.cluster.lesson_run import LessonRun
+from viewer.cluster.lessons import LessonRun
 from viewer.cluster.pane import ClusterPane
 from viewer.shell.windows import open_beside
 

@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.drawing import LinkOf, no_link
-from viewer.cluster.lesson_run import LessonRun
-from viewer.cluster.lessons import LESSONS, Lesson
+from viewer.cluster.lessons import LESSONS, Lesson, LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.rebalance_panel import RebalancePanel
 from viewer.cluster.rebalance_words import Harm

@@ -23,7 +23,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number
 
 if TYPE_CHECKING:
-    from viewer.cluster.lesson_run import LessonRun
+    from viewer.cluster.lessons import LessonRun
 
 
 def markdown(model: ClusterModel) -> str:

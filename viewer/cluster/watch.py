@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.cluster.state import ClusterState
 from viewer.cluster.clients_process import ClientActivity
 from viewer.cluster.cluster_model import ClusterModel, Reading, addresses_in
-from viewer.cluster.lesson_run import LessonRun
+from viewer.cluster.lessons import LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
 from viewer.look.engine_words import engine_words

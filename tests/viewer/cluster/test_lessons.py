@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+import made_clusters as made
 import pytest
 
-from viewer.cluster.lessons import LESSONS, _each_got, _one_got
+from engine.client.events import Committed, Delivered, Sent
+from engine.client.routes import MessageQueue
+from engine.cluster.state import Client, ClusterState, Group, Queue, QueueEnds
+from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientSpec
+from viewer.cluster.cluster_model import ClusterModel, Reading
+from viewer.cluster.deliveries import Delivery
+from viewer.cluster.lessons import ACTION_TIMEOUT_MS, LESSONS, Action, Lesson, LessonRun, _each_got, _one_got
+from viewer.cluster.markdown import lessons_markdown
+from viewer.cluster.own_clients import OwnRow
+from viewer.cluster.rebalance import timeline
+from viewer.cluster.rebalance_words import harms, until
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
@@ -35,3 +47,213 @@ def test_one_consumer_is_enough_where_one_is_asked_for():
     condition = _one_got(2).condition
     assert not condition(delivered("a", "b"))
     assert condition(delivered("a", "b", "b"))
+
+
+KILL = LESSONS[2]
+
+
+class Own:
+    """Whom the lesson asks; ``rows`` say how they stand."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[object, ...]] = []
+        self.last = 0
+        self.rows: dict[int, OwnRow] = {}
+
+    def add(self, kind, addresses, group, topic, amount, options=DEFAULT_OPTIONS):
+        self.last += 1
+        self.done.append((kind, group, topic, amount))
+        spec = ClientSpec(self.last, kind, addresses, group, topic, options=options)
+        self.rows[self.last] = OwnRow(spec, "starting", f"{kind}@{self.last}")
+
+    def row(self, number):
+        return self.rows[number]
+
+    def tell(self, number, status, words=""):
+        self.rows[number] = replace(self.rows[number], status=status, words=words)
+
+    def stop(self, number):
+        self.done.append(("stop", number))
+
+    def forget(self, addresses, topics, groups):
+        self.done.append(("forget", topics, groups))
+
+    def kill(self, number):
+        self.done.append(("kill", number))
+
+
+def state(run: LessonRun, second: int, owners: str) -> ClusterState:
+    """Four queues of the lesson's topic, owned as the letters say."""
+    queues = [Queue(run.topic, "broker-a", n) for n in range(4)]
+    at = made.BEGUN + second * 1000
+    clients = tuple(Client(one, f"{one}:1", "PYTHON", 479) for one in sorted(set(owners)))
+    owned = {
+        one.client_id: frozenset(q for q, who in zip(queues, owners, strict=True) if who == one.client_id)
+        for one in clients
+    }
+    group = Group(run.group, made.PUSH, "CLUSTERING", "", clients, {run.topic: "*"}, owned)
+    part = replace(
+        made.small(second).brokers[0],
+        at=at,
+        queues={queue: QueueEnds(0, 100 * second, at) for queue in queues},
+        offsets={run.group: dict.fromkeys(queues, 100 * second)},
+        groups={run.group: group},
+        producers={},
+    )
+    return ClusterState(at, {made.NAMES: ""}, (part,))
+
+
+@pytest.fixture
+def model() -> ClusterModel:
+    found = ClusterModel()
+    found.begin((made.NAMES,))
+    return found
+
+
+def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
+    run, own = LessonRun(KILL, 7), Own()
+    queue = Queue(run.topic, "broker-a", 1)
+    run.go_on(model, own)
+    assert [one[0] for one in own.done] == ["producer", "consumer", "consumer", "consumer"]
+    assert own.done[1][1:] == ("kill-lesson-7", "kill-Lesson-7", 20)
+    for second in range(3):
+        model.take(Reading(state(run, second, "aabb")))
+        run.go_on(model, own)
+    assert run.lesson.acts[run.done] == Action("shared", 3), "two of three share them"
+    model.deliveries.add(Delivery(made.BEGUN + n * 10, "b", run.group, queue, n) for n in range(1_000))
+    place = MessageQueue(run.topic, "broker-a", 1)
+    run.record.take([Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000)])
+    run.record.take([Committed(1_000, "consumer@3", run.group, place, 995)])
+    for second in range(3, 12):
+        model.take(Reading(state(run, second, "abbc")))
+        run.go_on(model, own)
+    assert ("kill", 3) not in own.done, "all but five are committed: on a busy machine the kill showed nothing"
+    more = [Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000, 1_005)]
+    run.record.take(more)
+    run.go_on(model, own)
+    assert ("kill", 3) in own.done
+    model.deliveries.add(Delivery(made.BEGUN + 13_000 + n * 10, "a", run.group, queue, 990 + n) for n in range(200))
+    for second in range(12, 40):
+        model.take(Reading(state(run, second, "aacc")))
+        run.go_on(model, own)
+    assert run.status == "done"
+    assert run.result.startswith("pause ")
+    assert "twice 10" in run.result
+    assert own.done[-4:] == [
+        ("stop", 1),
+        ("stop", 2),
+        ("stop", 4),
+        ("forget", ("kill-Lesson-7", "%RETRY%kill-lesson-7"), ("kill-lesson-7",)),
+    ]
+    # What is handed out while the clients stop is not the lesson's: its line said 1 where the panel beside it said 2.
+    model.deliveries.add(Delivery(made.BEGUN + 15_500 + n * 10, "a", run.group, queue, 1_150 + n) for n in range(60))
+    line = timeline(run.group, tuple(model.moments[run.group]))
+    step = line.steps[-1]
+    shown = harms(step, model.interval_s, model.deliveries, run.group, until(model, line, step))
+    assert shown[1] == run.figures[1]
+
+
+def test_what_does_not_come_ends_the_run(model):
+    run, own = LessonRun(LESSONS[0], 1), Own()
+    model.take(Reading(state(run, 0, "aabb")))
+    run.go_on(model, own)
+    model.take(Reading(state(run, ACTION_TIMEOUT_MS // 1000 + 5, "aabb")))
+    run.go_on(model, own)
+    assert (run.status, run.result) == ("failed", "timed out")
+    assert ("stop", 1) in own.done
+
+
+def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
+    run, own = LessonRun(LESSONS[1], 1), Own()
+    run.go_on(model, own)
+    run.cancel(own)
+    run.cancel(own)
+    assert (run.status, run.result) == ("failed", "stopped")
+    assert len([one for one in own.done if one[0] == "stop"]) == 5
+    short = LessonRun(Lesson("x", "X", "", (Action("producer", 1),)), 1)
+    short.go_on(model, own)
+    assert (short.status, short.result) == ("done", "no step was seen")
+
+
+def test_what_its_clients_told_decides_and_is_kept(model):
+    by_key = {one.key: one for one in LESSONS}
+    run, own = LessonRun(by_key["retry"], 3), Own()
+    run.go_on(model, own)
+    assert own.done == [("broker", "retry-3", "retry-Lesson-3", 0)]
+    run.go_on(model, own)
+    assert len(own.done) == 1, "clients come when it runs"
+    own.tell(1, "running")
+    run.go_on(model, own)
+    assert [one[:3] for one in own.done[1:]] == [
+        ("consumer", "retry-lesson-3", "retry-Lesson-3"),
+        ("producer", "retry-lesson-3", "retry-Lesson-3"),
+        ("consumer", "retry-lesson-3-dead", "%DLQ%retry-lesson-3"),
+    ]
+    assert own.rows[2].spec.options.refuses == 5
+    assert all(row.spec.options.reports_events for row in own.rows.values())
+    at = MessageQueue(run.topic, "retry-3", 0)
+    sent = [Sent(n, "p", run.group, at, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0) for n in range(4)]
+    strange = replace(sent[0], group="another")
+    dead = MessageQueue("%DLQ%retry-lesson-3", "retry-3", 0)
+    run.record.take([*sent, strange])
+    run.record.take(
+        [Delivered(9_000 + n, "d", "retry-lesson-3-dead", dead, n, f"m{n}", f"3-{n}", 3, 8_000) for n in range(4)]
+    )
+    assert strange not in run.record.events
+    run.go_on(model, own)
+    assert run.status == "done"
+    assert "Dead letters 4" in run.result
+    written = lessons_markdown([run])
+    assert "## Retry to the dead letters" in written
+    assert "- Dead letters: 4, read from %DLQ%retry-lesson-3" in written
+    assert lessons_markdown([LessonRun(by_key["slow"], 1)]) == ""
+    assert [one for one in own.done if one[0] == "stop"] == [("stop", 3), ("stop", 2), ("stop", 4), ("stop", 1)]
+    assert own.done[-1] == ("stop", 1), "all else goes with its broker"
+
+
+def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
+    by_key = {one.key: one for one in LESSONS}
+    run, own = LessonRun(by_key["slow"], 3), Own()
+    run.go_on(model, own)
+    own.tell(1, "running")
+    own.tell(2, "failed", "no space left")
+    run.go_on(model, own)
+    assert (run.status, run.result) == ("failed", "no space left")
+
+
+def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
+    by_key = {one.key: one for one in LESSONS}
+    run, own = LessonRun(by_key["broadcast"], 3), Own()
+    queue = MessageQueue(run.topic, "broker-a", 0)
+
+    def told(count: int, first: int, *clients: str) -> None:
+        run.record.take(
+            [
+                Sent(n, "p", run.group, queue, n, f"m{n}", f"1-{n}", "SEND_OK", 1, 1, 9, 1.0)
+                for n in range(first, first + count)
+            ]
+        )
+        run.record.take(
+            [
+                Delivered(n, who, run.group, queue, n, f"m{n}", f"1-{n}", 0, 0)
+                for who in clients
+                for n in range(first, first + count)
+            ]
+        )
+
+    model.take(Reading(made.small(0)))
+    run.go_on(model, own)
+    told(60, 0, "consumer@2", "consumer@3")
+    run.go_on(model, own)
+    model.take(Reading(made.small(3)))
+    run.go_on(model, own)
+    assert ("stop", 3) in own.done
+    told(40, 60, "consumer@2")
+    run.go_on(model, own)
+    assert own.rows[5].spec.options == own.rows[3].spec.options
+    assert own.rows[5].spec.options.name == "broadcast-lesson-3-2"
+    told(0, 0)
+    run.record.take([Delivered(n, "consumer@3", run.group, queue, n, f"m{n}", f"1-{n}", 0, 0) for n in range(60, 100)])
+    run.go_on(model, own)
+    assert run.status == "done"
+    assert run.result.count("100 of 100") == 2

@@ -8,8 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from viewer.cluster.cluster_model import Reading
-from viewer.cluster.lesson_run import LessonRun
-from viewer.cluster.lessons import LESSONS
+from viewer.cluster.lessons import LESSONS, LessonRun
 from viewer.cluster.lessons_panel import LessonsBeside, LessonsPanel
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.rebalance_words import Harm

@@ -9,8 +9,7 @@ from made_clusters import Works
 from engine.client.events import Started
 from viewer.cluster.clients_process import ClientActivity
 from viewer.cluster.cluster_model import NoAddress, Reading
-from viewer.cluster.lesson_run import LessonRun
-from viewer.cluster.lessons import LESSONS
+from viewer.cluster.lessons import LESSONS, LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.watch import WATCH_TARGET, ClusterWatch
 from viewer.runtime.worker import Cancelled
