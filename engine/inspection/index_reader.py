@@ -19,8 +19,7 @@ from pathlib import Path
 
 from engine.callbacks import Cancelled
 from engine.codec import index as codec
-from engine.codec.index import ENTRY_SIZE, Geometry, IndexHeader
-from engine.codec.index_geometry import derive_geometry
+from engine.codec.index import ENTRY_SIZE, Geometry, IndexHeader, derive_geometry
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import parse_file_name
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile

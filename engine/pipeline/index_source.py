@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from engine.codec.dtypes import INDEX_ENTRY
-from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, decode_header
-from engine.codec.index_geometry import derive_geometry
+from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, decode_header, derive_geometry
 from engine.errors import CannotRead
 from engine.files.layout import parse_file_name
 from engine.pipeline import filters, schema
