@@ -34,7 +34,7 @@ from viewer.shell.crumbs import crumbs_of, siblings
 from viewer.shell.dressing import Dressing
 from viewer.shell.error_page import error_page
 from viewer.shell.lab_stores import LabRoom
-from viewer.shell.layout import Layout
+from viewer.shell.layout import SMALLEST, Layout
 from viewer.shell.menu_strip import MenuStrip
 from viewer.shell.opening_stages import Stages
 from viewer.shell.rail import Rail
@@ -45,7 +45,6 @@ from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import WelcomePage, unpacked, welcome_page
-from viewer.shell.window_frames import SMALLEST
 from viewer.shell.workspace import Workspace
 from viewer.widgets.record_state import StateLine
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.shell.window_frames import SMALLEST, beside, margins_of
+from viewer.shell.layout import SMALLEST, beside, margins_of
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
