@@ -11,8 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIntValidator, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
-from viewer.lab.serve_history import ServeHistory
-from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, address_facts, client_rows, code_rows, rate_of
+from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, ServeHistory, address_facts, client_rows, code_rows, rate_of
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import follow, px, ui
