@@ -38,6 +38,7 @@ from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.check.next_start import Starts, agree
 from engine.inspection.check.queues import QueueCheck
+from engine.inspection.older_front import older_front
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
 from engine.rules import catalogue
@@ -178,10 +179,12 @@ def _all_findings(
     for note, grave in undecoded.judged_notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note}, "note" if grave else None)
     topics = TopicTable()
-    log = LogCheck(store, clock, foreign_files)
+    older = older_front(store)
+    log = LogCheck(store, clock, foreign_files, older)
     queues = QueueCheck(store, topics)
     index = IndexCheck(store.index_files(), topics, live=store.lock_state == "held")
-    stop = _walk(store, topics, _Checks(log, queues, index), cancel, progress, proofs)
+    start_offset = older.start if older is not None else max(store.log.min_offset, 0)
+    stop = _walk(store, topics, _Checks(log, queues, index), start_offset, cancel, progress, proofs)
     log.finish(stop)
     starts.log, starts.queues = log, queues
     yield log.units
@@ -253,11 +256,12 @@ def _walk(
     store: StoreSnapshot,
     topics: TopicTable,
     checks: _Checks,
+    start: int,
     cancel: Cancel | None,
     progress: Progress | None,
     proofs: Iterable[Proof],
 ) -> Stop:
-    start = offset = end = max(store.log.min_offset, 0)
+    offset = end = start
     total_bytes = max(store.log.end_offset - start, 1)
     if not store.log.files:
         return Stop(start, "end", "the log has no files")

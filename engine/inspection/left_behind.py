@@ -26,6 +26,7 @@ from engine.files.layout import is_folder_name
 from engine.inspection import undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import topics_known
+from engine.inspection.older_front import older_front
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
@@ -66,6 +67,8 @@ def undispatched(
     """
     tallies = [_PlanLosses(store, plan) for plan in plans]
     log_min = max(min((plan.log_min for plan in plans), default=0), 0)
+    older = older_front(store)
+    log_min = max(log_min, older.start if older is not None else 0)
     begin, stop = max(log_min, since or 0), max((tally.stop for tally in tallies), default=0)
     reached = _look_back(store, tallies, begin, stop, look or Look())
     return [tally.tally.loss(log_min if reached <= begin else reached) for tally in tallies]

@@ -129,6 +129,12 @@ CL07 = _rule(
     "apache/rocketmq#6904",
     kinds={
         "gap": Kind(),
+        "older": Kind(
+            "warn",
+            "move these files out of the log folders while the broker is stopped. RocketMQ 4.9, 5.3 and 5.5 start with "
+            "them, lose nothing and lead consumers past them, because no queue has their messages. But queues that are "
+            "built again get those messages back.",
+        ),
         "overlap": Kind(step="find out which of the two files belongs to this store; never rename a file."),
         "next": Kind(),
         "zeros": Kind(

@@ -309,6 +309,30 @@ IX10 = _rule(
     },
     needs=LOG | INDEX,
 )
+IX11 = _rule(
+    "IX11",
+    "warn",
+    "Index files whose names do not follow their content",
+    "A broker sorts index files by their names and reads them from the newest name back. A query with a time range "
+    "ends at the first file that is older than the range, and a start after a crash may index messages a second time. "
+    "A query without a time range finds everything.",
+    "nothing is lost. While the broker is stopped, give each file the time in its header as its name "
+    "(yyyyMMddHHmmssSSS in the broker's time zone); or rebuild the index from the log.",
+    command=BUILD,
+    kinds={
+        "single": Kind(
+            step="nothing is lost. While the broker is stopped, give the file its name back: the time in its header as "
+            "yyyyMMddHHmmssSSS in the broker's time zone."
+        ),
+        "clock": Kind(
+            "note",
+            "no action needed: the broker's clock was set back, or summer time ended, while it created these files. "
+            "Retention deletes them in time.",
+            "",
+        ),
+    },
+    needs=INDEX,
+)
 CQ15 = _rule(
     "CQ15",
     "error",

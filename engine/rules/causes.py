@@ -54,6 +54,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("CK05", "the checkpoint was written only in part, or lost"),
     ("IX06", "the index belongs to another store, or the log was changed after it was built"),
     ("IX08", "an index file is incomplete"),
+    ("IX11", "an index file was renamed"),
     ("CL06", "the last message was written only in part"),
     ("CL08", "the broker's clock jumped"),
     ("CQ14", "a topic is missing in topics.json"),

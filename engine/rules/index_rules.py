@@ -169,3 +169,64 @@ def out_of_order(offsets: Int64) -> NDArray[np.bool_]:
         else:
             odd[right_row] = True
     return odd
+
+
+class IndexRange(NamedTuple):
+    """One index file in the order of names: the time in its name (None if it is no time) and that of its first message
+    (ms), and the log offsets to which its first and last entry point.
+    """
+
+    name_ms: int | None
+    begin_ms: int
+    start: int
+    end: int
+
+
+SUMMER_TIME_MS = 3_600_000
+CREATION_MS = 5_000
+"""How much later than its first message an index file is created, at most, unless it was built again."""
+
+
+def out_of_name_order(files: Sequence[IndexRange]) -> list[int]:
+    """Numbers of the files whose names put them among files with other parts of the log.
+
+    A start after a crash may index a part of the log again, in later files. So a file counts only if no other file has
+    entries of its part.
+    """
+    longest, previous = [1] * len(files), [-1] * len(files)
+    for number, file in enumerate(files):
+        for earlier in range(number):
+            if files[earlier].end <= file.start and longest[earlier] >= longest[number]:
+                longest[number], previous[number] = longest[earlier] + 1, earlier
+    number = max(range(len(files)), key=lambda candidate: longest[candidate], default=-1)
+    in_order = set()
+    while number >= 0:
+        in_order.add(number)
+        number = previous[number]
+    return [number for number in range(len(files)) if number not in in_order and _is_alone(files, number)]
+
+
+def _is_alone(files: Sequence[IndexRange], number: int) -> bool:
+    file = files[number]
+    return not any(
+        other.start < file.end and file.start < other.end for index, other in enumerate(files) if index != number
+    )
+
+
+def usual_distance(files: Sequence[IndexRange]) -> int:
+    """How far (ms) the time in a name usually is from the file's first message: the broker's time zone, mostly."""
+    distances = sorted(file.name_ms - file.begin_ms for file in files if file.name_ms is not None)
+    return distances[len(distances) // 2] if distances else 0
+
+
+def is_of_the_clock(file: IndexRange, ordered: Sequence[IndexRange]) -> bool:
+    """Return True if the clock explains the name of ``file``: summer time ended, or the clock was set back with its
+    messages. ``ordered`` are the files whose names follow their content.
+    """
+    if file.name_ms is None:
+        return False
+    off = abs(file.name_ms - file.begin_ms - usual_distance(ordered))
+    if abs(off - SUMMER_TIME_MS) <= CREATION_MS:
+        return True
+    earlier = [other.begin_ms for other in ordered if other.end <= file.start]
+    return off <= CREATION_MS and bool(earlier) and file.begin_ms < max(earlier)

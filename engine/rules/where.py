@@ -461,6 +461,9 @@ MISPLACED_STEP = (
     "built from this log."
 )
 OTHER_CASE_STEP = "Its topic's folder has a name in another case: give that its name back (check, CL14)."
+OLDER_STEP = (
+    "Consumers do not get it: its file came back with an older copy of the log. It can be read here and copied out."
+)
 MISNAMED_STEP = (
     "A file of the log stands in its folder under another name or packed, and may hold it: do what check says of CL07."
 )

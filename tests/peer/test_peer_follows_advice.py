@@ -16,10 +16,12 @@ import incidents
 import peer
 import pytest
 import store_damage
+from report_states import retention_deletes
 
 from engine.cli.main import main
 from engine.codec.index import decode_header
 from engine.codec.message import Unit
+from engine.inspection import recovery
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
@@ -298,6 +300,61 @@ def test_a_checkpoint_of_no_bytes_costs_nothing_but_time(golden, tmp_path, java,
         incidents.crashed(root)
     assert "costs only time" in advice(root, "CK05").next_step
     assert entries(java, root) == states.MESSAGES + (states.DELETED if ended == "crashed" else 0)
+
+
+ORDERS = [("4.9.8", "broker-orders-4.9.7"), ("5.3.3", "broker-orders"), ("5.5.1", "broker-orders-5.5.1")]
+
+
+@pytest.mark.parametrize(("release", "store"), ORDERS[1:])
+def test_older_log_files_in_front_lose_nothing_and_are_moved_away(golden, tmp_path, release, store, capsys):
+    """They were told as a gap with lost messages. A real start keeps every message of today's log and leads consumers
+    past them; when they are moved away, its queues begin where they did.
+    """
+    java = peer.Peer(release, tmp_path)
+    root = incidents.copied(golden(store), tmp_path / "store")
+    first = min((root / "commitlog").iterdir())
+    data = first.read_bytes()
+    retention_deletes(root, 2)
+    today = numbers(java.dump(PLAN, root))
+    first.write_bytes(data)
+    found = advice(root, "CL07")
+    assert found.severity == "warn"
+    with open_store(root) as opened:
+        plan = recovery.plan(opened, release[:3])
+    assert plan.undispatched is not None
+    assert (plan.will_start, plan.undispatched.messages) == (True, 0)
+    with_them = numbers(java.dump(PLAN, root))
+    assert {key: place for key, place in with_them.items() if place >= found.evidence["begins"]} == today
+    assert len(today) > 100
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    subprocess.run(["sh", "-ec", (found.command or "").replace("ELSEWHERE", str(elsewhere))], check=True)
+    assert numbers(java.dump(PLAN, root)) == today
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(("release", "store"), ORDERS)
+def test_an_index_file_gets_its_name_back(golden, tmp_path, release, store, capsys):
+    """The oldest index file had the newest name: the broker finds less by key and time, until the file is renamed."""
+    java = peer.Peer(release, tmp_path)
+    whole = golden(store)
+    root = incidents.copied(whole, tmp_path / "store")
+    files = sorted((root / "index").iterdir())
+    files[0].rename(root / "index" / str(int(files[-1].name) + 1))
+    before = by_any_window(java.dump(PLAN, whole))
+    renamed = by_any_window(java.dump(PLAN, root))
+    assert sum(bool(set(before[key]) - set(renamed.get(key, ()))) for key in before) > 0
+    found = advice(root, "IX11")
+    subprocess.run(["sh", "-ec", found.command or ""], check=True)
+    assert by_any_window(java.dump(PLAN, root)) == before
+    with open_store(root) as opened:
+        assert list(check(opened, only={"IX11"}))[:-1] == []
+    capsys.readouterr()
+
+
+def by_any_window(account):
+    """What the real index says of each key, in every span of time that was asked for."""
+    return {(r["topic"], r["key"], r["begin"], r["end"]): r["phys"] for r in account if r["t"] == "key"}
 
 
 # -- what a start is said to lose, over planted faults

@@ -255,6 +255,7 @@ BROKEN = {
     "IX08": lambda root, made: index(root).write_bytes(bytes(36) + b"\0\0\0\7" + bytes(100)),
     "IX09": lambda root, made: patch(index(root), ENTRY + 20 * 58 + 16, struct.pack(">i", 0)),
     "IX10": lambda root, made: shutil.rmtree(root / "index"),
+    "IX11": lambda root, made: max((root / "index").iterdir()).rename(root / "index" / "20230101000000000"),
     "CK01": lambda root, made: patch(root / "checkpoint", 0, bytes(8)),
     "CK02": lambda root, made: patch(root / "checkpoint", 8, struct.pack(">q", made.time + 1)),
     "CK03": far_behind,

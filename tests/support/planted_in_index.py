@@ -49,6 +49,16 @@ def index_header_counts_wrong(rng, store):
 
 
 @kind
+def index_file_with_an_older_name(rng, store):
+    files = sorted((i[0] for i in store.index if i[1].entries > 20), key=lambda path: path.name)
+    assert len(files) > 2
+    path = rng.choice(files[1:])
+    older = path.with_name(str(int(files[0].name) - rng.randrange(1, 10**9)))
+    path.rename(older)
+    return Expected(("IX11",), older.name)
+
+
+@kind
 def index_entry_points_nowhere(rng, store):
     path, header, geometry = some_index(rng, store)
     number = rng.randrange(2, header.entries)

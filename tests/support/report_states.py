@@ -421,6 +421,60 @@ def empty_queue_file_at_the_end(here: Path) -> None:
     (root / "consumequeue" / "Orders" / "0" / f"{400:020d}").write_bytes(b"")
 
 
+def retention_deletes(root: Path, count: int) -> None:
+    """Delete the first ``count`` files of the log, and files of queues and index that lead to nothing else."""
+    files = sorted((root / "commitlog").iterdir())
+    for path in files[:count]:
+        path.unlink()
+    start = int(files[count].name)
+    for folder in (root / "consumequeue").glob("*/*"):
+        for path in sorted(folder.iterdir())[:-1]:
+            if struct.unpack_from(">q", path.read_bytes(), path.stat().st_size - 20)[0] < start:
+                path.unlink()
+    for path in sorted((root / "index").iterdir())[:-1]:
+        if struct.unpack_from(">q", path.read_bytes(), 24)[0] < start:
+            path.unlink()
+
+
+def older_files_in_front(here: Path) -> None:
+    """A copy over an older copy: its first two files of the log were deleted by retention meanwhile, and stay."""
+    root = healthy(240).write(here / "store")
+    old = [(path, path.read_bytes()) for path in sorted((root / "commitlog").iterdir())[:2]]
+    retention_deletes(root, 5)
+    for path, data in old:
+        path.write_bytes(data)
+
+
+def middle_file_gone_after_retention(here: Path) -> None:
+    """Retention deleted the first files; later a file in the middle was lost."""
+    root = healthy(240).write(here / "store")
+    retention_deletes(root, 3)
+    sorted((root / "commitlog").iterdir())[2].unlink()
+
+
+def index_file_renamed(here: Path) -> None:
+    """The newest index file has the name of an older time."""
+    root = healthy().write(here / "store")
+    files = sorted((root / "index").iterdir())
+    files[-1].rename(root / "index" / "20230101000000000")
+
+
+def index_names_swapped(here: Path) -> None:
+    root = healthy().write(here / "store")
+    files = sorted((root / "index").iterdir())
+    held = files[0].read_bytes()
+    files[0].write_bytes(files[2].read_bytes())
+    files[2].write_bytes(held)
+
+
+def index_names_of_summer_time(here: Path) -> None:
+    """Summer time ended while the broker wrote: names are in local time, so one hour is there twice."""
+    root = healthy().write(here / "store")
+    files = sorted((root / "index").iterdir())
+    for number, path in enumerate(files):
+        path.rename(root / "index" / (f"20241027025959{number:03d}" if number < 2 else f"20241027020000{number:03d}"))
+
+
 def topic_folder_gone(here: Path) -> None:
     root = healthy().write(here / "store")
     shutil.rmtree(root / "consumequeue" / "Orders")
@@ -428,6 +482,54 @@ def topic_folder_gone(here: Path) -> None:
 
 
 STATES: dict[str, ReportState] = {
+    "older files of the log are back in front": ReportState(
+        older_files_in_front,
+        (
+            Question(
+                "check STORE",
+                (
+                    "2 files of an older copy of the commit log came back in front",
+                    "Lost already: no message",
+                    "Lost by the next start .*: no message",
+                    "the queue .* begins at entry [0-9]+, so retention had deleted the log in front of 20,480",
+                    "nothing is lost between 8,192 and 20,480",
+                    "mv [^ ]*/commitlog/0{20} [^ ]*/commitlog/00000000000000004096 ELSEWHERE",
+                ),
+                ("Nothing holds", r"error\s", "CQ01", "RP01", "missing"),
+                exit=0,
+            ),
+            Question("recover STORE --plan", ("Lost by this start .*: no message",), ("in no queue",)),
+            Question("where STORE Orders/0/1", ("expired", "came back with an older copy"), ("notInQueue", "build")),
+        ),
+    ),
+    "a middle file is lost where retention had deleted others": ReportState(
+        middle_file_gone_after_retention,
+        (Question("check STORE", ("Nothing holds the 4,096 bytes", "messages lost"), ("older copy",), exit=1),),
+    ),
+    "an index file has the name of an older time": ReportState(
+        index_file_renamed,
+        (
+            Question(
+                "check STORE",
+                (
+                    "IX11",
+                    "The name of 20230101000000000 does not follow its content",
+                    "Nothing is lost",
+                    "mv [^ ]*/index/20230101000000000 [^ ]*/index/20240101000000",
+                ),
+                (r"error\s",),
+                exit=0,
+            ),
+        ),
+    ),
+    "the names of two index files are swapped": ReportState(
+        index_names_swapped,
+        (Question("check STORE", ("IX11", "nor those of 1 more file", "storescope dispatch"), exit=0),),
+    ),
+    "summer time ended while index files were created": ReportState(
+        index_names_of_summer_time,
+        (Question("check STORE", (r"note\s+IX11", "summer time ended"), (r"warn\s+IX11", "In short"), exit=0),),
+    ),
     "the log is another store's": ReportState(
         log_of_another,
         (

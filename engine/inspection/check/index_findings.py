@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import PurePath
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from engine.codec import index as codec
 from engine.codec.index_keys import index_keys
 from engine.codec.message import Unit
+from engine.codec.words import time_text
 from engine.config import MessageStoreConfig
 from engine.inspection import recovery
 from engine.inspection.check.index import BadEntry, IndexAccount, IndexCheck
@@ -24,9 +26,11 @@ from engine.inspection.undecoded import undecoded_modes
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, index_rules
 from engine.rules import catalogue_tables as rules
-from engine.rules.findings import HAPPENED, Finding, Severity
+from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 
 MOST = 20
+NAME_FORMAT = "%Y%m%d%H%M%S%f"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MANY_KEYS = 0.25
 """Share of missing keys from which on queries by key are unreliable."""
 
@@ -49,6 +53,7 @@ def findings(
     yield from folded(blank)
     renamed = misnamed(store, index)
     yield from renamed
+    yield from out_of_order(store, index)
     foreign = of_another_store(index, wrong)
     if foreign is not None:
         yield foreign
@@ -277,6 +282,60 @@ def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
     evidence[HAPPENED] = f"the index file {name} was renamed"
     return [rules.IX10.found(text, paths[0], None, evidence, kind="name")]
+
+
+def out_of_order(store: StoreSnapshot, index: IndexCheck) -> Iterator[Finding]:
+    """IX11: index files whose names are not in the order of their content."""
+    filled = [account for account in index.accounts if account.header and account.geometry and account.entries]
+    if not all(account.rising for account in filled):
+        return
+    files = [
+        index_rules.IndexRange(
+            name_time(account.reader.name), account.header.begin_timestamp if account.header else 0, *account.ends
+        )
+        for account in filled
+    ]
+    misplaced = index_rules.out_of_name_order(files)
+    if not misplaced:
+        return
+    ordered = [file for number, file in enumerate(files) if number not in misplaced]
+    number = misplaced[0]
+    file, reader = files[number], filled[number].reader
+    own_name = time_name(file.begin_ms + index_rules.usual_distance(ordered))
+    more_words = f", nor those of {len(misplaced) - 1:,} more files" if len(misplaced) > 1 else ""
+    text = (
+        f"The name of {reader.name} does not follow its content{more_words}: it indexes the log from {file.start:,} to "
+        f"{file.end:,}, from {time_text(file.begin_ms)} on"
+    )
+    names = [filled[number].reader.name for number in misplaced]
+    evidence: dict[str, Any] = {"expected": own_name, "found": reader.name, "files": names[:MOST_NAMED]}
+    evidence |= {"firstUnit": file.start, "lastUnit": file.end, "beginTimestamp": file.begin_ms}
+    evidence[HAPPENED] = f"the index file {own_name} has the name {reader.name}"
+    if all(index_rules.is_of_the_clock(files[number], ordered) for number in misplaced):
+        evidence[HAPPENED] = "the broker's clock was set back, or summer time ended, while it created index files"
+        yield rules.IX11.found(text, reader.path, None, evidence, kind="clock")
+        return
+    single = len(misplaced) == 1 and store.paths is not None and PurePath(reader.path).parent == store.paths.index
+    if not single or any(account.reader.name == own_name for account in index.accounts):
+        yield rules.IX11.found(text, reader.path, None, evidence)
+        return
+    place = f"{STORE}/{PurePath(reader.path).parent.name}"
+    command = f"mv {place}/{reader.name} {place}/{own_name}"
+    yield rules.IX11.found(text, reader.path, None, evidence, kind="single", command=command)
+
+
+def name_time(name: str) -> int | None:
+    """The time in the name of an index file, as ms since 1970 as if it were UTC; None if it is no time."""
+    try:
+        time = datetime.strptime(f"{name}000", NAME_FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return (time - EPOCH) // timedelta(milliseconds=1)
+
+
+def time_name(time_ms: int) -> str:
+    """The name of an index file that was created then."""
+    return (EPOCH + timedelta(milliseconds=time_ms)).strftime(NAME_FORMAT)[:-3]
 
 
 def folded(blank: Mapping[int, Finding]) -> list[Finding]:

@@ -16,12 +16,14 @@ from engine.codec.crc import hex_crc
 from engine.codec.message import Unit
 from engine.codec.salvage import FieldFault
 from engine.codec.unit_scan import Damage, Stop
+from engine.english import counted
 from engine.files.layout import FILE_NAME_DIGITS, queue_file_name
 from engine.files.store_folders import LOG_FOLDER
 from engine.inspection.check.clock import Clock
 from engine.inspection.check.places import Span, Spans, between
 from engine.inspection.lost_units import lost_units
 from engine.inspection.misnamed_files import MisnamedFile, misnamed_log_files
+from engine.inspection.older_front import OlderFront
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
@@ -36,6 +38,8 @@ MOST_SALVAGED = 64 << 10
 """Largest damaged stretch (bytes) that is treated as one changed unit."""
 MOST_READ = 4 << 20
 """Bytes of a damaged stretch that are searched for pages of zeros."""
+MOST_IN_A_COMMAND = 8
+"""Files that a command names one by one."""
 _GAP = "no file holds these bytes"
 
 
@@ -63,8 +67,15 @@ class LogCheck:
     Units of files that belong to another log are skipped.
     """
 
-    def __init__(self, store: StoreSnapshot, clock: Clock, other_files: Sequence[OtherFile] = ()) -> None:
+    def __init__(
+        self,
+        store: StoreSnapshot,
+        clock: Clock,
+        other_files: Sequence[OtherFile] = (),
+        older: OlderFront | None = None,
+    ) -> None:
         self._store = store
+        self._older = older
         self._clock = clock
         self._others = {other_file.start: (other_file, _span_of(store, other_file)) for other_file in other_files}
         self._own: set[int] = set()
@@ -100,7 +111,10 @@ class LogCheck:
         size = self._file_size = log_rules.likely_length(files) if self._store.kind != "file" else 0
         if self._store.kind != "file":
             self._report_short_names(sequence.files)
+        older_end = self._older.start if self._older is not None else 0
         for fault in log_rules.file_sequence(files, size):
+            if fault.kind == "gap" and fault.end <= older_end:
+                continue
             self._files.append((fault, Span(fault.missing, fault.end, "gap", fault.message)))
             if fault.kind == "size":
                 self._odd_lengths.add(fault.path)
@@ -361,6 +375,9 @@ class LogCheck:
             self._next_is_missing(self._store.log.files[-1])
         self.spans.spans.extend(span for _, span in self._files if span.end > span.start)
         self.spans.spans.extend(span for _, span in self._others.values())
+        if self._older is not None:
+            words = "retention had deleted these files; an older copy brought some of them back"
+            self.spans.spans.append(Span(self._older.begin, self._older.start, "older", words, is_elsewhere=True))
         self.spans.arrange()
 
     def _next_is_missing(self, last_file: ReadOnlyFile) -> None:
@@ -406,6 +423,9 @@ class LogCheck:
         shown = 0
         for span in self.spans.spans:
             if span.kind == "gap" or shown >= MOST_OF_A_RULE:
+                continue
+            if span.kind == "older" and self._older is not None:
+                yield self._older_finding(self._older)
                 continue
             if live and span.kind == "damage" and isinstance(self._store.log.unit_at(span.start), Unit):
                 continue  # a page was read before it was written, and the next one after that
@@ -532,6 +552,34 @@ class LogCheck:
             return False
         head = self._bytes(span)[:PAGE]
         return len(head) == PAGE and head.count(0) < PAGE // 2
+
+    def _older_finding(self, older: OlderFront) -> Finding:
+        """CL07: files that retention had deleted are back in front of the log."""
+        names = [file.name for file in older.files]
+        count = len(names)
+        file_words = f"The file {names[0]} is" if count == 1 else f"{count:,} files, {names[0]} to {names[-1]}, are"
+        text = (
+            f"{file_words} of an older copy of this log: the queue {older.queue} begins at entry "
+            f"{older.first_entry:,}, so retention had deleted the log in front of {older.start:,}; "
+            f"nothing is lost between {older.end:,} and {older.start:,}"
+        )
+        evidence: dict[str, Any] = {
+            "expected": queue_file_name(older.start),
+            "found": names[:MOST_OF_A_RULE],
+            "begins": older.start,
+            "queue": older.queue,
+            "firstEntry": older.first_entry,
+            "unit": older.unit,
+        }
+        evidence[HAPPENED] = (
+            f"{counted(count, 'files')} of an older copy of the commit log came back in front of it, the first is "
+            f"{names[0]}"
+        )
+        folders = {Path(file.path).parent for file in older.files}
+        command: str | None = None
+        if folders == {self._store.path / LOG_FOLDER} and count <= MOST_IN_A_COMMAND:
+            command = f"mv {' '.join(f'{STORE}/{LOG_FOLDER}/{name}' for name in names)} ELSEWHERE"
+        return catalogue.CL07.found(text, older.files[0].path, older.begin, evidence, kind="older", command=command)
 
     def _foreign_file_finding(self, span: Span) -> Finding:
         """A file that is of another log."""

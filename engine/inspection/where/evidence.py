@@ -23,6 +23,7 @@ from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.lookup import by_key, parse_number
 from engine.inspection.misnamed_files import misnamed_log_files
+from engine.inspection.older_front import older_front
 from engine.inspection.queue_place import bounds_by_queue, units_at
 from engine.inspection.where.facts import Evidence, FactFinder
 from engine.inspection.where.lost import LostFinder, WhereResult
@@ -42,6 +43,7 @@ SOME = 16
 """Number of messages whose units are searched one message at a time; for more, all are found in one pass."""
 SEEN: frozenset[rules.Verdict] = frozenset({"found", "consumed"})
 """Verdicts that the read bytes prove; every other one states that something is missing."""
+_NOT_REACHED: frozenset[rules.Verdict] = frozenset({"notInQueue", "notYetDispatched", "notInIndex", "damaged"})
 _GONE: frozenset[rules.Verdict] = frozenset({"expired", "damaged", "truncated", "neverSeen"})
 """Verdicts on a message of which the log has no unit."""
 MOST_UNREAD = 8
@@ -69,7 +71,7 @@ def where(
     its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        settled = _unknown_if_misnamed(store, _unknown_if_compacted(store, result, topic))
+        settled = _unknown_if_misnamed(store, _unknown_if_compacted(store, _expired_if_older(store, result), topic))
         yield _unknown_if_unread(store, _of_release(store, settled))
 
 
@@ -120,6 +122,24 @@ def _unknown_if_compacted(store: StoreSnapshot, result: WhereResult, topic: str 
         evidence=[*result.evidence, Evidence("compaction", str(folder), None, statement)],
         next_step=rules.COMPACTED_STEP,
     )
+
+
+def _expired_if_older(store: StoreSnapshot, result: WhereResult) -> WhereResult:
+    """Replace the verdict on a message that no queue leads to, or that no file holds, by ``expired`` if retention had
+    deleted its place and an older copy brought files of it back.
+    """
+    if result.verdict not in _NOT_REACHED:
+        return result
+    offset = result.physical_offset
+    if offset is None:
+        offset = next((item.offset for item in result.evidence if item.what == "queue entry"), None)
+    older = older_front(store) if offset is not None else None
+    if older is None or offset is None or not older.holds(offset):
+        return result
+    statement = f"retention had deleted the log in front of {older.start:,}; an older copy brought files of it back"
+    evidence = [*result.evidence, Evidence("commit log", older.files[0].path, older.begin, statement)]
+    next_step = rules.OLDER_STEP if offset < older.end else rules.NEXT_STEPS["expired"]
+    return replace(result, verdict="expired", evidence=evidence, next_step=next_step)
 
 
 def _unknown_if_misnamed(store: StoreSnapshot, result: WhereResult) -> WhereResult:
@@ -193,7 +213,8 @@ class KnownPlaces:
         """
         self._search.tell(offsets, unreadable)
         for result in self._search.run(text):
-            yield _unknown_if_unread(self._store, _unknown_if_compacted(self._store, result, self._topic))
+            settled = _unknown_if_compacted(self._store, _expired_if_older(self._store, result), self._topic)
+            yield _unknown_if_unread(self._store, settled)
 
 
 @dataclass(slots=True)

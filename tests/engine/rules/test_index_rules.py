@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from engine.codec.index import IndexHeader
-from engine.rules.index_rules import Chains, header_faults, link_words, out_of_order, with_changed_hash
+from engine.rules.index_rules import (
+    SUMMER_TIME_MS,
+    Chains,
+    IndexRange,
+    header_faults,
+    is_of_the_clock,
+    link_words,
+    out_of_name_order,
+    out_of_order,
+    with_changed_hash,
+)
 
 SLOTS = 4
 HASHES = np.array([1, 5, 2, 9, 1, 2], np.int64)  # slots 1 1 2 1 1 2
@@ -102,3 +112,38 @@ ORDERS = [
 @pytest.mark.parametrize(("offsets", "odd"), ORDERS)
 def test_the_one_that_breaks_the_order(offsets, odd):
     assert np.flatnonzero(out_of_order(np.array(offsets, np.int64))).tolist() == odd
+
+
+def ranges(*parts: tuple[int, int]) -> list[IndexRange]:
+    """Files in the order of their names, by the parts of the log that they index."""
+    return [IndexRange(number * 1000, start, start, end) for number, (start, end) in enumerate(parts)]
+
+
+NAMES = [
+    pytest.param([(0, 10), (10, 20), (20, 30)], [], id="in order"),
+    pytest.param([(20, 30), (0, 10), (10, 20)], [0], id="the newest has the oldest name"),
+    pytest.param([(10, 20), (20, 30), (0, 10)], [2], id="the oldest has the newest name"),
+    pytest.param([(0, 10), (30, 40), (20, 30), (10, 20), (40, 50)], [2, 3], id="two swapped"),
+    pytest.param([(0, 10), (10, 20), (20, 30), (5, 15), (15, 30)], [], id="a part was indexed again after a crash"),
+    pytest.param([(0, 10), (10, 20), (10, 10), (20, 30)], [2], id="within the place where two files meet"),
+    pytest.param([], [], id="no file"),
+]
+
+
+@pytest.mark.parametrize(("parts", "misplaced"), NAMES)
+def test_names_that_do_not_follow_the_content(parts, misplaced):
+    assert out_of_name_order(ranges(*parts)) == misplaced
+
+
+def test_an_hour_is_there_twice_when_summer_time_ends():
+    ordered = [IndexRange(7_200_000 + time, time, time, time + 9) for time in (0, 1000, 2000)]
+    late = IndexRange(7_200_000 + 3000 - SUMMER_TIME_MS, 3000, 3000, 3009)
+    assert is_of_the_clock(late, ordered)
+    assert not is_of_the_clock(late._replace(name_ms=late.name_ms - 60_000), ordered)
+    assert not is_of_the_clock(late._replace(name_ms=None), ordered)
+
+
+def test_a_clock_that_was_set_back_has_older_messages_too():
+    ordered = [IndexRange(time, time, place, place + 9) for place, time in ((0, 50_000), (10, 60_000))]
+    assert is_of_the_clock(IndexRange(20_000, 20_000, 20, 29), ordered)
+    assert not is_of_the_clock(IndexRange(20_000, 70_000, 20, 29), ordered)
