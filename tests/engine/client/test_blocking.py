@@ -175,3 +175,47 @@ def test_errors_come_to_whoever_asked(namesrv: str) -> None:
     with pytest.raises(ClientError):
         BlockingProducer("senders", "127.0.0.1:1").start()
     assert threads() == []
+
+
+@pytest.mark.parametrize("pops", [False, True])
+def test_a_stop_waits_for_listeners_in_threads_as_long_as_it_may(namesrv: str, *, pops: bool) -> None:
+    """A listener's thread ended, but what it had consumed came again: nobody took its answer any more."""
+    begun, ended, go_on = threading.Event(), threading.Event(), threading.Event()
+
+    def listener(_messages, _context) -> bool:
+        begun.set()
+        go_on.wait(60)
+        ended.set()
+        return True
+
+    def consumer() -> BlockingConsumer | BlockingPopConsumer:
+        if pops:
+            made = BlockingPopConsumer(
+                "readers", listener, namesrv, PopConfig(start=FROM_FIRST, hold=1.0, invisible=2.0)
+            )
+        else:
+            made = BlockingConsumer("readers", listener, namesrv, FIRST)
+        made.subscribe("Orders")
+        made.start()
+        return made
+
+    with BlockingProducer("senders", namesrv) as producer:
+        producer.send(Message("Orders", b"1"))
+    stuck = consumer()
+    assert begun.wait(60)
+    stuck.stop(timeout=0.2)
+    assert not ended.is_set()
+    go_on.set()
+    assert ended.wait(60)
+    begun.clear()
+    ended.clear()
+    go_on.clear()
+    finishing = consumer()
+    assert begun.wait(60), "the message comes again"
+    threading.Timer(0.5, go_on.set).start()
+    finishing.stop()
+    assert ended.is_set()
+    begun.clear()
+    last = consumer()
+    assert not begun.wait(3), "the message is consumed"
+    last.stop()
