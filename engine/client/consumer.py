@@ -178,15 +178,12 @@ class Consumer(QueueConsumer):
             process_queue, messages = await self._ready.get()
             if not self._running:
                 return  # what waits is consumed by another member, or later
-            self._busy += 1
             try:
                 await self._consume(process_queue, messages)
             except asyncio.CancelledError:
                 raise
             except Exception:  # noqa: BLE001  the next messages are consumed all the same
                 _log.exception("messages of %s", process_queue.queue)
-            finally:
-                self._busy -= 1
             done += 1
             if done % _BREATH == 0:
                 await asyncio.sleep(0)
@@ -194,8 +191,19 @@ class Consumer(QueueConsumer):
     async def _consume(self, process_queue: ProcessQueue, messages: list[ReceivedMessage]) -> None:
         if self.pace.delay:
             await asyncio.sleep(self.pace.delay * len(messages))
-        if not process_queue.is_ours():
+        if not self._may_consume(process_queue):
             return
+        self._busy += 1
+        try:
+            await self._consume_now(process_queue, messages)
+        finally:
+            self._busy -= 1
+
+    def _may_consume(self, process_queue: ProcessQueue) -> bool:
+        """Return True if the queue is this client's, and it does not stop."""
+        return self._running and process_queue.is_ours()
+
+    async def _consume_now(self, process_queue: ProcessQueue, messages: list[ReceivedMessage]) -> None:
         context = ConsumeContext(process_queue.queue)
         status, _ = await self._hand_out(process_queue, messages, context)
         if not process_queue.is_ours():
@@ -361,7 +369,7 @@ class Consumer(QueueConsumer):
     async def _consume_in_order(self, process_queue: ProcessQueue) -> None:
         """Consume a queue message after message until it is empty, or belongs to another client."""
         done = 0
-        while process_queue.is_ours() and self._running:
+        while self._may_consume(process_queue):
             if not self.is_broadcasting and not process_queue.is_locked(system_clock()):
                 if not await self._lock_again(process_queue):
                     await asyncio.sleep(3.0)
@@ -371,6 +379,8 @@ class Consumer(QueueConsumer):
                 return
             if self.pace.delay:
                 await asyncio.sleep(self.pace.delay * len(messages))
+            if not self._may_consume(process_queue):
+                return
             context = ConsumeContext(process_queue.queue)
             self._busy += 1
             try:

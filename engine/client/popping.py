@@ -157,7 +157,7 @@ class PopConsumer(ClientPart):
         self._loops: list[asyncio.Task[None]] = []
         self._workers: list[asyncio.Task[None]] = []
         self._busy = 0
-        """Workers with a batch."""
+        """Messages at a listener."""
         self._news = asyncio.Event()
 
     @property
@@ -406,7 +406,6 @@ class PopConsumer(ClientPart):
             batch = await self._ready.get()
             if not self._running:
                 return
-            self._busy += 1
             first_message, count = batch.remaining[0], len(batch.remaining)
             try:
                 if self.config.orderly:
@@ -417,7 +416,6 @@ class PopConsumer(ClientPart):
             except FAILURES as error:
                 warn(_log, cause_of(error), "%s: %s", first_message.msg_id, cause_of(error))
             finally:
-                self._busy -= 1
                 topic_and_broker = (first_message.queue.topic, first_message.queue.broker)
                 self._open[topic_and_broker] = self._open.get(topic_and_broker, count) - count
                 if batch.renewing is not None:
@@ -447,24 +445,33 @@ class PopConsumer(ClientPart):
             message = batch.remaining[0]
             if self.pace.delay:
                 await asyncio.sleep(self.pace.delay)
-            if _is_due(message):
+            if _is_due(message) or not self._running:
                 return
-            context, status = ConsumeContext(message.queue), ConsumeStatus.SUCCESS
-            if not self._is_passed_over(message):
-                status = await self._call_listener(message, context)
-            if _is_due(message):
-                return
-            if status is not ConsumeStatus.SUCCESS:
-                suspend_s = self.config.suspend if context.suspend is None else context.suspend
-                async with batch.changing:
-                    failed_messages, batch.remaining = batch.remaining, []
-                    for failed_message in reversed(failed_messages):
-                        await change_invisible(self.instance, self.group, failed_message, suspend_s)
-                self._saw_sent_back(message)
-                return
-            if not await self._acknowledged_in_time(message):
-                return
+            self._busy += 1
+            try:
+                if not await self._consume_first(batch):
+                    return
+            finally:
+                self._busy -= 1
             del batch.remaining[0]
+
+    async def _consume_first(self, batch: _Batch) -> bool:
+        """Consume the first message of a batch. Return False if it comes again."""
+        message = batch.remaining[0]
+        context, status = ConsumeContext(message.queue), ConsumeStatus.SUCCESS
+        if not self._is_passed_over(message):
+            status = await self._call_listener(message, context)
+        if _is_due(message):
+            return False
+        if status is ConsumeStatus.SUCCESS:
+            return await self._acknowledged_in_time(message)
+        suspend_s = self.config.suspend if context.suspend is None else context.suspend
+        async with batch.changing:
+            failed_messages, batch.remaining = batch.remaining, []
+            for failed_message in reversed(failed_messages):
+                await change_invisible(self.instance, self.group, failed_message, suspend_s)
+        self._saw_sent_back(message)
+        return False
 
     async def _acknowledged_in_time(self, message: ReceivedMessage) -> bool:
         """Acknowledge a message. Return False if others may have it by now: it comes again with those behind it."""
@@ -491,8 +498,15 @@ class PopConsumer(ClientPart):
             return
         if self.pace.delay:
             await asyncio.sleep(self.pace.delay)
-        if _is_due(message):
+        if _is_due(message) or not self._running:
             return  # another member gets it
+        self._busy += 1
+        try:
+            await self._consume_now(message)
+        finally:
+            self._busy -= 1
+
+    async def _consume_now(self, message: ReceivedMessage) -> None:
         if message.reconsume_times > self.config.max_reconsume:
             await self._acknowledge(message)
             return

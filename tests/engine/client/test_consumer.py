@@ -339,3 +339,18 @@ def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
             await until(lambda: seen.bodies == [b"slow"])
 
     consuming(tmp_path, what)
+
+
+def test_a_stop_waits_for_no_pause_of_a_slowed_client(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send(Message("Orders", b"1"))
+        seen = Seen()
+        slowed = reader(beside, seen, ConsumerConfig(start=FROM_FIRST, stop_timeout=3600))
+        slowed.slow_down(1800)
+        await slowed.start()
+        await until(lambda: slowed.process_queues and any(queue.held for queue in slowed.process_queues))
+        await asyncio.sleep(0.1)
+        await slowed.stop()
+        assert seen.bodies == []
+
+    consuming(tmp_path, what)
