@@ -9,35 +9,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from engine.codec.columns import BLANK, BLOCK_ROWS, PAGE_BYTES, BulkWalk, UnitColumns, scan_block
 from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import BLANK_SIZE, Damage, Item, Stop
 from engine.errors import CannotRead
-from engine.mapped.read_only import FileSequence, ReadOnlyFile
+from engine.mapped.read_only import ReadOnlyFile
+
+if TYPE_CHECKING:
+    from engine.inspection.log_reader import LogReader
+
 
 Block = UnitColumns | Damage | Stop
 
 
-class Log(Protocol):
-    """The part of :class:`engine.inspection.log_reader.LogReader` that a scan needs; LogReader itself scans in bulk."""
-
-    sequence: FileSequence
-
-    @property
-    def files(self) -> list[ReadOnlyFile]: ...
-    @property
-    def min_offset(self) -> int: ...
-    def read(self, offset: int, size: int) -> bytes: ...
-    def walk(
-        self, start: int | None = None, stop: int | None = None, crc: bool = True, resync: bool = True
-    ) -> Iterator[Item | Stop]: ...
-
-
 def scan_log(
-    log: Log,
+    log: LogReader,
     start: int | None = None,
     stop: int | None = None,
     crc: bool = True,
@@ -74,7 +63,7 @@ def scan_log(
     yield Stop(scan.end, "limit", "end of the range")
 
 
-def _next_items(log: Log, offset: int, stop: int | None, crc: bool) -> list[Item | Stop]:
+def _next_items(log: LogReader, offset: int, stop: int | None, crc: bool) -> list[Item | Stop]:
     """Return the item that the log's own walk yields at ``offset``, and the stop if the log ends right behind it."""
     walk = log.walk(offset, stop, crc)
     items = [next(walk)]
@@ -99,7 +88,7 @@ class _Source:
 class _Scan:
     """The walk and the position of a scan."""
 
-    def __init__(self, log: Log, walk: BulkWalk) -> None:
+    def __init__(self, log: LogReader, walk: BulkWalk) -> None:
         self._log = log
         self._walk = walk
         self.next_offset = 0

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
@@ -20,6 +20,8 @@ from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, Running
 from engine.store.store_checkpoint import StoreCheckpoint
 
 if TYPE_CHECKING:
+    from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue
+    from engine.store.consume_queue_store import ConsumeQueueStore
     from engine.store.index_file import IndexFile
 
 
@@ -218,23 +220,7 @@ class CommitRealTime:
         return self._interval
 
 
-Queue = TypeVar("Queue")
-
-
-class Flushable(Protocol[Queue]):
-    """All consume queues, for flushing."""
-
-    def settle(self) -> Iterator[None]:
-        """Write waiting entries in small parts. Raises ``OSError``."""
-
-    def dirty(self) -> list[Queue]:
-        """Return the queues that were written since their last flush."""
-
-    def flush_queue(self, queue: Queue, least_pages: int) -> bool:
-        """Flush a queue if enough of it is dirty. Raises ``OSError``."""
-
-
-class FlushConsumeQueue(Generic[Queue]):
+class FlushConsumeQueue:
     """Flushes the queues every ``flushIntervalConsumeQueue``; once a minute all of them, and then the checkpoint.
 
     Forty thousand queues take a slow disk a minute. A round is cut into steps, so that stopping the service never
@@ -246,7 +232,7 @@ class FlushConsumeQueue(Generic[Queue]):
 
     def __init__(
         self,
-        queues: Flushable[Queue],
+        queues: ConsumeQueueStore,
         checkpoint: StoreCheckpoint,
         flags: RunningFlags,
         config: MessageStoreConfig,
@@ -307,7 +293,7 @@ class FlushConsumeQueue(Generic[Queue]):
                 self._checkpoint.settle_logics(checkpoint_time, checkpoint_offset)
             self._checkpoint.flush()
 
-    def _flush_queue(self, queue: Queue, least_pages: int) -> None:
+    def _flush_queue(self, queue: ConsumeQueue | BatchConsumeQueue, least_pages: int) -> None:
         try:
             self._queues.flush_queue(queue, least_pages)
         except OSError as error:
