@@ -26,7 +26,7 @@ from random_stores import RandomStore
 from raw_units import raw_unit
 
 from engine.errors import UsageError
-from engine.pipeline import commitlog_source, part_source, register, schema, splits, tiling
+from engine.pipeline import commitlog_source, part_source, pruning, register, schema, splits
 from engine.pipeline.commitlog_source import CommitLogReader
 from engine.pipeline.index_source import IndexReader
 from engine.pipeline.options import LogOptions, Options
@@ -96,8 +96,8 @@ def meets(row, filters):
 @pytest.fixture
 def _small_grains(monkeypatch):
     """Stores of a few KiB: what is passed over in real ones has megabytes."""
-    monkeypatch.setattr(tiling, "MIN_STRETCH_BYTES", 300)
-    monkeypatch.setattr(tiling, "LARGE_UNIT_BYTES", 1)
+    monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 300)
+    monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 1)
     monkeypatch.setattr(splits, "NEAR_BYTES", 700)
     for module in (commitlog_source, part_source):
         monkeypatch.setattr(module, "report_skipped", lambda *_: None)
@@ -250,8 +250,8 @@ class Told:
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
-    monkeypatch.setattr(tiling, "MIN_STRETCH_BYTES", 2 << 20)
-    monkeypatch.setattr(tiling, "LARGE_UNIT_BYTES", 32 << 10)
+    monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 2 << 20)
+    monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 32 << 10)
     return Told(tmp_path)
 
 
@@ -298,7 +298,7 @@ def test_units_that_no_queue_knows_come_too(told, change, options):
 
 def test_entries_over_units_of_another_topic_hide_them_only_where_they_are_believed(told, monkeypatch):
     """Two queues under each other's names tile the log as well as the right ones do."""
-    monkeypatch.setattr(tiling, "MIN_STRETCH_BYTES", 1 << 19)
+    monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1 << 19)
     folders = [told.root / "consumequeue" / topic for topic in "AB"]
     folders[0].rename(told.root / "middle")
     folders[1].rename(folders[0])

@@ -1,17 +1,115 @@
-"""Which parts of a log can be left unread, and that nothing is left out for what cannot be proven."""
+"""Stretches that the entries of other topics tile without a gap; nothing is concluded where one is missing or lies."""
 
 from __future__ import annotations
 
+import random
+import struct
+
 import pytest
 from made_stores import LOG_SIZE, MadeStore
+from planted_faults import patch
 
+from engine.pipeline import pruning
 from engine.pipeline.files import find_stores
 from engine.pipeline.filters import QueryLimits
-from engine.pipeline.pruning import EXACT, SLACK_MS, Trust, needed_ranges
+from engine.pipeline.pruning import EXACT, SLACK_MS, Trust, needed_ranges, skippable_stretches
+
+WANTED = QueryLimits(topics=frozenset({"Paid"}))
 
 
 @pytest.fixture
-def made():
+def made(monkeypatch):
+    monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1000)
+    monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 1)
+    made = MadeStore(log_size=1 << 16)
+    for number in range(90):
+        made.put("Paid" if number in {30, 31, 60} else "Orders")
+    return made
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    return made.write(tmp_path / "store")
+
+
+def spans(root, trust):
+    (place,) = find_stores([str(root)])
+    return skippable_stretches(place, WANTED, trust)
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_what_lies_between_units_of_the_topic_is_passed_over(made, root, trust):
+    units = made.units
+    assert spans(root, trust) == [
+        (0, units[30].offset),
+        (units[32].offset, units[60].offset),
+        (units[61].offset, made.end),
+    ]
+
+
+def test_a_gap_between_entries_is_read(made, root):
+    queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
+    patch(queue, 20 * 10, bytes(20))
+    found = spans(root, True)
+    assert not any(low <= made.units[10].offset < high for low, high in found)
+
+
+def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_asking_it(made, root):
+    paid = root / "consumequeue" / "Paid" / "0" / f"{0:020d}"
+    patch(paid, 0, bytes(60))  # the queue of the topic was lost …
+    orders = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
+    unit = made.units[30]
+    patch(orders, 20 * 5, struct.pack(">qi", unit.offset, unit.size))  # … and another's entry lies over its unit
+    assert not any(low <= unit.offset < high for low, high in spans(root, False))
+
+
+def test_names_that_malformed_bytes_may_have_as_well_spare_nothing(root):
+    (place,) = find_stores([str(root)])
+    assert skippable_stretches(place, QueryLimits(topics=frozenset({"a?"})), True) == []
+
+
+def stretches(claims, wanted, starts, worth):
+    """What may be passed over, entry by entry: those of other topics in order, one behind the other in one file."""
+    found = []
+    for place, size in sorted(set(claims)):
+        if any(place < high and low < place + size for low, high in wanted):
+            continue
+        if found and found[-1][1] == place and place not in starts and not any(high == place for _, high in wanted):
+            found[-1] = found[-1][0], place + size
+        else:
+            found.append((place, place + size))
+    return [(low, high) for low, high in found if high - low >= worth]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, seed):
+    """Entries gone, twice there, of a wrong size, out of order: each as if all were put in order."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1500)
+    made = MadeStore(log_size=1 << 14, queue_size=20 * 400)
+    while made.end < 60_000:
+        made.put(chance.choices(["Paid", "Orders", "Bills"], [1, 20, 20])[0])
+    root = made.write(tmp_path / "store")
+    wanted = [(unit.offset, unit.offset + unit.size) for unit in made.units if unit.topic == "Paid"]
+    claims = {
+        topic: [(unit.offset, unit.size) for unit in made.units if unit.topic == topic] for topic in ("Orders", "Bills")
+    }
+    for _ in range(seed // 2):
+        topic = chance.choice(["Orders", "Bills"])
+        mine = claims[topic]
+        number = chance.randrange(len(mine) - 1)
+        (place, size), following = mine[number : number + 2]
+        mine[number] = chance.choice([(0, 0), (place, size - 1), (place, size + 1), following, mine[0]])
+        patch(root / "consumequeue" / topic / "0" / f"{0:020d}", 20 * number, struct.pack(">qi", *mine[number]))
+    (place_of_store,) = find_stores([str(root)])
+    told = [claim for mine in claims.values() for claim in mine if claim[1]]
+    assert skippable_stretches(place_of_store, WANTED, True) == stretches(
+        told, wanted, range(0, 1 << 20, 1 << 14), 1500
+    )
+
+
+@pytest.fixture
+def timed_store():
     made = MadeStore()
     for _ in range(120):
         made.put(step=SLACK_MS)
@@ -19,27 +117,27 @@ def made():
 
 
 @pytest.fixture
-def places(made, tmp_path):
-    return find_stores([str(made.write(tmp_path / "store"))])
+def places(timed_store, tmp_path):
+    return find_stores([str(timed_store.write(tmp_path / "store"))])
 
 
-def spans(places, want, trust=EXACT):
+def needed_spans(places, want, trust=EXACT):
     found = needed_ranges(places, want, trust)
     return list(found[places[0].path].spans) if found else None
 
 
 def test_offsets_say_it_themselves(places):
-    assert spans(places, QueryLimits(physical_offsets=(100, 5_000))) == [(100, 5_001)]
-    assert spans(places, QueryLimits()) is None
+    assert needed_spans(places, QueryLimits(physical_offsets=(100, 5_000))) == [(100, 5_001)]
+    assert needed_spans(places, QueryLimits()) is None
 
 
-def test_times_spare_a_file_only_where_they_are_trusted(places, made):
-    last = max(made.units, key=lambda unit: unit.offset)
+def test_times_spare_a_file_only_where_they_are_trusted(places, timed_store):
+    last = max(timed_store.units, key=lambda unit: unit.offset)
     want = QueryLimits(store_timestamps=(last.store_timestamp, last.store_timestamp))
-    assert spans(places, want) is None
-    ((low, _),) = spans(places, want, Trust(times=True))
+    assert needed_spans(places, want) is None
+    ((low, _),) = needed_spans(places, want, Trust(times=True))
     assert low == last.offset // LOG_SIZE * LOG_SIZE or low == last.offset // LOG_SIZE * LOG_SIZE - LOG_SIZE
 
 
 def test_a_topic_that_no_unit_has_is_read_nowhere_when_queues_are_off(places):
-    assert spans(places, QueryLimits(topics=frozenset({"Nobody"})), Trust(queues="off")) is None
+    assert needed_spans(places, QueryLimits(topics=frozenset({"Nobody"})), Trust(queues="off")) is None

@@ -39,9 +39,9 @@ def disks(monkeypatch):
 
 
 def _users():
-    from engine.pipeline import index_source, queue_files, tiling
+    from engine.pipeline import index_source, pruning, queue_files
 
-    return index_source, queue_files, tiling
+    return index_source, queue_files, pruning
 
 
 def rows_of(source, path, filters=(), **options):
