@@ -31,8 +31,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded import release_of
-from engine.mapped.backup import BackupWriter
-from engine.mapped.backup_journal import TREES
+from engine.mapped.backup import TREES, BackupWriter
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import exchange
 from engine.releases import Release

@@ -20,8 +20,7 @@ from engine.errors import StoreError, UsageError
 from engine.files.layout import StorePaths
 from engine.files.store_folders import settle_folders
 from engine.inspection.undecoded import refuse_undecoded_modes
-from engine.mapped.backup import BackupDisk, BackupWriter
-from engine.mapped.backup_journal import read
+from engine.mapped.backup import BackupDisk, BackupWriter, read
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.undo import take_back
 from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded

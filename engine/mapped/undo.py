@@ -16,8 +16,17 @@ from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
 from engine.files.whole_file import sync_folder, take_away
-from engine.mapped.backup import NO_LINK_ERRORS, BackupWriter
-from engine.mapped.backup_journal import JOURNAL, TREES, BackupJournal, SavedFile, Stamp, read, stamps
+from engine.mapped.backup import (
+    JOURNAL,
+    NO_LINK_ERRORS,
+    TREES,
+    BackupJournal,
+    BackupWriter,
+    SavedFile,
+    Stamp,
+    read,
+    stamps,
+)
 from engine.mapped.sparse import copy_span, digest_span, pieces
 from engine.mapped.store_lock import StoreLock
 

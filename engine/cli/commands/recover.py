@@ -31,7 +31,7 @@ from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded import guess
 from engine.mapped import undo as backup_undo
-from engine.mapped.backup_journal import BackupJournal, read
+from engine.mapped.backup import BackupJournal, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.releases import Release, compared_with, of
 from engine.store.recovery.plan import (

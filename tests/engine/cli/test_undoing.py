@@ -26,8 +26,7 @@ from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import read_config
 from engine.mapped import undo
-from engine.mapped.backup import BackupDisk, BackupFile, BackupWriter
-from engine.mapped.backup_journal import JOURNAL
+from engine.mapped.backup import JOURNAL, BackupDisk, BackupFile, BackupWriter
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.message_store import MessageStore

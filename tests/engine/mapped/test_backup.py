@@ -1,4 +1,4 @@
-"""Saving what a command changes: by links, by shared blocks, by copies, or not at all."""
+"""The journal of a backup folder, ``kept.jsonl``: how the store was, and each change."""
 
 from __future__ import annotations
 
@@ -14,16 +14,49 @@ from undone_stores import kept_in, made, same, undone
 from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import from_mapping
-from engine.mapped.backup import BackupDisk, BackupFile, BackupWriter
+from engine.mapped.backup import JOURNAL, BackupDisk, BackupFile, BackupWriter
 from engine.mapped.disk import Disk, DiskFile, RealDisk
 from engine.message_store import MessageStore
-
-PUT = ["--topic", "Orders", "--body", "one more"]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     return made(tmp_path / "store")
+
+
+@pytest.fixture
+def store_of_kept_folder(tmp_path: Path) -> Path:
+    return made(tmp_path / "store")
+
+
+@pytest.fixture
+def applied(store_of_kept_folder, tmp_path, capsys) -> tuple[Path, Path]:
+    assert main(["recover", str(store_of_kept_folder), "--apply", "--yes"]) == 0
+    capsys.readouterr()
+    return store_of_kept_folder, kept_in(tmp_path)[0]
+
+
+def refuses(store: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    before = golden_stores.fingerprint(store)
+    assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 3
+    assert same(store, before) == []
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["missing", "damaged", "journal"])
+def test_what_is_missing_or_damaged_in_the_folder_is_named(applied, capsys, how):
+    store, folder = applied
+    file = folder / JOURNAL if how == "journal" else max((folder / "files").iterdir(), key=lambda f: f.stat().st_size)
+    if how == "missing":
+        file.unlink()
+    else:
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2 if how == "journal" else next(n for n, byte in enumerate(data) if byte)] ^= 0xFF
+        file.write_bytes(data)
+    assert str(file) in refuses(store, folder, capsys)
+
+
+PUT = ["--topic", "Orders", "--body", "one more"]
 
 
 def test_a_full_disk_while_it_keeps_changes_nothing(tmp_path, capsys):
@@ -84,18 +117,6 @@ def test_where_there_are_no_links_files_are_copied(store, tmp_path, monkeypatch)
     assert main(["recover", str(store), "--apply", "--yes"]) == 0
     monkeypatch.setattr(os, "link", other_disk)
     undone(store, before)
-
-
-@pytest.fixture
-def store_of_kept_folder(tmp_path: Path) -> Path:
-    return made(tmp_path / "store")
-
-
-def refuses(store: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    before = golden_stores.fingerprint(store)
-    assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 3
-    assert same(store, before) == []
-    return capsys.readouterr().err
 
 
 def test_what_is_no_folder_of_ours_is_refused(store_of_kept_folder, tmp_path, capsys):
