@@ -44,7 +44,7 @@ class SavedSpan:
     """Bytes [start, stop) of a file before the change; ``file_name`` is the file in the folder that has them, at the
     same position.
 
-    ``sha256`` is their digest (see :func:`engine.mapped.backup.digest_span`), None if blocks are shared with the
+    ``sha256`` is their digest (see :func:`engine.mapped.sparse.digest_span`), None if blocks are shared with the
     file.
 
     """
