@@ -88,9 +88,6 @@ class Broker:
         """Which groups pop, by topic."""
         self.filters = ConsumerFilters(ConfigTable(store.parts.paths.config / FILTERS, store.parts.disk), clock)
         self.filters.load()
-        self.clients.emptied = self.filters.unregister
-        if self.config.calc_bit_map and store.config.enable_consume_queue_ext:
-            store.parts.dispatcher.bit_map = self.filters.bit_map
         if store.rules.major >= 5:
             self.orders.load()
             self.request_modes.load()
@@ -110,8 +107,6 @@ class Broker:
         self.half_file = store.parts.paths.config / HALF_COUNTS
         if store.rules.major >= 5:
             self.stats.half.load(store.parts.disk, self.half_file)
-        if self.timers is not None:
-            self.timers.came, self.timers.left = self.stats.timer_came, self.stats.timer_left
         self.pulled: dict[tuple[str, str, int], int] = {}
         """Offset up to which groups got messages, by group, topic and queue; behind their committed offset these are
         in flight.
@@ -132,6 +127,22 @@ class Broker:
         """Returns the brokers of a topic with their number of readable queues; None where it is unknown."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Tasks of answers that come later."""
+        self._connect_tables()
+
+    def _connect_tables(self) -> None:
+        """Set what the tables call among themselves; :class:`engine.broker.server.ListeningBroker` connects the rest.
+
+        ::
+
+            a group loses its last member ─────► filters.unregister: its SQL filters end after a while
+            a unit is dispatched ──────────────► filters.bit_map: which SQL groups want it, for its ext unit
+            a timer message comes or goes ─────► stats: it is counted
+        """
+        self.clients.emptied = self.filters.unregister
+        if self.config.calc_bit_map and self.store.config.enable_consume_queue_ext:
+            self.store.parts.dispatcher.bit_map = self.filters.bit_map
+        if self.timers is not None:
+            self.timers.came, self.timers.left = self.stats.timer_came, self.stats.timer_left
 
     @property
     def is_slave(self) -> bool:
