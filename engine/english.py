@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from engine.sentences import Sentence, plural, with_text
+
 _IRREGULAR = {
     "entries": "entry",
     "matches": "match",
@@ -175,12 +177,16 @@ _CAPITAL = re.compile(r"[A-Z][a-z]*(?=[ ,;.]*(?: |$))")
 def capital(sentence: str) -> str:
     """Return the sentence with a capital, unless it begins with a name of a file, field or command."""
     first_word = _WORD.match(sentence)
-    return sentence[:1].upper() + sentence[1:] if first_word is not None and first_word[0] not in _NAMES else sentence
+    if first_word is None or first_word[0] in _NAMES:
+        return sentence
+    return with_text(sentence, lambda text: text[:1].upper() + text[1:])
 
 
 def small(sentence: str) -> str:
     """Return the sentence without a capital, for use behind other words, unless it begins with a name (RocketMQ)."""
-    return sentence[:1].lower() + sentence[1:] if _CAPITAL.match(sentence) else sentence
+    if _CAPITAL.match(sentence) is None:
+        return sentence
+    return with_text(sentence, lambda text: text[:1].lower() + text[1:])
 
 
 def in_number(template: str, values: Mapping[str, Any]) -> str:
@@ -204,12 +210,12 @@ def _in_number(template: str, names_of_ones: frozenset[str]) -> str:
 
 def counted(number: int, nouns: str) -> str:
     """Return ``1 message``, ``1,200 messages``; ``nouns`` is the plural."""
-    return one_of(f"{number:,} {nouns}")
+    return plural(f"{{n:,}} {SINGULARS[nouns]}", f"{{n:,}} {nouns}", n=number)
 
 
 def one_of(text: str) -> str:
-    """Return a filled-in sentence with "1 entries are" as "1 entry is"."""
-    return _turned(text, _ONE, SINGULARS, VERBS)
+    """Return a filled-in sentence with "1 entries are" as "1 entry is"; a :class:`Sentence` has the right form."""
+    return text if isinstance(text, Sentence) else _turned(text, _ONE, SINGULARS, VERBS)
 
 
 def many_of(text: str) -> str:

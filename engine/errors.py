@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 
+from engine.sentences import sentence
+
 _CONNECT = "Connect call failed"
 _SEVERAL = "Multiple exceptions: "
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
@@ -27,7 +29,7 @@ def cause_of(error: BaseException, otherwise: str = "no answer") -> str:
         words = error.strerror
         if error.errno is not None and words.startswith(_CONNECT):
             words = os.strerror(error.errno)
-        return f"{error.filename}: {words}" if error.filename else words
+        return sentence("{place}: {what}", place=error.filename, what=sentence(words)) if error.filename else words
     message = str(error)
     if message.startswith(_SEVERAL):  # a name with several addresses
         message = ", ".join(dict.fromkeys(os.strerror(int(number)) for number in _NUMBER.findall(message))) or message
@@ -50,7 +52,7 @@ class StoreError(Exception):
         place = self.file or ""
         if self.offset is not None:
             place = f"{place} at offset {self.offset:,}".strip()
-        return f"{place}: {self.what}" if place else self.what
+        return sentence("{place}: {what}", place=place, what=self.what) if place else self.what
 
 
 class NotAStore(StoreError):
@@ -112,4 +114,4 @@ class BadFilter(UsageError):
         self.length = length
 
     def __str__(self) -> str:
-        return f"filter, character {self.at + 1}: {self.what}"
+        return sentence("filter, character {n}: {what}", n=self.at + 1, what=self.what)

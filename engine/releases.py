@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from engine.sentences import Sentence
+
 Release = Literal["4.9", "5.3", "5.4", "5.5"]
 
 CleanStart = Literal["third-last-file", "file-start", "first-unit"]
@@ -278,7 +280,12 @@ def of_version(version: str) -> Release | None:
 
 def name_next_start(text: str, release: Release) -> str:
     """Return ``text`` with the release's name behind each "the next start": each release starts in its own way."""
-    return _NEXT_START.sub(rf"\1 of {of(release).title}", text)
+    named = _NEXT_START.sub(rf"\1 of {of(release).title}", text)
+    if named == text:
+        return text
+    if not isinstance(text, Sentence):
+        return named
+    return Sentence(named, text.id, text.params, text.plural_id, of(release).title)
 
 
 def compared_with(release: Release) -> Release:

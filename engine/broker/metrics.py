@@ -25,6 +25,7 @@ from engine.codec.pop import retry_topic, revive_topic
 from engine.errors import CannotRead
 from engine.remoting.frame import release_of
 from engine.remoting.subscriptions import TAG
+from engine.sentences import sentence
 from engine.store.message_filter import TagFilter
 from engine.store.query_message import earliest_message_time
 from engine.store.queue_entry import unit_at
@@ -81,7 +82,13 @@ class MetricsServer:
         try:
             self._server, self._thread = start_http_server(self._port, self._host, registry)
         except OSError as error:
-            raise CannotRead(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from error
+            raise CannotRead(
+                sentence(
+                    "cannot listen on {place}: {why}",
+                    place=f"{self._host}:{self._port}",
+                    why=sentence(error.strerror or str(error)),
+                )
+            ) from error
         self.address = f"{self._host}:{self._server.server_port}"
         return self
 

@@ -19,6 +19,7 @@ from engine.remoting.answers import UnexpectedAnswer, reading
 from engine.remoting.codes import RequestCode, ResponseCode, request_name
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
+from engine.sentences import sentence
 from engine.system_names import is_system_group, is_system_topic
 
 PATIENCE = 3.0
@@ -236,7 +237,7 @@ class ClusterReader:
         if connection is None or connection.closed.is_set():
             host, _, port = address.rpartition(":")
             if not port.isdigit():
-                raise ConnectionError(f"{address}: expected HOST:PORT")
+                raise ConnectionError(sentence("{address}: expected HOST:PORT", address=address))
             connection = self._connections[address] = await connect(host.strip("[]"), int(port), _serves_nothing)
         return connection
 

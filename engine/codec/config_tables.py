@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from engine.codec.json_dialect import ObjectKey
 from engine.codec.table_types import to_number
+from engine.sentences import sentence
 
 Value = Mapping[str | int, Any]
 Row = TypeVar("Row")
@@ -111,14 +112,14 @@ class _FieldReader:
         number = to_number(value)
         if number is not None:
             return number
-        self.add_problem(f"{where}.{name}: expected a whole number, found {_kind(value)}")
+        self.add_problem(_expected(f"{where}.{name}", "a whole number", value))
         return default
 
     def flag(self, row: Value, name: str, default: bool, where: str) -> bool:
         value = row.get(name, default)
         if isinstance(value, bool):
             return value
-        self.add_problem(f"{where}.{name}: expected true or false, found {_kind(value)}")
+        self.add_problem(_expected(f"{where}.{name}", "true or false", value))
         return default
 
     def text(self, row: Value, name: str, default: str, where: str) -> str:
@@ -126,7 +127,7 @@ class _FieldReader:
         if isinstance(value, str):
             return value
         if value is not None:
-            self.add_problem(f"{where}.{name}: expected a text, found {_kind(value)}")
+            self.add_problem(_expected(f"{where}.{name}", "a text", value))
         return default
 
     def texts(self, row: Value, name: str, where: str) -> dict[str, str]:
@@ -138,7 +139,7 @@ class _FieldReader:
         if isinstance(value, dict):
             yield from value.items()
         elif value is not None:
-            self.add_problem(f"{f'{where}.' if where else ''}{name}: expected an object, found {_kind(value)}")
+            self.add_problem(_expected(f"{where}.{name}" if where else name, "an object", value))
 
     def objects(self, row: Value, name: str, where: str = "") -> Iterator[tuple[str, Value]]:
         """Yield the pairs of the object ``name`` whose values are objects."""
@@ -146,7 +147,7 @@ class _FieldReader:
             if isinstance(value, dict):
                 yield str(key), value
             else:
-                self.add_problem(f"{name}.{key}: expected an object, found {_kind(value)}")
+                self.add_problem(_expected(f"{name}.{key}", "an object", value))
 
     def offsets(self, row: Value, where: str) -> dict[int, int]:
         """Return queue id (or level) → offset; keys may be bare or quoted."""
@@ -290,6 +291,15 @@ def client_offsets(value: Value) -> Rows[ClientOffset]:
         broker, topic = check.text(queue, "brokerName", "", "key"), check.text(queue, "topic", "", "key")
         rows.append(ClientOffset(broker, topic, check.number(queue, "queueId", 0, "key"), offset))
     return Rows(tuple(rows), tuple(check.problems))
+
+
+def _expected(place: str, expected: str, value: Any) -> str:
+    return sentence(
+        "{place}: expected {expected}, found {found}",
+        place=place,
+        expected=sentence(expected),
+        found=sentence(_kind(value)),
+    )
 
 
 def _kind(value: object) -> str:

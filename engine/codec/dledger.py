@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.codec.unit_flavours import MAGICS
+from engine.sentences import sentence
 
 FOLDER_PREFIX = "dledger-"
 HEADER_SIZE = 48
@@ -74,13 +75,19 @@ class DLedgerLog:
     @property
     def words(self) -> str:
         """A sentence about the log, and that its entries are not decoded."""
-        start = (
-            f", oldest entry {self.first_entry.index:,} of term {self.first_entry.term:,}" if self.first_entry else ""
-        )
-        return (
-            f"DLedger log of member {self.self_id or '?'}: {self.data_files} data files with {self.data_bytes:,} bytes"
-            f", {self.index_files} index files with {self.index_bytes:,} bytes{start}. "
-            "The entries of DLedger are not decoded: messages inside them are not listed."
+        oldest: str = ""
+        if self.first_entry:
+            template = ", oldest entry {entry:,} of term {term:,}"
+            oldest = sentence(template, entry=self.first_entry.index, term=self.first_entry.term)
+        return sentence(
+            "DLedger log of member {member}: {files} data files with {n:,} bytes, {further} index files with {m:,} "
+            "bytes{oldest}. The entries of DLedger are not decoded: messages inside them are not listed.",
+            member=self.self_id or "?",
+            files=self.data_files,
+            n=self.data_bytes,
+            further=self.index_files,
+            m=self.index_bytes,
+            oldest=oldest,
         )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from engine.codec.crc import MASK, crc31
+from engine.sentences import plural, sentence
 
 _POLYNOMIAL = 0x104C11DB7
 _RECIPROCAL = 0x1DB710641
@@ -43,7 +44,13 @@ class Flip:
     @property
     def words(self) -> str:
         numbers = ", ".join(str(bit) for bit in self.bits)
-        return f"bit{'s' if len(self.bits) > 1 else ''} {numbers} of byte {self.position:,} of the body"
+        return plural(
+            "bit {bits} of byte {byte:,} of the body",
+            "bits {bits} of byte {byte:,} of the body",
+            n=len(self.bits),
+            bits=numbers,
+            byte=self.position,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +66,15 @@ class Explanation:
         """A sentence for the user."""
         causes = [flip.words for flip in self.flips[:4]]
         if len(self.flips) > 4:
-            causes.append(f"one of {len(self.flips) - 4} more places")
+            causes.append(sentence("one of {n} more places", n=len(self.flips) - 4))
         if self.field_bit is not None:
-            causes.append(f"bit {self.field_bit} of the stored CRC")
+            causes.append(sentence("bit {bit} of the stored CRC", bit=self.field_bit))
         if causes:
-            return "would be explained by " + " or ".join(causes)
-        return self.note or "no change of a single bit or byte explains it"
+            explained: str = sentence("would be explained by {cause}", cause=causes[0])
+            for cause in causes[1:]:
+                explained = sentence("{text} or {cause}", text=explained, cause=cause)
+            return explained
+        return self.note or sentence("no change of a single bit or byte explains it")
 
 
 def explain(body: bytes, stored: int) -> Explanation:
@@ -77,7 +87,7 @@ def explain(body: bytes, stored: int) -> Explanation:
     if not body:
         return Explanation((), field_bit, "the body is empty")
     if len(body) > MAX_BODY_BYTES:
-        return Explanation((), field_bit, f"bodies over {MAX_BODY_BYTES:,} bytes are not searched")
+        return Explanation((), field_bit, sentence("bodies over {n:,} bytes are not searched", n=MAX_BODY_BYTES))
     try:
         flips = _search(difference, len(body), _STRIDE_OF_BITS, _MASKS_OF_BITS)
         if not flips and field_bit is None and len(body) <= MAX_BYTE_SEARCH_BYTES:

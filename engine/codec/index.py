@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.files.layout import INDEX_ENTRIES, INDEX_SLOTS
+from engine.sentences import plural, sentence
 
 HEADER_SIZE = 40
 SLOT_SIZE = 4
@@ -157,21 +158,38 @@ def derive_geometry(file: IndexBytes) -> tuple[Geometry | None, str]:
     """
     header_bytes = file.read(0, HEADER_SIZE)
     if len(header_bytes) < HEADER_SIZE:
-        return None, f"the file has {len(header_bytes):,} bytes, a header has {HEADER_SIZE}"
+        return None, plural(
+            "the file has {n:,} byte, a header has {size}",
+            "the file has {n:,} bytes, a header has {size}",
+            n=len(header_bytes),
+            size=HEADER_SIZE,
+        )
     header = decode_header(header_bytes)
     if file.size == _DEFAULT.file_size and _is_default(file, header):
         return _DEFAULT, "RocketMQ's defaults, by the file's length"
     if (file.size - HEADER_SIZE) % 4:
-        return None, f"no numbers of slots and entries give a length of {file.size:,} bytes"
+        return None, plural(
+            "no numbers of slots and entries give a length of {n:,} byte",
+            "no numbers of slots and entries give a length of {n:,} bytes",
+            n=file.size,
+        )
     if header.entries == 0:
         return None, "the file has no entries to try a number of slots against"
     fitting = _fitting_geometries(file, header)
     if not fitting:
-        return None, f"no number of slots agrees with the chains in a file of {file.size:,} bytes"
+        return None, plural(
+            "no number of slots agrees with the chains in a file of {n:,} byte",
+            "no number of slots agrees with the chains in a file of {n:,} bytes",
+            n=file.size,
+        )
     if len(fitting) > 1:
         names = ", ".join(f"{g.slots:,}" for g in fitting[:4])
-        return None, f"several numbers of slots agree with the chains: {names}"
-    return fitting[0], f"{fitting[0].slots:,} slots: the only number that the length and the chains allow"
+        return None, sentence("several numbers of slots agree with the chains: {names}", names=names)
+    return fitting[0], plural(
+        "{n:,} slot: the only number that the length and the chains allow",
+        "{n:,} slots: the only number that the length and the chains allow",
+        n=fitting[0].slots,
+    )
 
 
 def _is_default(file: IndexBytes, header: IndexHeader) -> bool:

@@ -20,6 +20,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Never, Self
 
+from engine.sentences import Sentence, plural, sentence
+
 MAX_TEXT_BYTES = 64 << 20
 MAX_DEPTH = 64
 MAX_VALUES = 4_000_000
@@ -66,7 +68,12 @@ class Place:
 
     @property
     def words(self) -> str:
-        return f"line {self.line:,} column {self.column:,} (offset {self.offset:,})"
+        return sentence(
+            "line {line:,} column {column:,} (offset {offset:,})",
+            line=self.line,
+            column=self.column,
+            offset=self.offset,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class Fault:
 
     @property
     def words(self) -> str:
-        return f"{self.place.words}: {self.problem}"
+        return sentence("{place}: {what}", place=self.place.words, what=self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +133,13 @@ class Parsed:
         if self.fault is not None:
             return self.fault.words
         if self.tail is not None and not self.tail.harmless:
-            return f"{self.tail.place.words}: {self.tail.length:,} characters after the end: {self.tail.text[:40]!r}"
+            problem = plural(
+                "{n:,} character after the end: {text!r}",
+                "{n:,} characters after the end: {text!r}",
+                n=self.tail.length,
+                text=self.tail.text[:40],
+            )
+            return sentence("{place}: {what}", place=self.tail.place.words, what=problem)
         return None
 
 
@@ -146,7 +159,17 @@ class _SyntaxFault(Exception):
 def parse(data: bytes | str) -> Parsed:
     """Read a whole text; never raises. Malformed UTF-8 becomes U+FFFD, as in Java."""
     if len(data) > MAX_TEXT_BYTES:
-        return Parsed(None, Fault(f"longer than the {MAX_TEXT_BYTES:,} bytes that are read", Place(0, 1, 1)))
+        return Parsed(
+            None,
+            Fault(
+                plural(
+                    "longer than the {n:,} byte that are read",
+                    "longer than the {n:,} bytes that are read",
+                    n=MAX_TEXT_BYTES,
+                ),
+                Place(0, 1, 1),
+            ),
+        )
     text = data if isinstance(data, str) else data.decode("utf-8", "surrogateescape")
     try:
         value, end = _parse_fast(text)
@@ -212,7 +235,13 @@ def _parse_fully(text: str) -> Parsed:
         value = reader.value(0)
     except _SyntaxFault as broken:
         if text and not text.strip("\0"):
-            return Parsed(None, Fault(f"{len(text):,} zero bytes and nothing else", Place(0, 1, 1)))
+            return Parsed(
+                None,
+                Fault(
+                    plural("{n:,} zero byte and nothing else", "{n:,} zero bytes and nothing else", n=len(text)),
+                    Place(0, 1, 1),
+                ),
+            )
         return Parsed(None, Fault(broken.problem, _place(text, broken.position)), None, tuple(reader.duplicates))
     faults = [fault and Fault(fault[0], _place(text, fault[1])) for fault in (reader.loose, reader.doubled)]
     return Parsed(value, None, _tail(text, reader.position), tuple(reader.duplicates), *faults)
@@ -267,9 +296,9 @@ class _Reader:
         sign = self._sign()
         self._values += 1
         if self._values > MAX_VALUES:
-            raise _SyntaxFault(f"more than {MAX_VALUES:,} values", self.position)
+            raise _SyntaxFault(plural("more than {n:,} value", "more than {n:,} values", n=MAX_VALUES), self.position)
         if depth > MAX_DEPTH:
-            raise _SyntaxFault(f"nested deeper than {MAX_DEPTH}", self.position)
+            raise _SyntaxFault(sentence("nested deeper than {n}", n=MAX_DEPTH), self.position)
         if sign == "{":
             return self._members(depth)
         if sign == "[":
@@ -287,11 +316,12 @@ class _Reader:
             if comment is None:
                 return self.text[self.position : self.position + 1]
             if self._values:
-                self._note_loose("a comment")
+                self._note_loose(sentence("a comment"))
             self.position = comment.end()
 
-    def _note_loose(self, what: str) -> None:
-        self.loose = self.loose or (f"{what}, which RocketMQ 5.4 and later do not read everywhere", self.position)
+    def _note_loose(self, what: Sentence) -> None:
+        note = sentence("{what}, which RocketMQ 5.4 and later do not read everywhere", what=what)
+        self.loose = self.loose or (note, self.position)
 
     def _members(self, depth: int) -> dict[str | int, Any]:
         members: dict[str | int, Any] = {}
@@ -302,7 +332,7 @@ class _Reader:
             sign = self._sign()
             if sign == ",":
                 if not may_follow:
-                    self._note_loose("a comma without a value")
+                    self._note_loose(sentence("a comma without a value"))
                     stray = self.position if stray is None else stray
                 may_follow = False
                 self.position += 1
@@ -319,21 +349,25 @@ class _Reader:
                 self.doubled = self.doubled or ("a comma without a value between numbers", stray)
             if self._sign() != ":":
                 raise _SyntaxFault(
-                    f"expected ':' after the key {str(key)[:40]!r}, found {self._found()}", self.position
+                    sentence(
+                        "expected ':' after the key {key!r}, found {found}", key=str(key)[:40], found=self._found()
+                    ),
+                    self.position,
                 )
             self.position += 1
             if key in members and len(self.duplicates) < MAX_DUPLICATES:
                 self.duplicates.append(Duplicate(str(key), _place(self.text, key_start)))
             members[key] = self.value(depth + 1)
             if self._sign() not in {",", "}"}:
-                raise _SyntaxFault(f"expected ',' or '}}' after a value, found {self._found()}", self.position)
+                message = sentence("expected ',' or '}}' after a value, found {found}", found=self._found())
+                raise _SyntaxFault(message, self.position)
 
     def _key(self, sign: str, depth: int) -> str | int:
         if sign in _STRING:
             return self._string(sign)
         if sign == "{":
             if depth >= MAX_DEPTH:
-                raise _SyntaxFault(f"nested deeper than {MAX_DEPTH}", self.position)
+                raise _SyntaxFault(sentence("nested deeper than {n}", n=MAX_DEPTH), self.position)
             return ObjectKey(self._members(depth + 1))
         number = _NUMBER.match(self.text, self.position)
         if number and number[1].lstrip("+-").isdigit() and len(number[1]) <= 20:
@@ -341,10 +375,10 @@ class _Reader:
             return int(number[1])
         word = _WORD.match(self.text, self.position)
         if word:
-            self._note_loose(f"the name {word.group()[:40]!r} without quotes")
+            self._note_loose(sentence("the name {name!r} without quotes", name=word.group()[:40]))
             self.position = word.end()
             return word.group()
-        raise _SyntaxFault(f"expected a key, found {self._found()}", self.position)
+        raise _SyntaxFault(sentence("expected a key, found {found}", found=self._found()), self.position)
 
     def _items(self, depth: int) -> list[Any]:
         items: list[Any] = []
@@ -354,7 +388,7 @@ class _Reader:
             sign = self._sign()
             if sign == ",":
                 if not may_follow:
-                    self._note_loose("a comma without a value")
+                    self._note_loose(sentence("a comma without a value"))
                 may_follow = False
                 self.position += 1
                 continue
@@ -364,7 +398,8 @@ class _Reader:
                 return items
             items.append(self.value(depth + 1))
             if self._sign() not in {",", "]"}:
-                raise _SyntaxFault(f"expected ',' or ']' after a value, found {self._found()}", self.position)
+                message = sentence("expected ',' or ']' after a value, found {found}", found=self._found())
+                raise _SyntaxFault(message, self.position)
 
     def _string(self, quote: str) -> str:
         match = _STRING[quote].match(self.text, self.position)
@@ -380,7 +415,10 @@ class _Reader:
         if len(sign) > 1:
             return chr(int(sign[1:], 16))
         if sign not in _ESCAPES:
-            raise _SyntaxFault(f"unknown escape {match.group()!r} in a string", string_start + 1 + match.start())
+            raise _SyntaxFault(
+                sentence("unknown escape {escape!r} in a string", escape=match.group()),
+                string_start + 1 + match.start(),
+            )
         return _ESCAPES[sign]
 
     def _bare(self) -> Any:
@@ -392,7 +430,7 @@ class _Reader:
         if word and word.group() in _CONSTANTS:
             self.position = word.end()
             return _CONSTANTS[word.group()]
-        raise _SyntaxFault(f"expected a value, found {self._found()}", self.position)
+        raise _SyntaxFault(sentence("expected a value, found {found}", found=self._found()), self.position)
 
     @staticmethod
     def _number(match: re.Match[str]) -> int | float:
@@ -406,7 +444,7 @@ class _Reader:
 
     def _found(self) -> str:
         sign = self.text[self.position : self.position + 1]
-        return repr(_clean(sign)) if sign else "the end of the text"
+        return repr(_clean(sign)) if sign else sentence("the end of the text")
 
 
 _WRITTEN = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -18,6 +18,7 @@ from engine.codec.java import jhash, utf8
 from engine.codec.unit_fields import OF_BYTES
 from engine.codec.unit_flavours import BY_VERSION, FLAVOURS
 from engine.errors import CorruptUnit
+from engine.sentences import Sentence, sentence
 from engine.system_names import SCHEDULE_TOPIC
 
 MAGIC_BLANK = 0xCBD43194
@@ -49,6 +50,7 @@ _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _HEAD_SIZE = _HEAD.size
 _FORMS = {form.magic: (form.version, form.topic_width, form.topic_length.unpack_from) for form in FLAVOURS}
+_NO_UNIT = "no unit: {reason}"
 _EXPECTED = " or ".join(f"0x{flavour.magic:08X}" for flavour in FLAVOURS)
 
 Crc = Literal["ok", "bad", "unchecked"]
@@ -185,6 +187,13 @@ def tags_code_of(
     return jhash(tags) if tags else 0
 
 
+def bare_reason(reason: str) -> str:
+    """Return the reason of :func:`check_frame` for use where "no unit" is said already."""
+    if isinstance(reason, Sentence) and reason.id == _NO_UNIT:
+        return str(reason.params["reason"])
+    return reason.removeprefix("no unit: ")
+
+
 def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) -> Frame | str:
     """Check the frame of the unit at ``buf[position]``; bytes from ``limit`` on do not exist.
 
@@ -193,38 +202,45 @@ def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) 
     """
     room = limit - position
     if room < _HEAD_SIZE + 40:
-        return f"cut off: {room} bytes left, a unit has at least {MIN_UNIT_SIZE}"
+        return sentence("cut off: {room} bytes left, a unit has at least {least}", room=room, least=MIN_UNIT_SIZE)
     size, magic = struct.unpack_from(">iI", buf, position)
     form = _FORMS.get(magic)
     if form is None:
-        return f"no unit: magic code 0x{magic:08X}, expected {_EXPECTED}"
+        reason = sentence("magic code 0x{magic:08X}, expected {expected}", magic=magic, expected=_EXPECTED)
+        return sentence(_NO_UNIT, reason=reason)
     if size < MIN_UNIT_SIZE or size > MAX_UNIT_BYTES:
-        return f"length field says {size:,}, a unit has {MIN_UNIT_SIZE} to {MAX_UNIT_BYTES:,} bytes"
+        return sentence(
+            "length field says {size:,}, a unit has {least} to {most:,} bytes",
+            size=size,
+            least=MIN_UNIT_SIZE,
+            most=MAX_UNIT_BYTES,
+        )
     version, topic_width, read_topic_length = form
     (sys_flag,) = _I32.unpack_from(buf, position + 36)
     store_time = _HEAD_SIZE + (20 if sys_flag & BORN_HOST_V6 else 8)
     after_hosts = store_time + 8 + (20 if sys_flag & STORE_HOST_V6 else 8)
     body = after_hosts + 16
     if body > room:
-        return f"cut off: {room} bytes left, the fixed fields need {body}"
+        return sentence("cut off: {room} bytes left, the fixed fields need {size}", room=room, size=body)
     (body_length,) = _I32.unpack_from(buf, position + body - 4)
     topic_field = body + body_length
     topic = topic_field + topic_width
     if body_length < 0 or topic + 2 > size:
-        return f"bodyLength says {body_length:,} in a unit of {size:,} bytes"
+        return sentence("bodyLength says {n:,} in a unit of {total:,} bytes", n=body_length, total=size)
     if topic > room:
-        return f"cut off: the unit has {size:,} bytes, {room:,} are here"
+        return sentence("cut off: the unit has {size:,} bytes, {room:,} are here", size=size, room=room)
     (topic_length,) = read_topic_length(buf, position + topic_field)
     properties = topic + topic_length + 2
     if topic_length < 0 or properties > size:
-        return f"topicLength says {topic_length:,} in a unit of {size:,} bytes"
+        return sentence("topicLength says {n:,} in a unit of {size:,} bytes", n=topic_length, size=size)
     if properties > room:
-        return f"cut off: the unit has {size:,} bytes, {room:,} are here"
+        return sentence("cut off: the unit has {size:,} bytes, {room:,} are here", size=size, room=room)
     (properties_length,) = _I16.unpack_from(buf, position + properties - 2)
     if properties_length < 0 or properties + properties_length != size:
-        return f"propertiesLength says {properties_length:,}; {size - properties:,} bytes are left in the unit"
+        template = "propertiesLength says {n:,}; {room:,} bytes are left in the unit"
+        return sentence(template, n=properties_length, room=size - properties)
     if size > room:
-        return f"cut off: the unit has {size:,} bytes, {room:,} are here"
+        return sentence("cut off: the unit has {size:,} bytes, {room:,} are here", size=size, room=room)
     return Frame(
         size, version, store_time, after_hosts, body, body_length, topic, topic_length, properties, properties_length
     )

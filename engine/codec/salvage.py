@@ -31,6 +31,7 @@ from engine.codec.message import (
 )
 from engine.codec.unit_flavours import BY_MAGIC, FLAVOURS, MAGICS
 from engine.files.layout import LONGEST_NAME
+from engine.sentences import sentence
 
 _I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
 _I64 = struct.Struct(">q")
@@ -62,8 +63,11 @@ class FieldFault(NamedTuple):
     @property
     def words(self) -> str:
         """``totalSize says 77, it would be 572``."""
-        would = f", it would be {self._number(self.likely)}" if self.likely is not None else ""
-        return f"{self.field} says {self._number(self.stored)}{would}"
+        stored = self._number(self.stored)
+        if self.likely is None:
+            return sentence("{field} says {says}", field=self.field, says=stored)
+        would = self._number(self.likely)
+        return sentence("{field} says {says}, it would be {would}", field=self.field, says=stored, would=would)
 
     def _number(self, value: int) -> str:
         return f"0x{value & 0xFFFFFFFF:08X}" if self.field in _IN_HEX else f"{value:,}"

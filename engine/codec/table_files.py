@@ -13,6 +13,7 @@ from typing import Any, Literal
 from engine.codec.json_dialect import Parsed, parse
 from engine.codec.table_types import find_misfit
 from engine.releases import NEWEST, Release, of
+from engine.sentences import sentence
 
 BACKUP = ".bak"
 TABLES = (
@@ -80,17 +81,24 @@ def load_table(name: str, read: Callable[[str], bytes | None], release: Release 
     """
     main = read_table_file(name, read, release)
     if main.state == "ok":
-        return Table(name, "main", f"{name} is sound", _value(main), main, None)
+        return Table(name, "main", sentence("{file} is sound", file=name), _value(main), main, None)
     bak = read_table_file(name + BACKUP, read, release)
     if bak.state == "ok":
-        return Table(name, "bak", f"{_reason(main)}, so {bak.name} counts", _value(bak), main, bak)
+        return Table(
+            name,
+            "bak",
+            sentence("{reason}, so {file} counts", reason=_reason(main), file=bak.name),
+            _value(bak),
+            main,
+            bak,
+        )
     if bak.state in {"missing", "empty"}:
-        reason = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
+        reason = sentence("{one} and {other}: a broker starts with defaults", one=_reason(main), other=_reason(bak))
         return Table(name, "defaults", reason, {}, main, bak)
     if name in OPTIONAL_TABLES:
-        reason = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
+        reason = sentence("{one} and {other}: a broker starts with defaults", one=_reason(main), other=_reason(bak))
         return Table(name, "defaults", reason, {}, main, bak)
-    reason = f"{_reason(main)} and {_reason(bak)}: a broker does not start"
+    reason = sentence("{one} and {other}: a broker does not start", one=_reason(main), other=_reason(bak))
     return Table(name, "nothing", reason, {}, main, bak)
 
 
@@ -119,8 +127,8 @@ def _value(file: TableFile) -> dict[str | int, Any]:
 def _reason(file: TableFile) -> str:
     match file.state:
         case "missing":
-            return f"{file.name} is missing"
+            return sentence("{file} is missing", file=file.name)
         case "empty":
-            return f"{file.name} is empty"
+            return sentence("{file} is empty", file=file.name)
         case _:
-            return f"{file.name} cannot be read ({file.complaint})"
+            return sentence("{file} cannot be read ({why})", file=file.name, why=file.complaint)

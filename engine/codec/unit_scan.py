@@ -16,6 +16,7 @@ from typing import Protocol
 from engine.codec.message import MAGIC_BLANK, MAX_UNIT_BYTES, Unit, check_frame, decode_frame
 from engine.codec.unit_flavours import MAGIC_BYTES, PREFIX
 from engine.errors import CannotRead
+from engine.sentences import sentence
 
 Bytes = bytes | bytearray | memoryview
 
@@ -228,7 +229,9 @@ def skip_damage(file: LogBytes, position: int, stop: Stop, resync: bool = True) 
             return DamageSkip([Damage(offset, next_position - position, _damage_reason(stop))], next_position)
         if file.is_followed():
             size = file.start_offset + file.size - offset
-            return DamageSkip([Damage(offset, size, _damage_reason(stop) + "; to the end of the file")], -1)
+            return DamageSkip(
+                [Damage(offset, size, _damage_reason(stop) + "; " + sentence("to the end of the file"))], -1
+            )
         if stop.kind == "zero":
             return DamageSkip([stop], -1)
         size = _last_byte(file, position) - position
@@ -282,4 +285,4 @@ def _last_byte(file: LogBytes, position: int) -> int:
 
 
 def _damage_reason(stop: Stop) -> str:
-    return "zero bytes in front of the next unit" if stop.kind == "zero" else stop.reason
+    return sentence("zero bytes in front of the next unit") if stop.kind == "zero" else stop.reason

@@ -28,6 +28,7 @@ from engine.codec.message import (
     STORE_HOST_V6,
     Unit,
 )
+from engine.sentences import sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
     DLQ_PREFIX,
@@ -49,13 +50,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400_000
 _YEAR = 31_557_600_000
 _LENGTHS = (
-    (2 * _YEAR, _YEAR, "years"),
-    (_DAY, _DAY, "days"),
-    (3_600_000, 3_600_000, "h"),
-    (60_000, 60_000, "min"),
-    (1000, 1000, "s"),
+    (2 * _YEAR, _YEAR, "{n} years"),
+    (_DAY, _DAY, "{n} days"),
+    (3_600_000, 3_600_000, "{n} h"),
+    (60_000, 60_000, "{n} min"),
+    (1000, 1000, "{n} s"),
 )
-"""Units of time: minimum duration (ms) for which a unit is used, its length (ms), its name."""
+"""Units of time: minimum duration (ms) for which a unit is used, its length (ms), the words."""
 TIMES = frozenset({"due", "enqueued", "dequeued", "popped", "revived"})
 """Facts that are times, ms since the epoch."""
 
@@ -421,7 +422,8 @@ def duration_text(ms: int) -> str:
     """Return a duration in the largest suitable unit, as ``56.9 years``, ``400 days``, ``2.8 h``, ``12 ms``; years
     only from two on.
     """
-    for least, length, name in _LENGTHS:
+    for least, length, unit in _LENGTHS:
         if abs(ms) >= least:
-            return f"{ms / length:,.1f}".removesuffix(".0") + f" {name}"
-    return f"{ms} ms"
+            count = f"{ms / length:,.1f}".removesuffix(".0")
+            return sentence("{n} day" if count == "1" and length == _DAY else unit, n=count)
+    return sentence("{n} ms", n=ms)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
+from engine.sentences import sentence
 
 LOG_FOLDER = "commitlog"
 ROOT_KEY = "storePathRootDir"
@@ -77,7 +78,7 @@ class StoreFolders:
     def refuse_outside(self) -> None:
         """Raise :class:`OutsidePath` with both folders if the configuration leads out of the store."""
         if self.outside:
-            raise OutsidePath(f"{self.outside_words}: nothing was changed", file=self.file)
+            raise OutsidePath(sentence("{problem}: nothing was changed", problem=self.outside_words), file=self.file)
 
     @property
     def written(self) -> tuple[Path, ...]:
@@ -91,21 +92,32 @@ class StoreFolders:
         if not self.outside:
             return ""
         worst = next((path for path in self.outside if path.key == LOG_KEY), self.outside[0])
-        problem = "leads to another store" if worst.is_there else "is not of this store"
-        return f"{worst.key}={worst.path} {problem}; the store that was named is {self.root.absolute()}"
+        return sentence(
+            "{key}={path} leads to another store; the store that was named is {root}"
+            if worst.is_there
+            else "{key}={path} is not of this store; the store that was named is {root}",
+            key=worst.key,
+            path=worst.path,
+            root=self.root.absolute(),
+        )
 
     @property
     def words(self) -> tuple[str, ...]:
         """Sentences that the user of the store should know about the paths."""
-        sentences = []
+        sentences: list[str] = []
         if self.outside:
             read = ", ".join(map(str, self.log))
-            sentences.append(f"{self.outside_words}. Its own log was read: {read}")
+            sentences.append(sentence("{problem}. Its own log was read: {log}", problem=self.outside_words, log=read))
         mapped = [path for path in self.paths if path.is_mapped and path.key in (LOG_KEY, READ_ONLY_KEY)]
-        sentences += [f"{path.key}={path.path} was read as {path.place}" for path in mapped]
+        sentences += [
+            sentence("{key}={path} was read as {place}", key=path.key, path=path.path, place=path.place)
+            for path in mapped
+        ]
         if self.followed:
             log = ", ".join(map(str, self.log))
-            sentences.append(f"The log was read in the folders that {self.followed[0].key} names: {log}")
+            sentences.append(
+                sentence("The log was read in the folders that {key} names: {log}", key=self.followed[0].key, log=log)
+            )
         return tuple(sentences)
 
 
@@ -235,8 +247,13 @@ def refuse_links_into_another_store(root: Path) -> None:
             target = target.parent
         if any(_is_another(target / mark, root / mark) for mark in _MARKS_OF_A_STORE):
             raise OutsidePath(
-                f"{link} is a link into another store, {target}: nothing was changed. A copy without links: storescope "
-                f"snapshot {shlex.quote(str(root))} DST"
+                sentence(
+                    "{link} is a link into another store, {store}: nothing was changed. A copy without links: "
+                    "{command}",
+                    link=link,
+                    store=target,
+                    command=f"storescope snapshot {shlex.quote(str(root))} DST",
+                )
             )
 
 

@@ -15,6 +15,7 @@ from engine.codec.consume_queue import same_tag
 from engine.codec.message import Unit, tags_code_of
 from engine.codec.unit_scan import Stop
 from engine.inspection.log_reader import LogReader
+from engine.sentences import sentence
 from engine.store.queue_entry import CqEntry
 from engine.system_names import SCHEDULE_TOPIC
 
@@ -44,7 +45,7 @@ def resolve(
     if entry.state != "entry":
         return Resolved(entry, None)
     if entry.physical_offset < log.min_offset:
-        return Resolved(entry, "belowMinOffset", None, f"the log begins at {log.min_offset:,}")
+        return Resolved(entry, "belowMinOffset", None, sentence("the log begins at {n:,}", n=log.min_offset))
     item = log.unit_at(entry.physical_offset, crc)
     if isinstance(item, Stop) and item.kind == "unread":
         return Resolved(entry, None, None, item.reason)
@@ -61,17 +62,19 @@ def compare(
     """Return the verdict on an entry and the unit at its offset, and the difference in words."""
     is_own_queue = unit.topic == topic and unit.queue_id == queue_id
     if not is_own_queue and topic not in unit.properties.get(props.INNER_MULTI_DISPATCH, "").split(","):
-        return "wrongTopic", f"the unit is of {unit.topic}/{unit.queue_id}"
+        return "wrongTopic", sentence("the unit is of {queue}", queue=f"{unit.topic}/{unit.queue_id}")
     # Multi dispatch appends where the queue ends, whatever number the unit lists for it
     # (docs/formats/consume-queue.md#append, #light-queues).
     if is_own_queue and unit.queue_offset != entry.queue_offset:
-        return "wrongQueueOffset", f"the unit has queue offset {unit.queue_offset:,}"
+        return "wrongQueueOffset", sentence("the unit has queue offset {n:,}", n=unit.queue_offset)
     if unit.size != entry.size:
-        return "wrongSize", f"the entry says {entry.size:,} B, the unit has {unit.size:,}"
+        return "wrongSize", sentence(
+            "the entry says {size:,} B, the unit has {found:,}", size=entry.size, found=unit.size
+        )
     code = entry.real_tags_code
     if code is not None and not _same_code(topic, code, unit, levels):
-        tag = f"“{unit.tags}”" if unit.tags else "no tag"
-        return "wrongTag", f"the unit has {tag}: its subscribers miss it"
+        tag = f"“{unit.tags}”" if unit.tags else sentence("no tag")
+        return "wrongTag", sentence("the unit has {tag}: its subscribers miss it", tag=tag)
     return "ok", ""
 
 

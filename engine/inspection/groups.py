@@ -29,6 +29,7 @@ from engine.inspection.get_message import store_time
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import offsets, read_table
+from engine.sentences import sentence
 from engine.system_names import RETRY_PREFIX, REVIVE_GROUP, REVIVE_PREFIX, TIMER_TOPIC
 
 
@@ -43,12 +44,16 @@ class Permissions:
         """Words for why a group may not consume, "" if it may."""
         if group not in self.barred_groups:
             return ""
-        return f"{group} may not consume: subscriptionGroup.json says consumeEnable=false"
+        return sentence("{group} may not consume: subscriptionGroup.json says consumeEnable=false", group=group)
 
     def of_topic(self, topic: str) -> str:
         """Words for why a topic may not be read, "" if it may."""
         perm = self.unreadable_topics.get(topic)
-        return "" if perm is None else f"{topic} may not be read: topics.json says perm {perm}"
+        return (
+            ""
+            if perm is None
+            else sentence("{topic} may not be read: topics.json says perm {perm}", topic=topic, perm=perm)
+        )
 
     def why_barred(self, group: str, topic: str) -> str:
         """Words for why a group gets nothing of a topic, "" if it gets what is there."""

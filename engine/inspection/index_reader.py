@@ -23,6 +23,7 @@ from engine.codec.index import ENTRY_SIZE, Geometry, IndexHeader, derive_geometr
 from engine.errors import CannotRead, CorruptUnit
 from engine.files.layout import parse_file_name
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
+from engine.sentences import sentence
 
 _CHUNK = 4096
 _I32 = struct.Struct(">i")
@@ -106,7 +107,9 @@ class IndexReader:
         data = self.file.read(0, codec.HEADER_SIZE)
         if len(data) < codec.HEADER_SIZE:
             raise CorruptUnit(
-                f"expected a header of {codec.HEADER_SIZE} bytes, found {len(data):,}", file=self.file.path, offset=0
+                sentence("expected a header of {size} bytes, found {found:,}", size=codec.HEADER_SIZE, found=len(data)),
+                file=self.file.path,
+                offset=0,
             )
         return codec.decode_header(data)
 
@@ -149,7 +152,9 @@ class IndexReader:
     def _known(self) -> codec.Geometry:
         if self.geometry is None:
             raise CorruptUnit(
-                f"the numbers of slots and entries are not known: {self.geometry_how}", file=self.file.path, offset=0
+                sentence("the numbers of slots and entries are not known: {why}", why=self.geometry_how),
+                file=self.file.path,
+                offset=0,
             )
         return self.geometry
 

@@ -19,6 +19,7 @@ from engine.codec.message import Unit
 from engine.codec.words import time_text
 from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -140,7 +141,7 @@ class _Walk:
             header = reader.header
         except StoreError as error:
             self.complete = False
-            return TraceFile(reader.name, False, f"cannot be read: {error.what}", damaged=True)
+            return TraceFile(reader.name, False, sentence("cannot be read: {error}", error=error.what), damaged=True)
         file_begin, file_end = header.begin_timestamp, header.end_timestamp
         if len(self._found) >= self._max:
             self.complete = False

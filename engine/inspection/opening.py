@@ -22,6 +22,7 @@ from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, NotAStore
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.mapped.reading import Reading
+from engine.sentences import plural, sentence
 
 Kind = Literal["store", "commitlog", "file"]
 
@@ -76,26 +77,33 @@ def _recognise_folder(folder: Path, reading: Reading) -> Opening:
         return _recognise_log_folder(folder, names, reading)
     search = Reading(alone=True)  # errors outside the store do not count as unread bytes of the store
     below = _stores_below(folder, search)
-    closed = tuple(f"{unread.file} could not be looked into: {unread.error}" for unread in search.unread)
+    closed = tuple(
+        sentence("{file} could not be looked into: {error}", file=unread.file, error=sentence(unread.error))
+        for unread in search.unread
+    )
     if len(below) == 1:
-        note = f"The store was found below the directory that was given: {below[0]}"
+        note = sentence("The store was found below the directory that was given: {path}", path=below[0])
         return Opening("store", below[0], notes=(note, *closed))
     if below:
         store_names = ", ".join(str(store.relative_to(folder)) for store in below[:8])
-        more_words = f" and {len(below) - 8} more" if len(below) > 8 else ""
+        if len(below) > 8:
+            store_names = sentence("{names} and {n} more", names=store_names, n=len(below) - 8)
         raise NotAStore(
-            f"expected one store, found {len(below)} below it: {store_names}{more_words}. Name one of them",
+            sentence(
+                "expected one store, found {n} below it: {names}. Name one of them", n=len(below), names=store_names
+            ),
             file=str(folder),
         )
     search.refuse("a store may be there")
     raise NotAStore(
-        f"expected a store (a directory that holds commitlog/), found {_what_is_there(names)}", file=str(folder)
+        sentence("expected a store (a directory that holds commitlog/), found {what}", what=_what_is_there(names)),
+        file=str(folder),
     )
 
 
 def _recognise_log_folder(folder: Path, names: list[str], reading: Reading) -> Opening:
     if folder.name == "commitlog" or _looks_like_units(folder, names, reading):
-        note = f"A commit log by itself: {folder}. Queues, index and positions are not here"
+        note = sentence("A commit log by itself: {folder}. Queues, index and positions are not here", folder=folder)
         return Opening("commitlog", folder, notes=(note,))
     raise NotAStore(
         "expected a commit log, found queue files: open the store directory above them to see this queue",
@@ -111,14 +119,26 @@ def _recognise_file(file: Path, reading: Reading) -> Opening:
     if base is None:
         if any(_head(file, 8, reading)):
             raise NotAStore("expected a file of a commit log, found no message unit in it", file=str(file))
-        return Opening("file", file, start or 0, (f"One file of a commit log: {file}. Nothing is written in it",))
+        return Opening(
+            "file",
+            file,
+            start or 0,
+            (sentence("One file of a commit log: {file}. Nothing is written in it", file=file),),
+        )
     if start is None:
-        note = f"A piece of a commit log without a start offset in its name; its units say that it begins at {base:,}"
+        note = sentence(
+            "A piece of a commit log without a start offset in its name; its units say that it begins at {at:,}",
+            at=base,
+        )
         return Opening("file", file, base, (note,))
     if start != base:
-        note = f"The name says that the file begins at {start:,}, its units say {base:,}: the units are believed"
+        note = sentence(
+            "The name says that the file begins at {start:,}, its units say {base:,}: the units are believed",
+            start=start,
+            base=base,
+        )
         return Opening("file", file, base, (note,))
-    return Opening("file", file, start, (f"One file of a commit log: {file}",))
+    return Opening("file", file, start, (sentence("One file of a commit log: {file}", file=file),))
 
 
 def guess_base(file: Path, reading: Reading) -> int | None:
@@ -205,9 +225,14 @@ def _folders(parent: Path, reading: Reading) -> list[Path]:
 
 def _what_is_there(names: list[str]) -> str:
     if not names:
-        return "an empty directory"
+        return sentence("an empty directory")
     shown = ", ".join(names[:6])
-    return f"{len(names)} other entries: {shown}{', …' if len(names) > 6 else ''}"
+    return plural(
+        "{n} other entry: {names}",
+        "{n} other entries: {names}",
+        n=len(names),
+        names=shown + (", …" if len(names) > 6 else ""),
+    )
 
 
 LockState = Literal["free", "held", "absent", "unknown"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
+from engine.sentences import sentence
 from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def queue_position(best: tuple[int, str] | None) -> Position:
     """The end of the newest unit that an entry points to, and its queue; None if no queue has an entry."""
     if best is None:
         return Position(None, why=_NO_QUEUE_ENTRY)
-    return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
+    return Position(best[0], sentence("end of the newest unit that a queue entry points at, in {queue}", queue=best[1]))
 
 
 def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position:
@@ -198,12 +199,12 @@ def index_position(store: StoreSnapshot) -> Position:
             continue
         if header.entries:
             unit = store.log.seen_at(header.end_phy_offset, crc=False)
-            how = f"end of the unit that the last entry of {reader.name} points at"
+            how = sentence("end of the unit that the last entry of {file} points at", file=reader.name)
             if isinstance(unit, Unit):
                 return Position(unit.end, how, timestamp=header.end_timestamp)
             return Position(
                 header.end_phy_offset,
-                f"endPhyOffset of {reader.name}; no unit is there",
+                sentence("endPhyOffset of {file}; no unit is there", file=reader.name),
                 timestamp=header.end_timestamp,
             )
     return Position(None, why="no index file holds an entry")

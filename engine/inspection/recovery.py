@@ -21,6 +21,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.releases import NEWEST, Release
 from engine.rules.log_rules import LogFile, likely_length, likely_queue_length
 from engine.rules.undecoded import TABLE_SUBJECTS
+from engine.sentences import sentence
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
@@ -138,7 +139,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
         missing=_missing(store),
-        notes=tuple(f"{note} This plan leaves it out." for note in undecoded.notes(store)),
+        notes=tuple(sentence("{note} This plan leaves it out.", note=note) for note in undecoded.notes(store)),
         listing=partial(list_folder, reading=store.reading),
         said=store.small_file(paths.empty_log_said),
     )

@@ -32,6 +32,7 @@ from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, Rea
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
 from engine.rules.undecoded import Subject, UndecodedPart, in_the_way_of_writing
+from engine.sentences import sentence
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ class StoreSnapshot:
             if self.reading.is_folder(folder):
                 listed.append(folder)
             elif len(folders.log) > 1:
-                self.notes.append(f"storePathCommitLog names {folder}, which is not here")
+                self.notes.append(sentence("storePathCommitLog names {folder}, which is not here", folder=folder))
         return tuple(listed) if listed else (folders.root / LOG_FOLDER,)
 
     # -- queues

@@ -20,6 +20,7 @@ from engine.codec.columns import UnitColumns
 from engine.codec.config_tables import delay_offsets
 from engine.codec.message import Unit
 from engine.codec.words import duration_text, time_text
+from engine.english import small
 from engine.errors import CorruptUnit
 from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
@@ -28,6 +29,7 @@ from engine.inspection.queue_reader import CqEntry, QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue_tables
 from engine.rules.findings import HAPPENED, Finding
+from engine.sentences import join, plural, sentence
 from engine.system_names import HALF_TOPIC, REVIVE_GROUP, REVIVE_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANSACTION_GROUP
 
 SETTLE_MS = 5_000
@@ -59,9 +61,16 @@ class StandingService:
     @property
     def words(self) -> str:
         """Words for the stalled position, since when, and the waiting messages."""
-        many = "1 message is" if self.overdue == 1 else f"{self.overdue:,} messages are"
-        text = f"{self.name} has been at {self.next_offset:,} since {time_text(self.since)}: {many} overdue by up to "
-        return text + duration_text(self.overdue_ms) + (f"; {self.why}" if self.why else "")
+        text = plural(
+            "{service} has been at {offset:,} since {time}: {n:,} message is overdue by up to {span}",
+            "{service} has been at {offset:,} since {time}: {n:,} messages are overdue by up to {span}",
+            n=self.overdue,
+            service=self.name,
+            offset=self.next_offset,
+            time=time_text(self.since),
+            span=duration_text(self.overdue_ms),
+        )
+        return join("; ", [text, self.why]) if self.why else text
 
 
 def standing_services(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
@@ -92,11 +101,13 @@ def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingSer
     why = ""
     max_message_bytes = store.config.max_message_size if store.config is not None else 0
     if max_message_bytes and unit.size > max_message_bytes - max_message_bytes // 8:
-        why = f"the first is {unit.size:,} bytes long, and maxMessageSize is {max_message_bytes:,}"
+        why = sentence(
+            "the first is {size:,} bytes long, and maxMessageSize is {most:,}", size=unit.size, most=max_message_bytes
+        )
     due = [entry.tags_code for entry in _entries(queue, next_offset) if 0 < entry.tags_code <= newest]
     return StandingService(
         "level",
-        f"Delay level {level}",
+        sentence("Delay level {level}", level=level),
         SCHEDULE_TOPIC,
         level - 1,
         next_offset,
@@ -161,9 +172,9 @@ def _standing_groups(store: StoreSnapshot, newest: int) -> Iterator[StandingServ
     """The transaction check and the revive of pops, by the offsets that they keep as groups."""
     for row in tables.offsets(store):
         if row.group == TRANSACTION_GROUP and row.topic == HALF_TOPIC:
-            kind, name = "transactions", "The check of transactions"
+            kind, name = "transactions", sentence("The check of transactions")
         elif row.group == REVIVE_GROUP and row.topic.startswith(REVIVE_PREFIX):
-            kind, name = "revive", f"The revive of pops ({row.topic})"
+            kind, name = "revive", sentence("The revive of pops ({topic})", topic=row.topic)
         else:
             continue
         for queue_id, next_offset in sorted(row.offsets.items()):
@@ -259,6 +270,6 @@ def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
             "messages": service.overdue,
             "overdueMs": service.overdue_ms,
             "since": time_text(service.since),
-            HAPPENED: service.words[0].lower() + service.words[1:],
+            HAPPENED: small(service.words),
         }
         yield catalogue_tables.CF13.found(service.words, path, None, evidence, kind=service.kind)

@@ -17,6 +17,7 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import undecoded
 from engine.releases import NEWEST, Release
 from engine.rules.undecoded import TABLE_SUBJECTS
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -81,7 +82,14 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
         table = _look_at_table(store, name)
         part = store.undecoded_part(TABLE_SUBJECTS[name]) if name in TABLE_SUBJECTS else None
         if table is not None and part is not None:
-            table = replace(table, why=f"{name} may be an old one: {part.folder} beside it is a RocksDB of this table")
+            table = replace(
+                table,
+                why=sentence(
+                    "{file} may be an old one: {folder} beside it is a RocksDB of this table",
+                    file=name,
+                    folder=part.folder,
+                ),
+            )
         if table is not None:
             yield table
 
@@ -168,9 +176,13 @@ class ThrownFilters(NamedTuple):
 
     @property
     def words(self) -> str:
-        return (
-            f"The filter of group {self.group} on {self.topic} in consumerFilter.json {self.why}: a broker that starts "
-            f"discards all {self.filters:,} filters of the table"
+        return sentence(
+            "The filter of group {group} on {topic} in consumerFilter.json {why}: a broker that starts discards all "
+            "{n:,} filters of the table",
+            group=self.group,
+            topic=self.topic,
+            why=self.why,
+            n=self.filters,
         )
 
 
@@ -188,9 +200,15 @@ def thrown_filters(store: StoreSnapshot) -> ThrownFilters | None:
     for row in rows:
         if (row.bit_num, len(row.bit_positions)) == (bloom.BITS, bloom.HASHES):
             continue
-        why = f"has {len(row.bit_positions)} bits of {row.bit_num:,}, not {bloom.HASHES} of {bloom.BITS}"
+        why = sentence(
+            "has {bits} bits of {size:,}, not {own} of {all}",
+            bits=len(row.bit_positions),
+            size=row.bit_num,
+            own=bloom.HASHES,
+            all=bloom.BITS,
+        )
         if not row.bit_positions:
-            why = "has no bloom filter data"
+            why = sentence("has no bloom filter data")
         groups = dict.fromkeys(filter_row.group for filter_row in rows)
         return ThrownFilters(row.topic, row.group, why, len(rows), tuple(groups))
     return None

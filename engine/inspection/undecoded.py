@@ -31,6 +31,7 @@ from engine.rules.undecoded import (
     modes_in,
     refuses_double_write,
 )
+from engine.sentences import sentence
 from engine.store import written_release
 from engine.store.written_release import TagEntries, Written
 
@@ -142,9 +143,11 @@ def _old_tables(store: StoreSnapshot) -> Iterator[str]:
         part = store.undecoded_part(subject)
         with contextlib.suppress(CannotRead):
             if part is not None and store.reading.exists(store.paths.config / name):
-                yield (
-                    f"config/{name} stands beside {part.folder}, a RocksDB of the same table: it may be old, so no "
-                    "conclusion is drawn from it"
+                yield sentence(
+                    "{file} stands beside {folder}, a RocksDB of the same table: it may be old, so no conclusion is "
+                    "drawn from it",
+                    file=f"config/{name}",
+                    folder=part.folder,
                 )
 
 
@@ -154,8 +157,13 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
     if not part.beside_files:
         return part.words
     if part_answering(store, "queues") is part:
-        return f"{part.words} There are also file queues: storeType (--config) decides which of the two a broker uses."
-    return f"{part.words} There are also file queues: they are used, as by a broker with storeType=default."
+        return sentence(
+            "{what} There are also file queues: storeType (--config) decides which of the two a broker uses.",
+            what=part.words,
+        )
+    return sentence(
+        "{what} There are also file queues: they are used, as by a broker with storeType=default.", what=part.words
+    )
 
 
 def release_of(store: StoreSnapshot) -> Release:

@@ -22,6 +22,7 @@ from engine.lab.presets import NOT_IN_A_LAB, changes_of
 from engine.lab.shadow_disk import ShadowDisk
 from engine.message_store import MessageStore
 from engine.releases import NEWEST, Release, parse
+from engine.sentences import sentence
 
 MARKER: Final = "storescope-lab.json"
 DISK_BYTES: Final = 16 << 30
@@ -81,7 +82,9 @@ class LabStore:
             folder.mkdir(parents=True, exist_ok=True)
             _write_marker(folder, marker)
         except OSError as error:
-            raise CannotRead(f"the directory cannot be made: {error.strerror}", file=str(folder)) from error
+            raise CannotRead(
+                sentence("the directory cannot be made: {why}", why=error.strerror), file=str(folder)
+            ) from error
         lab_store = cls(folder, marker)
         try:
             lab_store.store.parts.commit_log.begin_at(
@@ -141,11 +144,16 @@ def read_marker(folder: Path) -> LabMarker:
         raise NotALab("this directory was not made by the lab: its marker says something else", file=str(path))
     config, unknown = from_mapping(cast("dict[str, Any]", document["config"]), file=str(path))
     if unknown or NOT_IN_A_LAB & config.given:
-        raise NotALab(f"the marker names what no lab store has: {', '.join(unknown) or 'paths'}", file=str(path))
+        raise NotALab(
+            sentence("the marker names what no lab store has: {what}", what=", ".join(unknown) or "paths"),
+            file=str(path),
+        )
     try:
         like = parse(str(document.get("like", "5.3")))
     except ValueError as error:
-        raise NotALab(f"the marker names a release that is not known: {error}", file=str(path)) from error
+        raise NotALab(
+            sentence("the marker names a release that is not known: {why}", why=error), file=str(path)
+        ) from error
     return LabMarker(config, like, int(document.get("diskBytes", DISK_BYTES)), int(document.get("madeMs", 0)))
 
 
@@ -171,7 +179,7 @@ def _refuse_links(folder: Path) -> None:
 def _check(config: MessageStoreConfig) -> None:
     changes = changes_of(config)
     for key in NOT_IN_A_LAB & changes.keys():
-        raise UsageError(f"{key}: a lab store keeps the default, found {changes[key]!r}")
+        raise UsageError(sentence("{key}: a lab store keeps the default, found {value!r}", key=key, value=changes[key]))
 
 
 def _write_marker(folder: Path, marker: LabMarker) -> None:
@@ -211,7 +219,7 @@ def remove_part(folder: Path, part: str) -> None:
     """Delete one of the lab's own subdirectories; never follows a link out of it. Raises ``NotALab``, ``OSError``."""
     read_marker(folder)
     if part not in _PARTS:
-        raise UsageError(f"expected one of {', '.join(_PARTS)}, found {part!r}")
+        raise UsageError(sentence("expected one of {what}, found {value!r}", what=", ".join(_PARTS), value=part))
     place = folder / part
     if place.is_symlink():
         place.unlink()

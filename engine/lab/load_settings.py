@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.errors import UsageError
+from engine.sentences import sentence
 
 MOST_PRODUCERS: Final = 64
 
@@ -36,7 +37,15 @@ class LoadSettings:
         for name, minimum, maximum in _RANGES:
             value = getattr(self, name)
             if not minimum <= value <= maximum:
-                raise UsageError(f"{name}: expected {minimum:,} to {maximum:,}, found {value:,}")
+                raise UsageError(
+                    sentence(
+                        "{name}: expected {low:,} to {high:,}, found {value:,}",
+                        name=name,
+                        low=minimum,
+                        high=maximum,
+                        value=value,
+                    )
+                )
 
 
 _RANGES: Final = (

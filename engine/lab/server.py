@@ -42,6 +42,7 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.undo import take_back
 from engine.message_store import MessageStore
 from engine.releases import Release
+from engine.sentences import sentence
 from engine.services.opening import written_by
 from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.store.recovery import load_source
@@ -430,7 +431,7 @@ def _do(lab: Lab, verb: str, args: tuple[Any, ...]) -> object:
     if verb == "end":
         return None
     if function is None:
-        raise UsageError(f"the lab knows no {verb!r}")
+        raise UsageError(sentence("the lab knows no {what!r}", what=verb))
     return function(*args)
 
 

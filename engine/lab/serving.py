@@ -37,6 +37,7 @@ from engine.remoting.frame import release_of
 from engine.remoting.recording import encode_events
 from engine.remoting.tap import FrameTap, Ring
 from engine.replication.source import HaServer
+from engine.sentences import sentence
 
 PATIENCE = 10.0
 """Seconds that the thread may take to answer, to begin or to end."""
@@ -362,9 +363,11 @@ class LabServing:
 
     async def _add_broker(self, name: str, folder: Path) -> ServedBroker:
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is not a valid broker name: use letters, digits, - and _, at most 64")
+            raise UsageError(
+                sentence("{name!r} is not a valid broker name: use letters, digits, - and _, at most 64", name=name)
+            )
         if name in self._brokers():
-            raise UsageError(f"there is a broker {name} already")
+            raise UsageError(sentence("there is a broker {name} already", name=name))
         store = self._store
         config = replace(store.config.without_paths(), broker_role="ASYNC_MASTER")
 
@@ -392,7 +395,7 @@ class LabServing:
     async def _end_broker(self, name: str) -> None:
         further = self._further.pop(name, None)
         if further is None:
-            raise UsageError(f"{name} is not a broker that was added here")
+            raise UsageError(sentence("{name} is not a broker that was added here", name=name))
         await further.ends.aclose()
 
     def set_queues(self, name: str, topic: str, queues: int) -> int:
@@ -406,13 +409,13 @@ class LabServing:
     async def _set_queues(self, name: str, topic: str, queues: int) -> int:
         server = self._brokers().get(name)
         if server is None:
-            raise UsageError(f"the lab has no broker {name}")
+            raise UsageError(sentence("the lab has no broker {name}", name=name))
         broker = server.broker
         wrong = wrong_name(topic, broker.store.release)
         if wrong is not None or topic in broker.topics.own_names():
-            raise UsageError(wrong or f"{topic} is a topic of the broker's own")
+            raise UsageError(wrong or sentence("{topic} is a topic of the broker's own", topic=topic))
         if not 0 <= queues <= MOST_QUEUES:
-            raise UsageError(f"expected 0 to {MOST_QUEUES:,} queues, found {queues:,}")
+            raise UsageError(sentence("expected 0 to {most:,} queues, found {n:,}", most=MOST_QUEUES, n=queues))
         topic_config = broker.topics.get(topic)
         old_count = topic_config.write_queue_nums if topic_config is not None else 0
         if queues < old_count:
@@ -421,7 +424,14 @@ class LabServing:
             queue_id for queue_id in range(queues, old_count) if broker.store.max_offset_in_queue(topic, queue_id) > 0
         ]
         if queues_with_messages:
-            raise UsageError(f"queue {queues_with_messages[0]} of {topic} at {name} has messages: it cannot be removed")
+            raise UsageError(
+                sentence(
+                    "queue {n} of {topic} at {name} has messages: it cannot be removed",
+                    n=queues_with_messages[0],
+                    topic=topic,
+                    name=name,
+                )
+            )
         if topic_config is not None and not queues:
             broker.store.delete_topics([topic])
             broker.topics.changed([])
@@ -523,10 +533,12 @@ def _asked(
     file = str(settings.config)
     broker, store_config, unknown = read_config(file)
     if store_config.broker_role == "SLAVE":
-        raise UsageError("brokerRole=SLAVE: the lab's broker is a master; `serve` follows one", file=file)
+        raise UsageError(sentence("brokerRole=SLAVE: the lab's broker is a master; `serve` follows one"), file=file)
     for key, is_set in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
         if is_set:
-            raise UsageError(f"{key}=true: the lab's broker does not check accounts; `serve --acl` does", file=file)
+            raise UsageError(
+                sentence("{key}=true: the lab's broker does not check accounts; `serve --acl` does", key=key), file=file
+            )
     without = list(unknown)
     for config_field in fields(MessageStoreConfig):
         java = config_field.metadata.get("java", "")

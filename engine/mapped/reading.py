@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from engine.errors import CannotRead, CorruptUnit, Undecoded
+from engine.sentences import sentence
 
 
 def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
@@ -65,15 +66,19 @@ class Unread:
     @property
     def words(self) -> str:
         """File and reason in one line."""
-        return f"{self.file}: {self.reason}"
+        return self.words_of(self.file)
+
+    def words_of(self, file: str) -> str:
+        """The reason in one line with another name of the file, a shorter one."""
+        return sentence("{file}: {what}", file=file, what=self.reason)
 
     @property
     def reason(self) -> str:
         """The failed action and its error."""
         if self.action == "decode":
             return self.error
-        word = {"list": "cannot be listed", "look": "cannot be looked at"}.get(self.action, "cannot be read")
-        return f"{word}: {self.error}"
+        templates = {"list": "cannot be listed: {error}", "look": "cannot be looked at: {error}"}
+        return sentence(templates.get(self.action, "cannot be read: {error}"), error=sentence(self.error))
 
     def record(self) -> dict[str, str]:
         """Return the JSON record, with the names of the contract."""
@@ -232,8 +237,11 @@ class Reading:
         """Raise :class:`CannotRead` with the first file that could not be read, if there is one."""
         unread = self.unread
         if unread:
-            further_count = f", and {len(unread) - 1:,} more" if len(unread) > 1 else ""
-            raise CannotRead(f"cannot be read: {unread[0].error}{further_count}: {consequence}", file=unread[0].file)
+            error = sentence(unread[0].error)
+            if len(unread) > 1:
+                error = sentence("{error}, and {n:,} more", error=error, n=len(unread) - 1)
+            message = sentence("cannot be read: {error}: {consequence}", error=error, consequence=sentence(consequence))
+            raise CannotRead(message, file=unread[0].file)
 
     # -- the calls
 
@@ -324,7 +332,9 @@ class Reading:
         try:
             info = os.fstat(descriptor)
             if not stat.S_ISREG(info.st_mode):  # readable, but no regular file
-                raise CorruptUnit(f"expected a regular file, found {_kind_of_mode(info.st_mode)}", file=path)
+                raise CorruptUnit(
+                    sentence("expected a regular file, found {what}", what=_kind_of_mode(info.st_mode)), file=path
+                )
             if identity is not None and identity != (info.st_dev, info.st_ino):
                 raise OSError(errno.ESTALE, REPLACED, path)
         except (OSError, CorruptUnit):

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine.errors import CannotRead
+from engine.sentences import sentence
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 
@@ -122,7 +123,9 @@ class LocalStorage:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise CannotRead(f"cannot be listed: {error.strerror}", file=folder) from error
+            raise CannotRead(
+                sentence("cannot be listed: {error}", error=sentence(error.strerror or str(error))), file=folder
+            ) from error
         return sorted(files, key=lambda listed: listed.name)
 
     def is_folder(self, path: str) -> bool:
@@ -132,7 +135,9 @@ class LocalStorage:
         except OSError as error:
             if error.errno in _NOWHERE:
                 return False
-            raise CannotRead(f"cannot be looked at: {error.strerror}", file=path) from error
+            raise CannotRead(
+                sentence("cannot be looked at: {error}", error=sentence(error.strerror or str(error))), file=path
+            ) from error
         except ValueError:  # a path that no disk can have
             return False
 
@@ -146,7 +151,9 @@ class LocalStorage:
                 os.close(descriptor)
                 raise
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=path) from error
+            raise CannotRead(
+                sentence("cannot be read: {error}", error=sentence(error.strerror or str(error))), file=path
+            ) from error
         if regular:
             return LocalFile(path, descriptor)
         os.close(descriptor)
@@ -159,7 +166,12 @@ def _listed(entry: os.DirEntry[str]) -> Listed | None:
     except OSError as error:
         if error.errno in _NOWHERE:
             return None  # a link to nothing, or gone since it was listed
-        return Listed(entry.name, entry.path, 0, f"cannot be looked at: {error.strerror}")
+        return Listed(
+            entry.name,
+            entry.path,
+            0,
+            sentence("cannot be looked at: {error}", error=sentence(error.strerror or str(error))),
+        )
     if stat.S_ISDIR(info.st_mode):
         return Listed(entry.name, entry.path, -1)
     return Listed(entry.name, entry.path, info.st_size) if stat.S_ISREG(info.st_mode) else None
@@ -181,7 +193,11 @@ class LocalFile:
                 pieces.append(os.pread(self.descriptor, size - done, position + done))
                 done += len(pieces[-1])
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+            raise CannotRead(
+                sentence("cannot be read: {error}", error=sentence(error.strerror or str(error))),
+                file=self.path,
+                offset=position,
+            ) from error
         return b"".join(pieces)
 
     def read_into(self, view: memoryview, position: int) -> int:
@@ -189,7 +205,11 @@ class LocalFile:
         try:
             return os.preadv(self.descriptor, [view], position)
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+            raise CannotRead(
+                sentence("cannot be read: {error}", error=sentence(error.strerror or str(error))),
+                file=self.path,
+                offset=position,
+            ) from error
 
     def next_data(self, position: int) -> int:
         """Find the next data as the file system knows it: holes read as zero bytes."""
@@ -217,7 +237,7 @@ class ObjectStorage:
         try:
             infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
         except OSError as error:
-            raise CannotRead(f"cannot be listed: {_first_line(error)}", file=folder) from error
+            raise CannotRead(sentence("cannot be listed: {error}", error=_first_line(error)), file=folder) from error
         entries = [Listed(i.base_name, join(folder, i.base_name), -1 if i.size is None else i.size) for i in infos]
         return sorted(entries, key=lambda listed: listed.name)
 
@@ -229,7 +249,7 @@ class ObjectStorage:
         try:
             return bool(system.get_file_info(object_path).type == fs.FileType.Directory)
         except OSError as error:
-            raise CannotRead(f"cannot be listed: {_first_line(error)}", file=path) from error
+            raise CannotRead(sentence("cannot be listed: {error}", error=_first_line(error)), file=path) from error
 
     def open(self, path: str) -> ObjectFile:
         """Open the object for ranged reads; raises :class:`CannotRead`."""
@@ -237,7 +257,7 @@ class ObjectStorage:
         try:
             return ObjectFile(path, system.open_input_file(object_path))
         except OSError as error:
-            raise CannotRead(f"cannot be read: {_first_line(error)}", file=path) from error
+            raise CannotRead(sentence("cannot be read: {error}", error=_first_line(error)), file=path) from error
 
 
 def _arrow_system(uri: str) -> tuple[Any, str]:
@@ -283,7 +303,9 @@ class ObjectFile:
             size = min(size, self._file.size() - position)
             return bytes(self._file.read_at(size, position)) if size > 0 else b""
         except OSError as error:
-            raise CannotRead(f"cannot be read: {_first_line(error)}", file=self.path, offset=position) from error
+            raise CannotRead(
+                sentence("cannot be read: {error}", error=_first_line(error)), file=self.path, offset=position
+            ) from error
 
     def read_into(self, view: memoryview, position: int) -> int:
         """Fill ``view`` with one ranged read."""

@@ -9,6 +9,7 @@ from typing import Any
 from engine.codec.json_dialect import parse
 from engine.errors import StoreError
 from engine.remoting.codes import request_name
+from engine.sentences import sentence
 
 
 class UnexpectedAnswer(ValueError):
@@ -32,7 +33,7 @@ def reading(code: int, address: str = "", error_type: type[UnexpectedAnswer] = U
 
 def _cause(error: Exception) -> str:
     if isinstance(error, KeyError):
-        return f"{error} is missing"
+        return sentence("{file} is missing", file=error)
     if isinstance(error, UnexpectedAnswer | StoreError):
         return str(error)
     return f"{type(error).__name__}: {error}"

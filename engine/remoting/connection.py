@@ -28,6 +28,7 @@ from engine.remoting.connection_memory import LIMIT_BYTES, SMALL_BYTES, Connecti
 from engine.remoting.frame import MAX_FRAME_BYTES, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
 from engine.remoting.port_holder import busy_words
 from engine.remoting.tls import HANDSHAKE_TIMEOUT_S, Tls, first_byte
+from engine.sentences import sentence
 
 IDLE_TIMEOUT_S = 120.0
 """Seconds without a read or a write after which a connection is closed."""
@@ -524,9 +525,8 @@ def bind(host: str, port: int, use: str = "") -> socket.socket:
     :class:`CannotRead` if the address is taken, or belongs to another machine; ``use`` names the purpose in that error.
     """
     bound = None
-    place = f"{host}:{port}, {use}" if use else f"{host}:{port}"
     if not 0 <= port <= MAX_PORT:  # the system would take another one
-        raise CannotRead(f"cannot listen on {place}: ports end at {MAX_PORT}")
+        raise CannotRead(_cannot_listen(host, port, use, sentence("ports end at {n}", n=MAX_PORT)))
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind)
@@ -535,8 +535,15 @@ def bind(host: str, port: int, use: str = "") -> socket.socket:
     except OSError as error:
         if bound is not None:
             bound.close()
-        raise CannotRead(f"cannot listen on {place}: {busy_words(error, port)}") from error
+        raise CannotRead(_cannot_listen(host, port, use, busy_words(error, port))) from error
     return bound
+
+
+def _cannot_listen(host: str, port: int, use: str, why: str) -> str:
+    place = f"{host}:{port}"
+    if not use:
+        return sentence("cannot listen on {place}: {why}", place=place, why=why)
+    return sentence("cannot listen on {place}, {use}: {why}", place=place, use=sentence(use), why=why)
 
 
 def port_of(bound: socket.socket) -> int:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+from engine.sentences import sentence
+
 PROC = Path("/proc")
 LISTENS = "0A"
 
 
 def busy_words(error: OSError, port: int) -> str:
     """Say why a port cannot be listened on: the system's words, and where it is taken who holds it."""
-    reason = error.strerror or str(error)
+    reason = sentence(error.strerror or str(error))
     holder = port_holder(port) if error.errno == errno.EADDRINUSE else None
-    return reason if holder is None else f"{reason}, by {holder[1]} (process {holder[0]})"
+    if holder is None:
+        return reason
+    return sentence("{reason}, by {name} (process {pid})", reason=reason, name=holder[1], pid=holder[0])
 
 
 def port_holder(port: int) -> tuple[int, str] | None:

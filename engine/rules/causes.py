@@ -7,8 +7,9 @@ from pathlib import PurePath
 
 from engine.codec.table_files import TABLES
 from engine.codec.words import time_text
-from engine.english import capital, one_of, small
+from engine.english import capital, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
+from engine.sentences import plural, sentence, with_text
 
 CAUSES: tuple[tuple[str, str], ...] = (
     ("DK04", "a copy left files without a byte, or changed them"),
@@ -80,8 +81,6 @@ CAUSES: tuple[tuple[str, str], ...] = (
 """Rules in the order in which they explain others, each with what happened then, where a finding does not say it
 of its own kind and place; another rule's title speaks for it.
 """
-CRASHED = "the broker was not closed"
-_KILLED = "the broker was killed or its machine lost power"
 
 
 def what_happened(grave: Sequence[Finding], *, crashed: bool) -> str:
@@ -91,14 +90,16 @@ def what_happened(grave: Sequence[Finding], *, crashed: bool) -> str:
     """
     heads = [finding for finding in grave if finding.caused_by is None and finding.id not in ("AB01", "IX04")]
     if not heads:
-        return f"{capital(_KILLED)}."
+        return sentence("The broker was killed or its machine lost power.")
     main_finding = by_cause(heads)[0]
     alike = sum(finding.id == main_finding.id for finding in heads)
-    more_words = f" and at {alike - 1:,} more places" if alike > 1 else ""
-    clause = one_of(f"{_clause(main_finding)}{more_words}{_times(main_finding)}")
+    clause = _clause(main_finding)
+    if alike > 1:
+        clause = plural("{what} and at {n:,} more place", "{what} and at {n:,} more places", n=alike - 1, what=clause)
+    clause = _with_times(clause, main_finding)
     if crashed:
-        return f"{capital(CRASHED)}, and {clause} ({main_finding.id})."
-    return f"{capital(clause)} ({main_finding.id})."
+        return sentence("The broker was not closed, and {what} ({rule}).", what=clause, rule=main_finding.id)
+    return sentence("{what} ({rule}).", what=capital(clause), rule=main_finding.id)
 
 
 def _clause(finding: Finding) -> str:
@@ -106,32 +107,35 @@ def _clause(finding: Finding) -> str:
     own_clause: str | None = finding.evidence.get(HAPPENED)
     if own_clause:
         return own_clause
-    clause = dict(CAUSES).get(finding.id, small(finding.title))
+    clause = sentence(dict(CAUSES).get(finding.id, "")) or with_text(sentence(finding.title), small)
     if finding.group == "log" and finding.offset is not None:
-        return f"{clause}, at {finding.offset:,} of the log"
+        return sentence("{what}, at {offset:,} of the log", what=clause, offset=finding.offset)
     queue, entry = finding.evidence.get("queue"), finding.evidence.get("queueOffset")
     if isinstance(queue, str):
         return (
-            f"{clause}, in the queue {queue} at entry {entry:,}"
+            sentence("{what}, in the queue {queue} at entry {entry:,}", what=clause, queue=queue, entry=entry)
             if isinstance(entry, int)
-            else f"{clause}, in the queue {queue}"
+            else sentence("{what}, in the queue {queue}", what=clause, queue=queue)
         )
     if finding.file is None:
         return clause
     path = PurePath(finding.file)
-    return f"{clause}, in {path.parent.name}/{path.name}"
+    return sentence("{what}, in {file}", what=clause, file=f"{path.parent.name}/{path.name}")
 
 
-def _times(finding: Finding) -> str:
-    """The store times of the messages around the place, in words."""
+def _with_times(clause: str, finding: Finding) -> str:
+    """Return the clause with the store times of the messages around the place."""
     start_time, end_time = finding.evidence.get(STORED_FROM), finding.evidence.get(STORED_TO)
     if start_time is not None and start_time == end_time:
-        return f", stored {time_text(start_time)}"
+        return sentence("{what}, stored {time}", what=clause, time=time_text(start_time))
     if start_time is not None and end_time is not None:
-        return f", between messages stored {time_text(start_time)} and {time_text(end_time)}"
+        template = "{what}, between messages stored {first} and {last}"
+        return sentence(template, what=clause, first=time_text(start_time), last=time_text(end_time))
     if start_time is not None:
-        return f", after a message stored {time_text(start_time)}"
-    return f", before a message stored {time_text(end_time)}" if end_time is not None else ""
+        return sentence("{what}, after a message stored {time}", what=clause, time=time_text(start_time))
+    if end_time is not None:
+        return sentence("{what}, before a message stored {time}", what=clause, time=time_text(end_time))
+    return clause
 
 
 def by_cause(findings: Sequence[Finding]) -> list[Finding]:

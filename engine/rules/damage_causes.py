@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 
 from engine.codec.flipped_bits import Explanation
+from engine.sentences import plural, sentence
 
 PAGE = 4096
 OLD_COPY_BYTES = 64 << 10
@@ -38,24 +39,52 @@ def of_stretch(data: bytes, start: int, size: int, fields: Collection[str] = ())
     """
     zeros = zero_pages(data, start)
     if data and not any(data):
-        return f"{size:,} bytes of the commit log from {start:,} on are zero: they were never written, or lost"
+        return plural(
+            "{n:,} byte of the commit log from {start:,} on is zero: it was never written, or lost",
+            "{n:,} bytes of the commit log from {start:,} on are zero: they were never written, or lost",
+            n=size,
+            start=start,
+        )
     if zeros is not None and zeros[1] >= OLD_COPY_BYTES and sum(zeros) == start + size:
-        return (
-            f"the commit log is zero from {zeros[0]:,} to the end of the damage ({zeros[1]:,} bytes): the write was "
-            "lost, or an older copy of the file stands there"
+        return plural(
+            "the commit log is zero from {start:,} to the end of the damage ({n:,} byte): the write was "
+            "lost, or an older copy of the file stands there",
+            "the commit log is zero from {start:,} to the end of the damage ({n:,} bytes): the write was "
+            "lost, or an older copy of the file stands there",
+            start=zeros[0],
+            n=zeros[1],
         )
     if zeros is not None:
-        return f"whole pages of the commit log from {zeros[0]:,} on are zero ({zeros[1]:,} bytes): their write was lost"
+        return plural(
+            "whole pages of the commit log from {start:,} on are zero ({n:,} byte): their write was lost",
+            "whole pages of the commit log from {start:,} on are zero ({n:,} bytes): their write was lost",
+            start=zeros[0],
+            n=zeros[1],
+        )
     if fields:
-        return f"the head of the message at {start:,} of the commit log was changed ({', '.join(fields)})"
-    return f"{size:,} bytes of the commit log from {start:,} on were overwritten"
+        return sentence(
+            "the head of the message at {at:,} of the commit log was changed ({fields})",
+            at=start,
+            fields=", ".join(fields),
+        )
+    return plural(
+        "{n:,} byte of the commit log from {start:,} on was overwritten",
+        "{n:,} bytes of the commit log from {start:,} on were overwritten",
+        n=size,
+        start=start,
+    )
 
 
 def of_overflow(start: int, stored_length: int, length: int) -> str:
     """The properties of the message at ``start`` are too long for their 16-bit length field."""
-    return (
-        f"a batch of 4.x stored a message with {length:,} bytes of properties at {start:,} of the commit log: their "
-        f"16-bit length overflowed to {stored_length:,}, so no broker dispatches the message"
+    return plural(
+        "a batch of 4.x stored a message with {n:,} byte of properties at {offset:,} of the commit "
+        "log: their 16-bit length overflowed to {says:,}, so no broker dispatches the message",
+        "a batch of 4.x stored a message with {n:,} bytes of properties at {offset:,} of the commit "
+        "log: their 16-bit length overflowed to {says:,}, so no broker dispatches the message",
+        n=length,
+        offset=start,
+        says=stored_length,
     )
 
 
@@ -63,37 +92,54 @@ def of_torn_end(data: bytes, start: int, size: int) -> str:
     """The incomplete unit at the end of the log."""
     zeros = zero_pages(data, start)
     if zeros is not None and any(data):
-        return f"whole pages of the commit log from {zeros[0]:,} on are zero ({zeros[1]:,} bytes): their write was lost"
-    return f"the last message was written only in part, at {start:,} of the commit log ({size:,} bytes)"
+        return plural(
+            "whole pages of the commit log from {start:,} on are zero ({n:,} byte): their write was lost",
+            "whole pages of the commit log from {start:,} on are zero ({n:,} bytes): their write was lost",
+            start=zeros[0],
+            n=zeros[1],
+        )
+    return plural(
+        "the last message was written only in part, at {at:,} of the commit log ({n:,} byte)",
+        "the last message was written only in part, at {at:,} of the commit log ({n:,} bytes)",
+        at=start,
+        n=size,
+    )
 
 
 def of_lost_tail(data: bytes, end: int, *, torn: bool) -> str:
     """The log ends at ``end``, but other files know later messages; ``data`` are the bytes there."""
     if torn:
-        return f"a message was written only in part at {end:,} of the commit log, and everything after it was lost"
-    if not data:
-        return f"the commit log ends at {end:,}: the files after it are missing or were cut"
-    if not any(data):
-        return (
-            f"the commit log is zero from {end:,} on: what was there never reached the disk, or this is an older copy"
+        return sentence(
+            "a message was written only in part at {at:,} of the commit log, and everything after it was lost", at=end
         )
-    return f"the commit log is broken from {end:,} on"
+    if not data:
+        return sentence("the commit log ends at {end:,}: the files after it are missing or were cut", end=end)
+    if not any(data):
+        return sentence(
+            "the commit log is zero from {end:,} on: what was there never reached the disk, or this is an older copy",
+            end=end,
+        )
+    return sentence("the commit log is broken from {end:,} on", end=end)
 
 
 def of_body(body: bytes, offset: int, body_at: int, stored: int, explained: Explanation) -> str:
     """The body of the unit at ``offset`` does not have the CRC that was ``stored``."""
     if explained.flips:
-        return (
-            f"bits flipped in the body of the message at {offset:,} of the commit log: "
-            "on the disk, in memory or in a copy"
+        return sentence(
+            "bits flipped in the body of the message at {at:,} of the commit log: on the disk, in memory or in a copy",
+            at=offset,
         )
     if stored == 0:
-        return f"the message at {offset:,} of the commit log was stored without a CRC"
+        return sentence("the message at {at:,} of the commit log was stored without a CRC", at=offset)
     if zero_pages(body, body_at) is not None:
-        return f"whole pages of the body of the message at {offset:,} of the commit log are zero: their write was lost"
-    return (
-        f"the body of the message at {offset:,} of the commit log differs from what was stored: it was written only "
-        "in part, or changed"
+        return sentence(
+            "whole pages of the body of the message at {at:,} of the commit log are zero: their write was lost",
+            at=offset,
+        )
+    return sentence(
+        "the body of the message at {at:,} of the commit log differs from what was stored: it was "
+        "written only in part, or changed",
+        at=offset,
     )
 
 
@@ -102,11 +148,16 @@ def of_properties(offset: int, zeros: int, length: int) -> str:
     zero.
     """
     if zeros:
-        return (
-            f"the message at {offset:,} of the commit log was written only in part: {zeros:,} of its properties' "
-            f"{length:,} bytes are zero"
+        return plural(
+            "the message at {at:,} of the commit log was written only in part: {zeros:,} of its "
+            "properties' {n:,} byte is zero",
+            "the message at {at:,} of the commit log was written only in part: {zeros:,} of its "
+            "properties' {n:,} bytes are zero",
+            at=offset,
+            zeros=zeros,
+            n=length,
         )
-    return f"the properties of the message at {offset:,} of the commit log differ from what was stored"
+    return sentence("the properties of the message at {at:,} of the commit log differ from what was stored", at=offset)
 
 
 def of_stale(units: int, offset: int, *, is_copy: bool) -> str:
@@ -114,6 +165,16 @@ def of_stale(units: int, offset: int, *, is_copy: bool) -> str:
     too.
     """
     if is_copy:
-        return f"units of the commit log were written a second time, at {offset:,} ({units:,} units)"
-    origin = "bytes from another place or from an earlier use of the file"
-    return f"{origin} are in the commit log from {offset:,} on ({units:,} units)"
+        return plural(
+            "units of the commit log were written a second time, at {at:,} ({n:,} unit)",
+            "units of the commit log were written a second time, at {at:,} ({n:,} units)",
+            at=offset,
+            n=units,
+        )
+    return plural(
+        "bytes from another place or from an earlier use of the file are in the commit log from {at:,} on ({n:,} unit)",
+        "bytes from another place or from an earlier use of the file are in the commit log from {at:,} on "
+        "({n:,} units)",
+        at=offset,
+        n=units,
+    )

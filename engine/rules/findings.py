@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from engine.english import capital, one_of
 from engine.releases import Release, name_next_start
+from engine.sentences import sentence
 
 # Parts of a store, and the parts that a rule depends on: if one could not be read, the rule stays silent.
 #
@@ -76,7 +77,7 @@ def at_least(severity: Severity, limit: Severity) -> bool:
     return SEVERITIES.index(severity) >= SEVERITIES.index(limit)
 
 
-def sentence(text: str) -> str:
+def finished(text: str) -> str:
     """Return ``text`` with a capital, unless it begins with a name, and in the singular where the count is one."""
     return one_of(capital(text))
 
@@ -128,7 +129,7 @@ class Finding:
     def follows(self, cause: str) -> Finding:
         """Return this finding as a consequence of rule ``cause``: a note at most, and its step is the cause's."""
         light: Severity = "note" if at_least(self.severity, "note") else self.severity
-        step = f"Do what {cause} says."
+        step = sentence("Do what {rule} says.", rule=cause)
         alone = self.alone or self
         return replace(self, severity=light, next_step=step, command=None, caused_by=cause, alone=alone)
 
@@ -289,7 +290,7 @@ class Rule:
             self.group,
             file,
             offset,
-            sentence(message),
+            finished(message),
             evidence or {},
             self.known_issues,
             advice,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec.index import IndexHeader
+from engine.sentences import plural, sentence
 
 Int64 = NDArray[np.int64]
 ChainFault = Literal["pastCount", "loop", "skips"]
@@ -118,16 +119,24 @@ def with_changed_hash(bad: Sequence[BadLink]) -> int | None:
 def link_words(bad: BadLink) -> str:
     """Describe the expected and the actual link."""
     if bad.kind == "loop":
-        should = f"continue with entry {bad.expected:,}" if bad.expected else "end here"
-        link = f"entry {bad.entry:,} links to itself" if bad.found == bad.entry else _loop(bad)
-        return f"{link}: the chain is a loop, a query that comes here never ends; it should {should}"
-    subject = f"slot {bad.slot:,} names" if not bad.entry else f"entry {bad.entry:,} links to"
-    should = f"entry {bad.expected:,}" if bad.expected else "nothing"
-    return f"{subject} {bad.found:,}, its chain continues with {should}"
-
-
-def _loop(bad: BadLink) -> str:
-    return f"entry {bad.entry:,} links to {bad.found:,}, which was written after it"
+        link = (
+            sentence("entry {n:,} links to itself", n=bad.entry)
+            if bad.found == bad.entry
+            else sentence("entry {n:,} links to {other:,}, which was written after it", n=bad.entry, other=bad.found)
+        )
+        return sentence(
+            "{link}: the chain is a loop, a query that comes here never ends; it should continue with entry {next:,}"
+            if bad.expected
+            else "{link}: the chain is a loop, a query that comes here never ends; it should end here",
+            link=link,
+            next=bad.expected,
+        )
+    should = sentence("entry {n:,}", n=bad.expected) if bad.expected else sentence("nothing")
+    if not bad.entry:
+        template = "slot {slot:,} names {found:,}, its chain continues with {should}"
+        return sentence(template, slot=bad.slot, found=bad.found, should=should)
+    template = "entry {entry:,} links to {found:,}, its chain continues with {should}"
+    return sentence(template, entry=bad.entry, found=bad.found, should=should)
 
 
 def header_faults(
@@ -136,15 +145,33 @@ def header_faults(
     """Differences between a header and its file: the counted ``entries`` and ``used_slots``, the first and last log
     offset.
     """
-    faults = []
+    faults: list[str] = []
     if header.entries != entries:
-        faults.append(f"the header counts {header.entries:,} entries, the file holds {entries:,}")
+        faults.append(
+            plural(
+                "the header counts {n:,} entry, the file holds {found:,}",
+                "the header counts {n:,} entries, the file holds {found:,}",
+                n=header.entries,
+                found=entries,
+            )
+        )
     if header.hash_slot_count not in (used_slots, entries):
-        faults.append(f"the header counts {header.hash_slot_count:,} used slots, the file has {used_slots:,}")
+        faults.append(
+            plural(
+                "the header counts {n:,} used slot, the file has {found:,}",
+                "the header counts {n:,} used slots, the file has {found:,}",
+                n=header.hash_slot_count,
+                found=used_slots,
+            )
+        )
     if first_offset is not None and header.begin_phy_offset != first_offset:
-        faults.append(f"beginPhyOffset is {header.begin_phy_offset:,}, the first entry's is {first_offset:,}")
+        faults.append(
+            sentence("beginPhyOffset is {a:,}, the first entry's is {b:,}", a=header.begin_phy_offset, b=first_offset)
+        )
     if last_offset is not None and header.end_phy_offset != last_offset:
-        faults.append(f"endPhyOffset is {header.end_phy_offset:,}, the last entry's is {last_offset:,}")
+        faults.append(
+            sentence("endPhyOffset is {a:,}, the last entry's is {b:,}", a=header.end_phy_offset, b=last_offset)
+        )
     return faults
 
 

@@ -18,6 +18,7 @@ from engine.codec.crc import crc31, hex_crc
 from engine.files.layout import queue_file_name
 from engine.rules import catalogue, damage_causes
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Rule
+from engine.sentences import Sentence, plural, sentence
 
 Rows = NDArray[np.intp]
 _CRC_HEAD = np.frombuffer(b"__CRC32#\x01", np.uint8)
@@ -140,8 +141,15 @@ def _describe_crc(columns: UnitColumns, row: int) -> TextAndEvidence:
     }
     if stored == 0 and not explained.flips:
         evidence["explanation"] = "no CRC was stored"
-        return f"The stored CRC is 0: the writer stored none; the CRC of the body is {hex_crc(computed)}", evidence
-    return f"The body's CRC is {hex_crc(computed)}, the stored CRC is {hex_crc(stored)}: {explained.words}", evidence
+        return sentence(
+            "The stored CRC is 0: the writer stored none; the CRC of the body is {crc}", crc=hex_crc(computed)
+        ), evidence
+    return sentence(
+        "The body's CRC is {found}, the stored CRC is {expected}: {why}",
+        found=hex_crc(computed),
+        expected=hex_crc(stored),
+        why=explained.words,
+    ), evidence
 
 
 def _stored(columns: UnitColumns, row: int) -> dict[str, int]:
@@ -162,21 +170,27 @@ def _describe_properties(columns: UnitColumns, row: int) -> TextAndEvidence:
         "found": columns.raw_properties(row)[:64].hex(),
         "zeros": zeros,
     }
-    fault_words = "the CRC of its properties is wrong"
+    fault_words = sentence("the CRC of its properties is wrong")
     torn = bool(length) and (text[0] == 0 or text[-1] == 0)
     evidence[HAPPENED] = damage_causes.of_properties(int(columns.offset[row]), zeros if torn else 0, length)
     evidence |= _stored(columns, row)
     if torn:
-        fault_words = f"{zeros:,} of the {length:,} bytes of its properties are zero: it was written only in part"
-    return (
-        f"Unit of {int(columns.size[row]):,} bytes: {fault_words}; the next start keeps it and delivers it",
-        evidence,
+        fault_words = sentence(
+            "{zeros:,} of the {n:,} bytes of its properties are zero: it was written only in part",
+            zeros=zeros,
+            n=length,
+        )
+    message = sentence(
+        "Unit of {size:,} bytes: {fault}; the next start keeps it and delivers it",
+        size=int(columns.size[row]),
+        fault=fault_words,
     )
+    return message, evidence
 
 
 def _describe_place(columns: UnitColumns, row: int) -> TextAndEvidence:
     field = int(columns.physical_offset[row])
-    return f"PHYSICALOFFSET says {field:,}", {"expected": int(columns.offset[row]), "found": field}
+    return sentence("PHYSICALOFFSET says {n:,}", n=field), {"expected": int(columns.offset[row]), "found": field}
 
 
 def _describe_time(columns: UnitColumns, row: int) -> TextAndEvidence:
@@ -248,7 +262,9 @@ class FileFault(NamedTuple):
 def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
     """Gaps, overlaps and lengths that differ from ``file_size`` (bytes; 0 if unknown)."""
     faults = []
-    expected = f"files of {file_size:,} bytes, one behind the other"
+    expected = plural(
+        "files of {n:,} byte, one behind the other", "files of {n:,} bytes, one behind the other", n=file_size
+    )
     for number, file in enumerate(files):
         end = file.start + file.size
         following = files[number + 1] if number + 1 < len(files) else None
@@ -256,49 +272,78 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
             text = "the last file has no bytes: it was created, and nothing was written into it"
             faults.append(FileFault("empty", file.path, file.start, file.start, file.start, text, expected))
         elif file_size and file.size != file_size:
-            text = f"expected {file_size:,} bytes like the other files, found {file.size:,}"
+            text = plural(
+                "expected {n:,} byte like the other files, found {found:,}",
+                "expected {n:,} bytes like the other files, found {found:,}",
+                n=file_size,
+                found=file.size,
+            )
             full_end = file.start + file_size
             faults.append(FileFault("size", file.path, file.start, min(end, full_end), full_end, text, expected))
         elif following is not None and following.start > end:
-            text = f"nothing holds the {following.start - end:,} bytes from {end:,} to {following.start:,}"
+            text = plural(
+                "nothing holds the {n:,} byte from {low:,} to {high:,}",
+                "nothing holds the {n:,} bytes from {low:,} to {high:,}",
+                n=following.start - end,
+                low=end,
+                high=following.start,
+            )
             faults.append(FileFault("gap", following.path, end, end, following.start, text, expected))
         elif following is not None and following.start < end:
-            text = f"begins at {following.start:,}, before the previous file ends ({end:,})"
+            text = sentence(
+                "begins at {start:,}, before the previous file ends ({end:,})", start=following.start, end=end
+            )
             faults.append(FileFault("overlap", following.path, following.start, end, end, text, expected))
     return faults
 
 
-def happened(fault: FileFault, file_size: int, owner: str = "the commit log") -> str:
-    """Describe a fault of the commit log, or of a queue (``owner``), in a clause that names the file; ``file_size``
-    (bytes) is 0 if unknown.
+def happened(fault: FileFault, file_size: int, queue: str = "") -> str:
+    """Describe a fault of the commit log, or of a ``queue``, in a clause that names the file; ``file_size`` (bytes) is
+    0 if unknown.
     """
+    owner = sentence("the queue {queue}", queue=queue) if queue else sentence("the commit log")
     name = Path(fault.path).name
     if fault.kind in ("gap", "next"):
         return _missing(fault, file_size, owner)
     if fault.kind == "overlap":
-        return f"the file {name} of {owner} starts before the previous file ends"
+        return sentence("the file {file} of {owner} starts before the previous file ends", file=name, owner=owner)
     file_length = fault.missing - fault.offset
     if fault.kind == "empty" or file_length == 0:
-        return f"the file {name} of {owner} is empty"
+        return sentence("the file {file} of {owner} is empty", file=name, owner=owner)
     if fault.missing == fault.end:
-        return f"the file {name} of {owner} is longer than the others"
-    return f"the file {name} of {owner} was cut to {file_length:,} bytes"
+        return sentence("the file {file} of {owner} is longer than the others", file=name, owner=owner)
+    return plural(
+        "the file {file} of {owner} was cut to {n:,} byte",
+        "the file {file} of {owner} was cut to {n:,} bytes",
+        n=file_length,
+        file=name,
+        owner=owner,
+    )
 
 
-def _missing(fault: FileFault, file_size: int, owner: str) -> str:
+def _missing(fault: FileFault, file_size: int, owner: Sentence) -> str:
     files, remainder = divmod(fault.end - fault.missing, file_size) if file_size else (0, 1)
     name = queue_file_name(fault.missing)
     if remainder:
-        return f"no file of {owner} holds the bytes from {fault.missing:,} to {fault.end:,}"
-    if files == 1:
-        return f"the file {name} of {owner} is missing"
-    return f"{files:,} files of {owner} are missing, the first is {name}"
+        template = "no file of {owner} holds the bytes from {low:,} to {high:,}"
+        return sentence(template, owner=owner, low=fault.missing, high=fault.end)
+    return plural(
+        "the file {file} of {owner} is missing",
+        "{n:,} files of {owner} are missing, the first is {file}",
+        n=files,
+        owner=owner,
+        file=name,
+    )
 
 
 def blank_fault(offset: int, size: int, file_end: int) -> str | None:
     """Describe the fault in a blank unit's own length, or None."""
     room = file_end - offset
-    return None if size == room else f"the blank says {size:,} bytes, {room:,} are left in the file"
+    return (
+        None
+        if size == room
+        else sentence("the blank says {size:,} bytes, {n:,} are left in the file", size=size, n=room)
+    )
 
 
 def would_have_fitted(blank_size: int, unit_size: int) -> bool:

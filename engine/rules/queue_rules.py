@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec.consume_queue import PREFILLED_SIZE
+from engine.sentences import plural, sentence
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -78,20 +79,37 @@ def words(reason: Verdict, entry: Side, required: Side) -> str:
     """Describe the expected and the actual entry in one clause."""
     match reason:
         case "missing":
-            return f"no file holds it; its unit is at {required.physical:,}"
+            return sentence("no file holds it; its unit is at {at:,}", at=required.physical)
         case "empty":
-            return f"is empty; its unit is at {required.physical:,}"
+            return sentence("is empty; its unit is at {at:,}", at=required.physical)
         case "prefilled":
-            return f"is pre-filled; its unit is at {required.physical:,}"
+            return sentence("is pre-filled; its unit is at {at:,}", at=required.physical)
         case "size":
-            return f"says {entry.size:,} bytes, its unit at {required.physical:,} has {required.size:,}"
+            return plural(
+                "says {n:,} byte, its unit at {at:,} has {found:,}",
+                "says {n:,} bytes, its unit at {at:,} has {found:,}",
+                n=entry.size,
+                at=required.physical,
+                found=required.size,
+            )
         case "tag":
-            return f"has tag code {entry.tags}, its unit at {required.physical:,} gives {required.tags}"
+            return sentence(
+                "has tag code {code}, its unit at {at:,} gives {found}",
+                code=entry.tags,
+                at=required.physical,
+                found=required.tags,
+            )
         case "duplicate":
-            return f"repeats the entry before it (offset {entry.physical:,}); its unit is at {required.physical:,}"
+            return sentence(
+                "repeats the entry before it (offset {offset:,}); its unit is at {at:,}",
+                offset=entry.physical,
+                at=required.physical,
+            )
         case "backward":
-            return f"points back to {entry.physical:,}; its unit is at {required.physical:,}"
+            return sentence(
+                "points back to {offset:,}; its unit is at {at:,}", offset=entry.physical, at=required.physical
+            )
         case "offset":
-            return f"points to {entry.physical:,}; its unit is at {required.physical:,}"
+            return sentence("points to {offset:,}; its unit is at {at:,}", offset=entry.physical, at=required.physical)
         case "unit":
-            return f"points to its message, which has queue offset {entry.tags:,}"
+            return sentence("points to its message, which has queue offset {n:,}", n=entry.tags)

@@ -16,6 +16,7 @@ from engine.codec import rocksdb
 from engine.codec.dledger import FOLDER_PREFIX, HEAD_BYTES, NamedFile, dledger_log, wraps_message
 from engine.codec.rocksdb import RocksFolder, rocks_folder
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.sentences import plural, sentence
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
 """Subjects of questions."""
@@ -118,7 +119,12 @@ class UndecodedPart:
 
     def reason(self, subject: Subject) -> str:
         """The reason why nothing is known about ``subject``."""
-        return f"cannot be told: {SUBJECT_WORDS[subject]} in a {self.format} ({self.folder}/), which is not decoded"
+        return sentence(
+            "cannot be told: {subject} in a {format} ({folder}/), which is not decoded",
+            subject=sentence(SUBJECT_WORDS[subject]),
+            format=sentence(self.format),
+            folder=self.folder,
+        )
 
     @property
     def is_in_the_way_of_writing(self) -> bool:
@@ -129,13 +135,18 @@ class UndecodedPart:
     def refusal(self) -> str:
         """The reason why nothing is written into a store with this part."""
         if self.compacted:
-            return f"{self.folder}/ holds compacted messages, which are not decoded: nothing is written into this store"
+            return sentence(
+                "{folder}/ holds compacted messages, which are not decoded: nothing is written into this store",
+                folder=self.folder,
+            )
         content_words = (
             " and ".join(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects) or "data"
         )
-        return (
-            f"{self.folder}/ is a {self.format} of {content_words}, which is not decoded: "
-            "nothing is written into this store"
+        return sentence(
+            "{folder}/ is a {kind} of {what}, which is not decoded: nothing is written into this store",
+            folder=self.folder,
+            kind=self.format,
+            what=content_words,
         )
 
 
@@ -288,12 +299,17 @@ def _by_families(folder: str, manifest: rocksdb.Manifest, log_bytes: int) -> fro
 def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
     purposes = [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]
     purpose = ", ".join(purposes) or "data"
-    doubt = "" if rocks.is_valid else "; CURRENT and MANIFEST do not fit together"
-    sizes = (
-        f"{rocks.tables} table files with {rocks.table_bytes:,} bytes, "
-        f"{rocks.write_ahead_logs} write-ahead logs with {rocks.write_ahead_bytes:,} bytes{doubt}"
+    return sentence(
+        "{folder} is a RocksDB of {purpose}: {tables} table files with {n:,} bytes, {logs} write-ahead logs with {m:,} "
+        "bytes{doubt}. RocksDB is not decoded: its {purpose} are not listed.",
+        folder=rocks.folder,
+        purpose=purpose,
+        tables=rocks.tables,
+        n=rocks.table_bytes,
+        logs=rocks.write_ahead_logs,
+        m=rocks.write_ahead_bytes,
+        doubt="" if rocks.is_valid else sentence("; CURRENT and MANIFEST do not fit together"),
     )
-    return f"{rocks.folder} is a RocksDB of {purpose}: {sizes}. RocksDB is not decoded: its {purpose} are not listed."
 
 
 def _has_file_queues(listing: FolderListing) -> bool:
@@ -344,9 +360,13 @@ def _log_of_dledger(listing: FolderListing) -> UndecodedPart | None:
     if not files or not wraps_message(listing.head(f"commitlog/{files[0][0]}", HEAD_BYTES)):
         return None
     size = sum(size for _, size in files)
-    words = (
-        f"commitlog holds entries of a DLedger log: {len(files)} files with {size:,} bytes. "
-        "The entries of DLedger are not decoded: messages inside them are not listed."
+    words = plural(
+        "commitlog holds entries of a DLedger log: {n} file with {count:,} bytes. The entries of "
+        "DLedger are not decoded: messages inside them are not listed.",
+        "commitlog holds entries of a DLedger log: {n} files with {count:,} bytes. The entries of "
+        "DLedger are not decoded: messages inside them are not listed.",
+        n=len(files),
+        count=size,
     )
     return UndecodedPart("commitlog", "DLedger log", frozenset({"log"}), holds_data=True, size=size, words=words)
 
@@ -367,9 +387,14 @@ def _compaction(listing: FolderListing, entries: list[Entry]) -> UndecodedPart |
             size += held_bytes
     if not size:
         return None
-    words = (
-        f"{_COMPACTION} holds compacted messages of {len(compacted)} queues in {size:,} bytes. "
-        "The compaction log is not decoded: messages that live on in it are not listed."
+    words = plural(
+        "{folder} holds compacted messages of {n} queue in {count:,} bytes. The compaction log is "
+        "not decoded: messages that live on in it are not listed.",
+        "{folder} holds compacted messages of {n} queues in {count:,} bytes. The compaction log is "
+        "not decoded: messages that live on in it are not listed.",
+        folder=_COMPACTION,
+        n=len(compacted),
+        count=size,
     )
     return UndecodedPart(
         _COMPACTION, "compaction log", frozenset(), holds_data=True, size=size, words=words, compacted=tuple(compacted)

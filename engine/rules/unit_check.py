@@ -16,6 +16,7 @@ from engine.codec.java import utf8
 from engine.codec.message import BORN_HOST_V6, DEFAULT_DELAY_LEVELS, MAGIC_BLANK, STORE_HOST_V6, tags_code_of
 from engine.codec.unit_flavours import BY_MAGIC, READ_BY
 from engine.releases import NEWEST, Release, of
+from engine.sentences import plural, sentence
 from engine.system_names import SCHEDULE_TOPIC
 
 Bytes = bytes | bytearray | memoryview
@@ -82,28 +83,44 @@ def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: b
     With ``body`` False the body is skipped and no CRC is computed, as dispatch does.
     """
     if room <= 4 or room < 8:
-        return Refusal(-1, f"{room} bytes left in the file")
+        return Refusal(-1, sentence("{n} bytes left in the file", n=room))
     if len(buf) - position < 8:
         return MoreBytes(8)
     total, magic = _PAIR.unpack_from(buf, position)
     release = of(rules.release)
     if (release.checks_length_before_magic and room < total) or (release.refuses_negative_length and total < 0):
-        return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
+        return Refusal(
+            -1,
+            plural(
+                "the length field says {total:,}, {n:,} byte is left in the file",
+                "the length field says {total:,}, {n:,} bytes are left in the file",
+                total=total,
+                n=room,
+            ),
+        )
     if magic == MAGIC_BLANK:
         return BLANK
     if magic not in READ_BY[rules.release]:
         if total == 0 and magic == 0:
             return Refusal(-1, "zero bytes: nothing was written here")
-        newer = f": {BY_MAGIC[magic].unread_note}" if magic in BY_MAGIC else ""
-        return Refusal(-1, f"magic code 0x{magic:08X}{newer}")
+        reason = sentence("magic code 0x{magic:08X}", magic=magic)
+        return Refusal(-1, reason + ": " + sentence(BY_MAGIC[magic].unread_note) if magic in BY_MAGIC else reason)
     if total < 0 or total > room:
-        return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
+        return Refusal(
+            -1,
+            plural(
+                "the length field says {total:,}, {n:,} byte is left in the file",
+                "the length field says {total:,}, {n:,} bytes are left in the file",
+                total=total,
+                n=room,
+            ),
+        )
     if len(buf) - position < total:
         return MoreBytes(total)
     try:
         return _parse(buf, position, min(len(buf), position + room), rules, body)
     except (struct.error, ValueError, IndexError) as error:
-        return Refusal(-1, f"the unit cannot be parsed: {error}")
+        return Refusal(-1, sentence("the unit cannot be parsed: {why}", why=error))
 
 
 def _parse(buf: Bytes, start: int, limit: int, rules: Rules, body: bool) -> Request | Refusal:
@@ -115,19 +132,29 @@ def _parse(buf: Bytes, start: int, limit: int, rules: Rules, body: bool) -> Requ
     position += 4
     if body_length > 0:
         if body_length > total:
-            return Refusal(-1, f"bodyLength says {body_length:,} in a unit of {total:,} bytes")
+            return Refusal(
+                -1,
+                sentence("bodyLength says {n:,} in a unit of {total:,} bytes", n=body_length, total=total),
+            )
         if position + body_length > limit:
             return Refusal(-1, "the body reaches beyond the file")
         if body and rules.crc and not rules.property_crc:
             computed = crc31(buf[position : position + body_length])
             if computed != stored_crc:
-                return Refusal(-1, f"CRC of the body is {hex_crc(computed)}, the stored CRC is {hex_crc(stored_crc)}")
+                return Refusal(
+                    -1,
+                    sentence(
+                        "CRC of the body is {found}, the stored CRC is {expected}",
+                        found=hex_crc(computed),
+                        expected=hex_crc(stored_crc),
+                    ),
+                )
         position += body_length
     length_field = BY_MAGIC[magic].topic_length
     (topic_length,) = length_field.unpack_from(buf, position)
     position += length_field.size
     if not 0 <= topic_length <= total or position + topic_length > limit:
-        return Refusal(-1, f"topicLength says {topic_length:,}")
+        return Refusal(-1, sentence("topicLength says {n:,}", n=topic_length))
     topic = utf8(bytes(buf[position : position + topic_length]))
     position += topic_length
     (length,) = _I16.unpack_from(buf, position)
@@ -135,19 +162,27 @@ def _parse(buf: Bytes, start: int, limit: int, rules: Rules, body: bool) -> Requ
     properties: dict[str, str] = {}
     if length > 0:
         if length > total or position + length > limit:
-            return Refusal(-1, f"propertiesLength says {length:,}")
+            return Refusal(-1, sentence("propertiesLength says {n:,}", n=length))
         properties = props.decode(bytes(buf[position : position + length]))
         position += length
     wrong = _wrong_properties(buf, position, total, topic, properties, rules, body)
     if wrong:
         return Refusal(-1, wrong)
     if position - start != total:
-        return Refusal(total, f"the parts make {position - start:,} bytes, the length field says {total:,}")
+        return Refusal(
+            total,
+            plural(
+                "the parts make {n:,} byte, the length field says {total:,}",
+                "the parts make {n:,} bytes, the length field says {total:,}",
+                n=position - start,
+                total=total,
+            ),
+        )
     base, count = queue_offset, 1
     if props.INNER_NUM in properties and props.INNER_BASE in properties:
         base, count = int(properties[props.INNER_BASE]), int(properties[props.INNER_NUM])
         if not -0x8000 <= count < 0x8000:
-            return Refusal(-1, f"INNER_NUM says {count}")
+            return Refusal(-1, sentence("INNER_NUM says {n}", n=count))
     code = tags_code_of(topic, properties, stored, rules.delay_levels)
     return Request(topic, queue_id, physical, total, code, stored, queue_offset, sys_flag, properties, base, count)
 
@@ -167,5 +202,5 @@ def _wrong_properties(
         expected = int(digits[::-1])
         computed = crc31(buf[start : start + total - _CRC_RESERVED]) if start >= 0 else -1
         if computed != expected:
-            return f"property CRC is {computed}, the stored CRC is {expected}"
+            return sentence("property CRC is {found}, the stored CRC is {expected}", found=computed, expected=expected)
     return None

@@ -13,6 +13,7 @@ from typing import Literal
 from engine.codec import properties as props
 from engine.codec.java import utf8
 from engine.codec.message import COMMIT, PREPARED, TRANSACTION_MASK, Unit
+from engine.sentences import sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
     DLQ_PREFIX,
@@ -390,7 +391,7 @@ def _by_offset(unit: Unit, facts: Facts) -> Route:
         return Route("offset", value, "damaged", "the body is not what was stored")
     if unit.offset >= facts.log_end:
         return Route("offset", value, "truncated", "it is after the end of the log")
-    return Route("offset", value, "found", f"the unit is intact; its id is {unit.offset_msg_id}")
+    return Route("offset", value, "found", sentence("the unit is intact; its id is {id_}", id_=unit.offset_msg_id))
 
 
 _QUEUE_VERDICTS: dict[str, Verdict] = {
@@ -471,8 +472,6 @@ OTHER_HOST_STEP = (
     "The id belongs to another broker: look in that broker's store, or give the message's unique key or "
     "topic/queue/offset."
 )
-BEGINS_WITH = " begins with it"
-"""Text behind each key that begins with half an id."""
 BEGINNING_STEP = "Other names begin with it: give the complete id or key."
 
 NEXT_STEPS: dict[Verdict, str] = {
@@ -499,3 +498,5 @@ NEXT_STEPS: dict[Verdict, str] = {
     "neverSeen": "This store has no trace of it: look at the producer's log and at the other brokers.",
     "unknown": "The files do not show it; look at the other brokers and at the producer's log.",
 }
+BEGINS_WITH = "{name} begins with it"
+"""Evidence of a longer id or key; the window leads to it."""

@@ -22,6 +22,7 @@ from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
 from engine.mapped.disk import Disk, put_file
 from engine.releases import NEWEST, Release, of
+from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX
 
 TOPICS = "topics.json"
@@ -423,7 +424,7 @@ class ConfigTable:
         except IsADirectoryError:
             raise  # there is no table of this name; the loader reports it
         except OSError as error:  # not a missing table: a broker with other rights may have it
-            raise CannotRead(f"cannot be read: {error.strerror}", file=str(path)) from error
+            raise CannotRead(sentence("cannot be read: {error}", error=error.strerror), file=str(path)) from error
 
     @property
     def stands(self) -> bool:

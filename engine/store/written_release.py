@@ -16,6 +16,7 @@ from engine.codec import checkpoint as codec
 from engine.errors import CorruptUnit
 from engine.files.layout import StorePaths
 from engine.releases import Release
+from engine.sentences import sentence
 
 _NAMES_OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abort.bak")
 _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", "timercheck", "timermetrics")
@@ -71,13 +72,18 @@ def guess(
         newer = Written("5.4", "its index has entries of tags")
     if newer is not None:
         if entries is not None and entries.units and not entries.with_entry:
-            older = "its newest units have no index entry of their tags: an older release continued it"
-            return Written("5.3", f"{newer.evidence}, but {older}")
+            return Written(
+                "5.3",
+                sentence(
+                    "{evidence}, but its newest units have no index entry of their tags: an older release continued it",
+                    evidence=newer.evidence,
+                ),
+            )
         return newer
     named = next((name for name in _NAMES_OF_5 if reading.exists(paths.root / name)), None)
     named = named or next((f"config/{name}" for name in _TABLES_OF_5 if reading.exists(paths.config / name)), None)
     if named is not None:
-        return Written("5.3", f"it has {named}")
+        return Written("5.3", sentence("it has {name}", name=named))
     if checkpoint is None:
         return None
     if checkpoint.confirm_phy_offset or checkpoint.master_flushed_offset:
@@ -93,17 +99,23 @@ def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpo
     if reading.exists(folder):
         version = _rocksdb_version(folder, reading)
         if version is not None and version >= _ROCKSDB_OF_5_5_1:
-            return Written("5.5", f"its {_ROCKSDB} is of RocksDB {'.'.join(map(str, version))}, which came with 5.5.1")
-        evidence = f"it has {_ROCKSDB}"
+            template = "its {folder} is of RocksDB {version}, which came with 5.5.1"
+            return Written("5.5", sentence(template, folder=_ROCKSDB, version=".".join(map(str, version))))
+        evidence = sentence("it has {name}", name=_ROCKSDB)
     else:
         orders = reading.read(paths.config / _ORDER_TABLE)
         if orders is None or _ORDER_LEVEL not in orders:
             return None
-        evidence = f"config/{_ORDER_TABLE} names an orderedConsumptionLevel"
+        evidence = sentence("{file} names an orderedConsumptionLevel", file=f"config/{_ORDER_TABLE}")
     if checkpoint is not None and checkpoint.logics_msg_timestamp:
-        return Written("5.4", f"{evidence}, and its checkpoint no logicsPhysicalOffset")
+        return Written("5.4", sentence("{evidence}, and its checkpoint no logicsPhysicalOffset", evidence=evidence))
     if checkpoint is not None and checkpoint.physic_msg_timestamp:
-        return Written("5.5", f"{evidence}, and its checkpoint no logicsMsgTimestamp, as after a short run of 5.5")
+        return Written(
+            "5.5",
+            sentence(
+                "{evidence}, and its checkpoint no logicsMsgTimestamp, as after a short run of 5.5", evidence=evidence
+            ),
+        )
     return Written("5.5", evidence)
 
 

@@ -27,6 +27,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 
 from engine.english import in_number
 from viewer.look import formats
+from viewer.look.catalogue import Catalogue, read_catalogue
 
 LANGUAGES = ("en", "zh_CN")
 
@@ -59,6 +60,8 @@ class _Language(QObject):
         super().__init__()
         self.name = "en"
         self.catalogue: dict[str, str] = {}
+        self.sentences = Catalogue()
+        """The sentences with their plural forms."""
         self.qt_words: QTranslator | None = None
         """Qt's own catalogue, where it has one of this language."""
 
@@ -87,6 +90,7 @@ def set_language(name: str) -> None:
     if name == language_state.name:
         return
     language_state.name = name
+    language_state.sentences = sentence_catalogue(name)
     language_state.catalogue = catalogue(name)
     formats.set_translations(language_state.catalogue)
     speak_in_qt_dialogs()
@@ -118,13 +122,24 @@ def system_language() -> str:
 
 
 def catalogue(name: str) -> dict[str, str]:
-    """English → ``name``, from ``i18n/NAME.json`` and the ``i18n/NAME.*.json`` beside it; empty for English."""
-    translations: dict[str, str] = {}
+    """English → ``name``, from ``i18n/NAME.json``, the ``i18n/NAME.*.json`` beside it and the sentences without plural
+    forms; empty for English.
+    """
+    sentences = sentence_catalogue(name)
+    translations = {text: forms[0] for text, forms in sentences.forms.items() if text not in sentences.counting}
     if name != "en":
         for entry in sorted(files("resources").joinpath("i18n").iterdir(), key=lambda e: e.name):
             if entry.name.startswith(f"{name}.") and entry.name.endswith(".json"):
                 translations |= json.loads(entry.read_text("utf-8"))
     return translations
+
+
+@lru_cache(maxsize=2)
+def sentence_catalogue(name: str) -> Catalogue:
+    """The sentences of the language ``name``, from ``i18n/NAME/LC_MESSAGES/storescope.po``; none for English."""
+    if name == "en":
+        return Catalogue()
+    return read_catalogue(resource_bytes(f"i18n/{name}/LC_MESSAGES/storescope.po").decode())
 
 
 def resource_bytes(path: str) -> bytes:

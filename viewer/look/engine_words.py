@@ -1,6 +1,7 @@
 """The engine's sentences in the language of the window.
 
-The engine speaks English and puts its values into its sentences. ``i18n/NAME.engine.json`` has each as a pattern with
+A :class:`~engine.sentences.Sentence` is looked up by its template in the language's catalogue. A text that lost its
+template, or never had one, is matched with patterns: ``i18n/NAME.engine.json`` has each as a pattern with
 named gaps, ``{n} bytes are invalid: {said_reason}``, and its translation; a gap whose name begins with ``said`` holds
 a sentence itself, one whose name begins with ``one_`` a word without blanks, with ``span`` a stretch of time. A
 sentence that fits no pattern is shown
@@ -14,9 +15,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from engine.english import many_of, one_of
-from viewer.look.assets import language, resource_bytes, tr, words
+from engine.sentences import Sentence
+from viewer.look.assets import language, language_state, resource_bytes, tr, words
 
 DEEPEST = 4
 PARTS = (" · ", "; ")
@@ -52,6 +55,8 @@ def engine_words(text: str, depth: int = 0) -> str:
     """
     if language() == "en":
         return one_of(text)
+    if isinstance(text, Sentence):
+        return _translated(text, depth)
     if not text or depth > DEEPEST:
         return text
     starts = _NEXT_START_OF.search(text)
@@ -74,6 +79,32 @@ def engine_words(text: str, depth: int = 0) -> str:
     if fitted is None and PARTS[1] in text:
         return PARTS[1].join(engine_words(part, depth + 1) for part in text.split(PARTS[1]))
     return fitted or _fitted(patterns[bare:], forms, depth) or text
+
+
+def _translated(sentence: Sentence, depth: int) -> str:
+    """The sentence's translation with its values; its own template where the catalogue lacks it."""
+    count = sentence.params.get("n") if sentence.plural_id else None
+    template = language_state.sentences.find(sentence.id, count)
+    if template is None:
+        own = sentence.plural_id if sentence.plural_id and count != 1 else sentence.id
+        template = language_state.catalogue.get(own, own)
+    if not sentence.params:
+        text = template
+    else:
+        values = {name: _value(value, depth) for name, value in sentence.params.items()}
+        text = template.format(**values)
+    if sentence.release:
+        text = text.replace(tr(NEXT_START), tr(NEXT_START_OF, release=sentence.release))
+    return text
+
+
+def _value(value: Any, depth: int) -> Any:
+    """A value of a sentence as it is filled in: sentences are translated, and so are words that are not one yet."""
+    return engine_words(value, depth) if isinstance(value, Sentence) or _is_phrase(value) else value
+
+
+def _is_phrase(value: Any) -> bool:
+    return isinstance(value, str) and " " in value
 
 
 def _fitted(patterns: Iterable[_Pattern], forms: Iterable[str], depth: int) -> str | None:

@@ -91,7 +91,7 @@ class UnreadLedger(QObject):
     def said(self, item: Unread) -> str:
         """Return one of them in words, with the file's path below the store."""
         file = os.path.relpath(item.file, self._store) if _below(item.file, self._store) else item.file
-        return engine_words(item.words.replace(item.file, file, 1))
+        return engine_words(item.words_of(file))
 
     @property
     def edge(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.index_keys import TAG_PREFIX
 from engine.rules.where import BEGINS_WITH
+from engine.sentences import Sentence
 from viewer.runtime import places
 from viewer.runtime.control import Control
 from viewer.runtime.places import Place
@@ -95,8 +96,10 @@ def place_of(evidence: Evidence, result: WhereResult) -> Place | None:
         case "group":
             return Place("groups", name=evidence.holds.partition(" ")[0])
         case "beginning":
-            name = evidence.holds.removesuffix(BEGINS_WITH)
-            return Place("where", key=name) if name != evidence.holds else None
+            holds = evidence.holds
+            if isinstance(holds, Sentence) and holds.id == BEGINS_WITH:
+                return Place("where", key=str(holds.params["name"]))
+            return None
         case "filter":
             return Place("config", name="consumerFilter.json")
         case "permission" if evidence.file:

@@ -23,6 +23,7 @@ from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
 from engine.rules.log_rules import CLOCK_STEP, StepBack
 from engine.rules.proofs import Proof
+from engine.sentences import sentence
 from engine.system_names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 
 DAY_MS = 86_400_000
@@ -179,14 +180,19 @@ class Clock:
             yield self._dated_ahead(self._ahead, file_of)
         if self._first_step is not None:
             offset, stored, milliseconds = self._first_step
-            text = (
-                f"Stored {time_text(stored)}, {duration_text(milliseconds)} before an earlier unit; "
-                f"such steps: {self._steps:,}, the longest {duration_text(self._longest)}"
+            text = sentence(
+                "Stored {time}, {span} before an earlier unit; such steps: {n:,}, the longest {span_longest}",
+                time=time_text(stored),
+                span=duration_text(milliseconds),
+                n=self._steps,
+                span_longest=duration_text(self._longest),
             )
             evidence: dict[str, Any] = {"steps": self._steps, "longestMs": self._longest}
             evidence |= {"expected": time_text(stored + milliseconds), "found": time_text(stored)}
-            evidence[HAPPENED] = (
-                f"the broker's clock was set back by {duration_text(milliseconds)}, at {offset:,} of the log"
+            evidence[HAPPENED] = sentence(
+                "the broker's clock was set back by {span}, at {at:,} of the log",
+                span=duration_text(milliseconds),
+                at=offset,
             )
             evidence |= dict.fromkeys((STORED_FROM, STORED_TO), stored)
             grave = self._longest >= CLOCK_STEP
@@ -196,13 +202,19 @@ class Clock:
         offset, stored = first_ahead
         newest = max(stretch.newest for stretch in self._stretches)
         now = self._limit - TOLERANCE_MS
-        text = (
-            f"Units from {offset:,} on are dated {time_text(stored)} to {time_text(newest)}, "
-            f"up to {duration_text(newest - now)} later than now: the broker's clock runs ahead"
+        text = sentence(
+            "Units from {start:,} on are dated {first} to {last}, up to {span} later than now: the "
+            "broker's clock runs ahead",
+            start=offset,
+            first=time_text(stored),
+            last=time_text(newest),
+            span=duration_text(newest - now),
         )
         evidence: dict[str, Any] = {"expected": f"up to {time_text(now)}", "found": time_text(newest), "from": offset}
-        evidence[HAPPENED] = (
-            f"the broker's clock ran ahead by {duration_text(newest - now)}, from {offset:,} of the log on"
+        evidence[HAPPENED] = sentence(
+            "the broker's clock ran ahead by {span}, from {at:,} of the log on",
+            span=duration_text(newest - now),
+            at=offset,
         )
         evidence |= {STORED_FROM: stored, STORED_TO: newest}
         return catalogue.CL08.found(text, file_of(offset), offset, evidence, kind="ahead")
@@ -210,11 +222,26 @@ class Clock:
 
 def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Finding:
     way = "ahead" if wrong.by > 0 else "behind"
-    from_words = f"{time_text(wrong.first)} to " if wrong.first >= 0 else "until "
-    units = f"units {wrong.start:,} to {wrong.end:,}" if wrong.first >= 0 else f"units up to {wrong.end:,}"
-    text = (
-        f"The broker's clock ran {duration_text(abs(wrong.by))} {way}: "
-        f"{units} are dated {from_words}{time_text(wrong.last)}, the next one {time_text(wrong.right)}"
+    text = sentence(
+        {
+            (
+                True,
+                True,
+            ): "The broker's clock ran {span} ahead: units {start:,} to {end:,} are dated {first} to {last}, "
+            "the next one {next}",
+            (True, False): "The broker's clock ran {span} behind: units {start:,} to {end:,} are dated {first} to "
+            "{last}, the next one {next}",
+            (False, True): "The broker's clock ran {span} ahead: units up to {end:,} are dated until {last}, the next "
+            "one {next}",
+            (False, False): "The broker's clock ran {span} behind: units up to {end:,} are dated until {last}, the "
+            "next one {next}",
+        }[wrong.first >= 0, wrong.by > 0],
+        span=duration_text(abs(wrong.by)),
+        start=wrong.start,
+        end=wrong.end,
+        first=time_text(wrong.first),
+        last=time_text(wrong.last),
+        next=time_text(wrong.right),
     )
     evidence: dict[str, Any] = {
         "expected": time_text(wrong.right),
@@ -223,9 +250,12 @@ def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Findi
         "to": wrong.end,
     }
     offset = wrong.start if wrong.first >= 0 else wrong.end
-    ran = "ran ahead" if way == "ahead" else "was behind"
-    evidence[HAPPENED] = (
-        f"the broker's clock {ran} by {duration_text(abs(wrong.by))}, from {wrong.start:,} of the log on"
+    evidence[HAPPENED] = sentence(
+        "the broker's clock ran ahead by {span}, from {at:,} of the log on"
+        if way == "ahead"
+        else "the broker's clock was behind by {span}, from {at:,} of the log on",
+        span=duration_text(abs(wrong.by)),
+        at=wrong.start,
     )
     if wrong.first >= 0:
         evidence |= {STORED_FROM: wrong.first, STORED_TO: wrong.last}
@@ -252,10 +282,15 @@ def producers(store: StoreSnapshot) -> Iterator[Finding]:
         if len(spans) < MIN_UNITS or not apart or longest - shortest > STEADY_MS:
             continue
         by = duration_text(min(abs(shortest), abs(longest)))
-        way = f"{by} before they were created" if ahead else f"{by} after they were created"
-        text = (
-            f"Messages of {host} are stored {way}, in all of a sample of {len(spans):,}: its clock differs from the "
-            "broker's"
+        text = sentence(
+            "Messages of {host} are stored {span} before they were created, in all of a sample of {n:,}: its clock "
+            "differs from the broker's"
+            if ahead
+            else "Messages of {host} are stored {span} after they were created, in all of a sample of {n:,}: its clock "
+            "differs from the broker's",
+            host=host,
+            span=by,
+            n=len(spans),
         )
         file = store.log.sequence.find(first_offsets[host])
         evidence = {

@@ -13,6 +13,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded import refused_by_releases
 from engine.rules import catalogue
 from engine.rules.findings import Finding
+from engine.sentences import plural, sentence
 
 CQ_UNIT = 20
 BATCH_CQ_UNIT = 46
@@ -83,7 +84,12 @@ def _out_of_bounds(config: MessageStoreConfig) -> Iterator[Finding]:
     """Values that a broker reads but replaces by the nearest one within its bounds."""
     for key, value, clamped_value in config.clamped():
         if key in config.given:
-            text = f"{key} is {value:,}; a broker takes {clamped_value:,} instead, without any warning"
+            text = sentence(
+                "{key} is {n:,}; a broker takes {taken:,} instead, without any warning",
+                key=key,
+                n=value,
+                taken=clamped_value,
+            )
             evidence = {"expected": clamped_value, "found": value, "keys": [key]}
             yield catalogue.CF05.found(text, None, None, evidence, "warn", kind="bounds")
 
@@ -92,29 +98,44 @@ def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int])
     """Keys that are not in the file stand for RocketMQ's defaults, and another value may be meant: only a note."""
     actual_size, path = max(length.found.items())
     keys = ", ".join(length.keys)
-    text = f"{keys} means files of {length.expected:,} bytes, the store's have {actual_size:,}"
+    text = plural(
+        "{keys} means files of {n:,} byte, the store's have {found:,}",
+        "{keys} means files of {n:,} bytes, the store's have {found:,}",
+        keys=keys,
+        n=length.expected,
+        found=actual_size,
+    )
     if not is_configured:
-        text = f"{keys} not in the configuration: a broker would make files of {length.expected:,} bytes, "
-        text += f"not {actual_size:,}"
+        text = sentence(
+            "{keys} not in the configuration: a broker would make files of {expected:,} bytes, not {found:,}",
+            keys=keys,
+            expected=length.expected,
+            found=actual_size,
+        )
     elif length.unit > 1 and length.expected * length.unit == actual_size:
-        text += f": {length.expected:,} entries of {length.unit} bytes were meant"
+        text += sentence(": {n:,} entries of {size} bytes were meant", n=length.expected, size=length.unit)
     if fitting:
-        text += f"; {' and '.join(f'{key}={value}' for key, value in fitting.items())} fits"
+        named = " and ".join(f"{key}={value}" for key, value in fitting.items())
+        text += "; " + sentence("{fitting} fits", fitting=named)
     evidence = {"expected": length.expected, "found": actual_size, "keys": list(length.keys), "fitting": fitting}
     return catalogue.CF05.found(text, path, None, evidence, "error" if is_configured else "note")
 
 
 def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
     """A broker that follows this path writes into another store."""
-    place_words = f"another store than {root}" if path.is_there else f"not a part of {root}"
-    text = f"{path.key} is {path.path}, which is {place_words}; it was not followed"
+    template = (
+        "{key} is {path}, which is another store than {root}; it was not followed"
+        if path.is_there
+        else "{key} is {path}, which is not a part of {root}; it was not followed"
+    )
+    text = sentence(template, key=path.key, path=path.path, root=root)
     evidence = {"expected": str(root), "found": path.path, "keys": [path.key]}
     return catalogue.CF05.found(text, None, None, evidence, kind="outside")
 
 
 def _mapped_path(path: ConfiguredPath) -> Finding:
     """A copy of a store naturally has another path: a note."""
-    text = f"{path.key} is {path.path}, this store has {path.place}"
+    text = sentence("{key} is {told}, this store has {here}", key=path.key, told=path.path, here=path.place)
     return catalogue.CF05.found(
         text, None, None, {"expected": str(path.place), "found": path.path, "keys": [path.key]}, "note"
     )

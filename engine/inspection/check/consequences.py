@@ -27,6 +27,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue, damage_causes, index_rules, log_rules, queue_rules
 from engine.rules.damage_causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, Finding, Severity
+from engine.sentences import join, plural, sentence
 from engine.system_names import LMQ_PREFIX
 
 MOST_LOOKS = 256
@@ -98,18 +99,24 @@ class QueueFold:
         for fault in log_rules.file_sequence(files, size):
             severity: Severity | None = "warn" if fault.kind == "empty" else None
             evidence: dict[str, Any] = {"expected": fault.expected, "found": fault.message}
-            evidence[HAPPENED] = log_rules.happened(fault, size, f"the queue {walk.name}")
-            text = f"Queue {walk.name}: {fault.message}"
+            evidence[HAPPENED] = log_rules.happened(fault, size, walk.name)
+            text = sentence("Queue {name}: {what}", name=walk.name, what=fault.message)
             kind = "empty" if fault.kind == "empty" else ""
             findings.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity, kind=kind))
         short_names = [file.name for file in reader.files if len(file.name) < FILE_NAME_DIGITS]
         if short_names:
-            text = f"Queue {walk.name}: files have no names of 20 digits ({', '.join(short_names[:3])})"
+            text = sentence(
+                "Queue {name}: files have no names of 20 digits ({names})",
+                name=walk.name,
+                names=", ".join(short_names[:3]),
+            )
             evidence = {"expected": "names of 20 digits", "found": short_names[:20], "queue": walk.name}
-            evidence[HAPPENED] = f"files of the queue {walk.name} lost the zeros in front of their names"
+            evidence[HAPPENED] = sentence(
+                "files of the queue {name} lost the zeros in front of their names", name=walk.name
+            )
             findings.append(catalogue.CQ01.found(text, reader.files[0].path, None, evidence, kind="name"))
         for oddity in reader.sequence.oddities:
-            text = f"Queue {walk.name}: {oddity.description}"
+            text = sentence("Queue {name}: {what}", name=walk.name, what=oddity.description)
             findings.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.description}))
         last_file = files[-1] if files else None
         if (
@@ -119,7 +126,9 @@ class QueueFold:
             and walk.end * walk.unit_size <= last_file.start
             and not findings
         ):
-            text = f"Queue {walk.name}: its last file is empty and begins at {last_file.start:,}"
+            text = sentence(
+                "Queue {name}: its last file is empty and begins at {start:,}", name=walk.name, start=last_file.start
+            )
             evidence = {"expected": "at least one entry", "found": 0, "queue": walk.name}
             plans = [self._starts.plan(release) for release in self._starts.releases]
             filled = all(plan is not None and plan.will_start for plan in plans)
@@ -128,9 +137,19 @@ class QueueFold:
             findings.append(catalogue.CQ06.found(text, last_file.path, 0, evidence, None if kind else light, kind=kind))
         if walk.before and not findings:
             path = last_file.path if last_file else None
-            text = f"Queue {walk.name} begins at entry {walk.first:,}; {walk.before:,} units of the log come before"
+            text = plural(
+                "Queue {name} begins at entry {first:,}; {n:,} unit of the log comes before",
+                "Queue {name} begins at entry {first:,}; {n:,} units of the log come before",
+                name=walk.name,
+                first=walk.first,
+                n=walk.before,
+            )
             evidence = {"units": walk.before, "firstUnit": walk.first_before, "found": walk.first}
-            evidence[HAPPENED] = f"the first files of the queue {walk.name} are missing, before entry {walk.first:,}"
+            evidence[HAPPENED] = sentence(
+                "the first files of the queue {queue} are missing, before entry {entry:,}",
+                queue=walk.name,
+                entry=walk.first,
+            )
             findings.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
         return findings
 
@@ -176,9 +195,13 @@ class QueueFold:
             return None
         row = int(min([*repeated[:1], *odd[:1]]))
         number = first_number + int(rows[row])
-        rule, word = ("CQ05", "repeats the entry before it") if row in repeated else ("CQ12", "is out of order")
+        repeats = row in repeated
         evidence = {"queueOffset": number, "expected": "offsets that rise", "found": int(physical[row])}
-        return self._of_entry(walk, number, rule, f"{word} (offset {int(physical[row]):,})", evidence)
+        text = sentence(
+            "repeats the entry before it (offset {offset:,})" if repeats else "is out of order (offset {offset:,})",
+            offset=int(physical[row]),
+        )
+        return self._of_entry(walk, number, "CQ05" if repeats else "CQ12", text, evidence)
 
     def _note_beyond(
         self, walk: QueueWalk, beyond: np.ndarray, first_number: int, entries: queue_rules.Entries
@@ -216,15 +239,18 @@ class QueueFold:
             return None
         self._looks += 1
         item = self._store.log.unit_at(entry.physical, crc=False)
-        where = f"points to {entry.physical:,}"
+        where = sentence("points to {offset:,}", offset=entry.physical)
         points = {"physicalOffset": entry.physical, "size": entry.size}
         evidence: dict[str, Any] = {"queueOffset": number, "found": points}
         if not isinstance(item, Unit):
             evidence["expected"] = "a unit at that offset"
-            return self._of_entry(walk, number, "CQ04", f"{where}, where no message begins", evidence)
+            return self._of_entry(
+                walk, number, "CQ04", sentence("{where}, where no message begins", where=where), evidence
+            )
         if number > walk.first and walk.entry(number - 1)[:2] == entry[:2]:
             evidence["expected"] = "each unit once"
-            return self._of_entry(walk, number, "CQ05", f"repeats the entry before it ({where})", evidence)
+            text = sentence("repeats the entry before it ({where})", where=where)
+            return self._of_entry(walk, number, "CQ05", text, evidence)
         unit_place = f"{item.topic}/{item.queue_id}/{item.queue_offset}"
         evidence["unit"] = unit_place
         same_queue = (item.topic, item.queue_id) == (walk.reader.topic, walk.reader.queue_id)
@@ -234,12 +260,14 @@ class QueueFold:
             other_entry = walk.entry(item.queue_offset)
             if other_entry.physical == entry.physical:
                 evidence["expected"] = "each unit once"
-                text = f"{where}, as does entry {item.queue_offset:,}"
+                text = sentence("{where}, as does entry {n:,}", where=where, n=item.queue_offset)
                 return self._of_entry(walk, number, "CQ05", text, evidence)
         if item.size == entry.size and self._is_orphan(item):
             return self._odd_unit(walk, number, item)
-        evidence["expected"] = f"a unit of {walk.name} with queue offset {number:,}"
-        return self._of_entry(walk, number, "CQ04", f"{where}, a unit of {unit_place}", evidence)
+        evidence["expected"] = sentence("a unit of {queue} with queue offset {n:,}", queue=walk.name, n=number)
+        return self._of_entry(
+            walk, number, "CQ04", sentence("{where}, a unit of {own}", where=where, own=unit_place), evidence
+        )
 
     def _is_orphan(self, unit: Unit) -> bool:
         """Return True if the unit's own fields name an entry that points elsewhere."""
@@ -250,9 +278,13 @@ class QueueFold:
 
     def _odd_unit(self, walk: QueueWalk, number: int, unit: Unit) -> Finding:
         self.odd_units.add(unit.offset)
-        text = (
-            f"The unit contains {unit.topic}, queue {unit.queue_id}, queue offset {unit.queue_offset:,}; "
-            f"queue {walk.name} has it as entry {number:,}"
+        text = sentence(
+            "The unit contains {topic}, queue {queue}, queue offset {n:,}; queue {name} has it as entry {entry:,}",
+            topic=unit.topic,
+            queue=unit.queue_id,
+            n=unit.queue_offset,
+            name=walk.name,
+            entry=number,
         )
         evidence = {
             "expected": f"{walk.name}/{number}",
@@ -267,14 +299,19 @@ class QueueFold:
             return None
         self.odd_units.add(unit.offset)
         words = ", ".join(sys_flag_words(unit.sys_flag))
-        text = f"The unit contains {words}, and such units have no entry; queue {walk.name} has it as entry {number:,}"
+        text = sentence(
+            "The unit contains {what}, and such units have no entry; queue {name} has it as entry {entry:,}",
+            what=words,
+            name=walk.name,
+            entry=number,
+        )
         evidence = {"expected": "a message or a committed one", "found": words, "queue": walk.name}
         file = self._store.log.sequence.find(unit.offset)
         return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
 
     def _hole(self, walk: QueueWalk, number: int) -> Finding:
         evidence = {"queueOffset": number, "expected": "an entry", "found": "zero bytes"}
-        return self._of_entry(walk, number, "CQ03", "is empty, and entries follow it", evidence)
+        return self._of_entry(walk, number, "CQ03", sentence("is empty, and entries follow it"), evidence)
 
     # -- unit → entry
 
@@ -307,22 +344,35 @@ class QueueFold:
         if walk.wrong > 1:
             evidence["furtherEntries"] = walk.wrong - 1
             evidence["lastQueueOffset"] = walk.last_wrong
-            text += "" if early else f"; {walk.wrong - 1:,} more entries up to {walk.last_wrong:,} are wrong too"
+            if not early:
+                text += "; " + plural(
+                    "{n:,} more entry up to {last:,} is wrong too",
+                    "{n:,} more entries up to {last:,} are wrong too",
+                    n=walk.wrong - 1,
+                    last=walk.last_wrong,
+                )
         evidence |= between(*[self._log.stored(suspect.unit.physical)] * 2)
         if early:
             evidence["neverDispatched"] = suspect.unit.physical
-            evidence[HAPPENED] = (
-                f"entry {suspect.number:,} of the queue {walk.name} was never written, and the entries after it are one place too early"  # noqa: E501
+            evidence[HAPPENED] = sentence(
+                "entry {entry:,} of the queue {queue} was never written, and the entries after it are one "
+                "place too early",
+                entry=suspect.number,
+                queue=walk.name,
             )
             self._early.add(key)
-            text += f": it was never dispatched, and the {_entries(walk.wrong)} after it are one place too early"
+            text += ": " + sentence(
+                "it was never dispatched, and the {n:,} entries after it are one place too early", n=walk.wrong
+            )
         owner = self._other_queue(walk, suspects)
-        text += f" · these are the entries of {owner}" if owner else ""
+        text += " · " + sentence("these are the entries of {queue}", queue=owner) if owner else ""
         text += self._cut_at(walk, suspect)
         if owner:
-            evidence[HAPPENED] = (
-                f"the queue {walk.name} has the entries of {owner} from entry {suspect.number:,} on: the file belongs "
-                "to that queue"
+            evidence[HAPPENED] = sentence(
+                "the queue {queue} has the entries of {other} from entry {entry:,} on: the file belongs to that queue",
+                queue=walk.name,
+                other=owner,
+                entry=suspect.number,
             )
         elif suspect.verdict == "empty":
             evidence[HAPPENED] = self._describe_emptying(walk, suspect.number)
@@ -359,8 +409,12 @@ class QueueFold:
         place = number * walk.unit_size - file.start_offset if file is not None else 0
         zeros = zero_pages(file.read(place, MOST_READ), place) if file is not None else None
         if zeros is None or zeros[0] - place >= PAGE:
-            return f"entry {number:,} of the queue {walk.name} was never written"
-        return f"pages of the queue {walk.name} are zero from entry {number:,} on: their write was lost"
+            return sentence("entry {entry:,} of the queue {queue} was never written", entry=number, queue=walk.name)
+        return sentence(
+            "pages of the queue {queue} are zero from entry {entry:,} on: their write was lost",
+            queue=walk.name,
+            entry=number,
+        )
 
     def _cut_at(self, walk: QueueWalk, suspect: Suspect) -> str:
         """Describe what the next start does with the entries behind an empty one."""
@@ -368,18 +422,27 @@ class QueueFold:
         key, entries_behind = (walk.reader.topic, walk.reader.queue_id), walk.end - suspect.number - 1
         for queue in plan.queues if plan is not None and entries_behind > 0 else ():
             if (queue.topic, queue.queue_id) == key and queue.max_offset - queue.entries_added <= suspect.number:
-                return f" · the next start cuts the queue there: the {_entries(entries_behind)} after it are deleted"
+                return " · " + plural(
+                    "the next start cuts the queue there: the {n:,} entry after it is deleted",
+                    "the next start cuts the queue there: the {n:,} entries after it are deleted",
+                    n=entries_behind,
+                )
         return ""
 
     def _unit_with_other_number(self, walk: QueueWalk, suspect: Suspect) -> Finding:
         offset = suspect.unit.physical
-        text = f"The unit contains queue offset {suspect.entry.tags:,}; queue {walk.name} has it as {suspect.number:,}"
+        text = sentence(
+            "The unit contains queue offset {n:,}; queue {name} has it as {entry:,}",
+            n=suspect.entry.tags,
+            name=walk.name,
+            entry=suspect.number,
+        )
         evidence = {"expected": suspect.number, "found": suspect.entry.tags, "queue": walk.name}
         unread = self._damaged_unit(walk, suspect)
         if unread is None:
             self.odd_units.add(offset)
         else:
-            text += f", because the damaged message at {unread:,} got no entry"
+            text += ", " + sentence("because the damaged message at {offset:,} got no entry", offset=unread)
         file = self._store.log.sequence.find(offset)
         cause = catalogue.CL01.id if unread is not None else None
         return catalogue.CL09.found(text, file.path if file else None, offset, evidence, caused_by=cause)
@@ -409,24 +472,23 @@ class QueueFold:
         file = walk.reader.sequence.find(offset)
         path = file.path if file else (walk.reader.files[-1].path if walk.reader.files else None)
         place = offset - file.start_offset if file else None
-        text = f"Queue {walk.name}, entry {number:,} {text}"
+        text = sentence("Queue {name}, entry {n:,} {rest}", name=walk.name, n=number, rest=text)
         return catalogue.RULES[rule].found(text, path, place, {"queue": walk.name, **evidence}, severity)
 
     def _behind_the_log(self) -> Iterator[Finding]:
         if self._first_beyond is None:
             return
         walk, number, physical = self._first_beyond
-        text = (
-            f"points to {physical:,}, the log ends at {self._log.end:,}; "
-            f"{self._beyond:,} entries of all queues point after its end"
+        text = plural(
+            "points to {offset:,}, the log ends at {end:,}; {n:,} entry of all queues points after its end",
+            "points to {offset:,}, the log ends at {end:,}; {n:,} entries of all queues point after its end",
+            offset=physical,
+            end=self._log.end,
+            n=self._beyond,
         )
-        evidence = {"expected": f"below {self._log.end:,}", "found": physical, "entries": self._beyond}
+        evidence = {"expected": sentence("below {n:,}", n=self._log.end), "found": physical, "entries": self._beyond}
         severity: Severity | None = "note" if self._abort else None
         yield self._of_entry(walk, number, "CQ13", text, evidence, severity)
-
-
-def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count:,} entries"
 
 
 def _file_sizes(queues: QueueCheck) -> dict[str, int]:
@@ -519,12 +581,21 @@ def _lost_tail_finding(
         evidence |= {"expected": queues.known_to, "messages": lost}
         indexed = max((int(f.evidence.get("last", 0)) for f in witnesses if f.id == "IX07"), default=0)
         further = indexed >= queues.known_to
-        text = f"{_how_many(lost, further)}: the log ends at {log.end:,}, the queues know it up to {queues.known_to:,}"
+        text = sentence(
+            "{lost}: the log ends at {end:,}, the queues know it up to {known:,}",
+            lost=_how_many(lost, further),
+            end=log.end,
+            known=queues.known_to,
+        )
         if further:
             evidence["atLeast"] = True
-            text += f", the index holds keys of units up to {indexed:,}"
+            text += ", " + sentence("the index holds keys of units up to {indexed:,}", indexed=indexed)
     else:
-        text = f"The end of the log is lost: it ends at {log.end:,}, other files know more: {'; '.join(messages)}"
+        text = sentence(
+            "The end of the log is lost: it ends at {end:,}, other files know more: {who}",
+            end=log.end,
+            who=join("; ", messages),
+        )
     cause = catalogue.CL07.id if log.next_was_lost else None
     return catalogue.CL11.found(text, file.path if file else None, log.end, evidence, caused_by=cause)
 
@@ -532,5 +603,5 @@ def _lost_tail_finding(
 def _how_many(lost: int, further: bool) -> str:
     """Words for the messages that queue entries know; ``further`` if the index knows units behind them."""
     if further:
-        return f"At least {lost:,} messages are lost" if lost > 1 else "At least the last message is lost"
-    return f"The last {lost:,} messages are lost" if lost > 1 else "The last message is lost"
+        return plural("At least the last message is lost", "At least {n:,} messages are lost", n=max(lost, 1))
+    return plural("The last message is lost", "The last {n:,} messages are lost", n=max(lost, 1))

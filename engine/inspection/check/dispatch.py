@@ -22,6 +22,7 @@ from engine.inspection.tables import read_table
 from engine.releases import compared_with
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity
+from engine.sentences import plural, sentence
 from engine.store.recovery.plan import RecoveryPlan, file_limit_words
 from engine.system_names import HALF_TOPIC, LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
@@ -68,7 +69,12 @@ class Undispatched:
         homes = self._queues.homeless
         units = sum(home.units for home in homes.values())
         first_unit = min(home.first for home in homes.values())
-        text = f"The store has no consume queues; the log has {units:,} units for {len(homes):,} of them"
+        text = plural(
+            "The store has no consume queues; the log has {n:,} unit for {queues:,} of them",
+            "The store has no consume queues; the log has {n:,} units for {queues:,} of them",
+            n=units,
+            queues=len(homes),
+        )
         assert self._store.paths is not None
         folder = str(self._store.paths.consumequeue)
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in homes.items()})
@@ -114,7 +120,13 @@ class Undispatched:
         queues = [{"queue": queue.name, "end": queue.end, "units": queue.units} for queue in short_queues[:MOST]]
         evidence: dict[str, Any] = {"units": units, "queues": queues, "firstUnit": first_unit}
         evidence |= self._left_out(left_out)
-        evidence[HAPPENED] = f"{len(short_queues):,} queues lack {units:,} units of the log, from {first_unit:,} on"
+        evidence[HAPPENED] = plural(
+            "{n:,} queue lacks {units} of the log, from {first:,} on",
+            "{n:,} queues lack {units} of the log, from {first:,} on",
+            n=len(short_queues),
+            units=_units(units),
+            first=first_unit,
+        )
         evidence |= between(*[self._log.stored(first_unit)] * 2)
         came_back = self._cut_once(first_unit)
         severity = None if came_back and severity == "warn" else severity
@@ -122,12 +134,24 @@ class Undispatched:
         if len(short_queues) == 1:
             queue = short_queues[0]
             evidence |= {"expected": queue.end + queue.units, "found": queue.end}
-            text = f"Queue {queue.name} ends at {queue.end:,}; {_units(queue.units)} of the log are after that"
+            text = sentence(
+                "Queue {name} ends at {end:,}; {units} of the log are after that",
+                name=queue.name,
+                end=queue.end,
+                units=_units(queue.units),
+            )
             text += came_back + fate
             return catalogue.CQ10.found(text, queue.path, queue.place, evidence, severity, kind=kind)
         longest = max(short_queues, key=lambda queue: queue.units)
-        text = f"{units:,} units from here on are not in their {len(short_queues):,} queues: "
-        text += f"{longest.name} ends at {longest.end:,} and lacks {longest.units:,}" + came_back + fate
+        text = sentence(
+            "{n:,} units from here on are not in their {queues:,} queues: {name} ends at {end:,} and lacks {lacks:,}",
+            n=units,
+            queues=len(short_queues),
+            name=longest.name,
+            end=longest.end,
+            lacks=longest.units,
+        )
+        text += came_back + fate
         return catalogue.CQ10.found(text, self._file(first_unit), first_unit, evidence, severity, kind=kind)
 
     def _describe_next_start(self, units: dict[Key, int]) -> tuple[str, Severity | None, dict[Key, int]]:
@@ -142,22 +166,35 @@ class Undispatched:
         out = _left_out_by(plan, units)
         lost = sum(out.values())
         dispatched_count = sum(units.values()) - lost
-        them = "it" if lost + dispatched_count == 1 else "them"
+        count = lost + dispatched_count
         if not lost:
             other_plan = self._starts.plan(compared_with(plan.like))
             leaves = (
                 sum(_left_out_by(other_plan, units).values()) if other_plan is not None and other_plan.will_start else 0
             )
             if other_plan is not None and leaves:
-                fate = f" · RocketMQ {plan.like} dispatches {them} again when it starts, {other_plan.like} leaves {leaves:,} out"  # noqa: E501
-                return fate, "note" if self._store.abort else None, {}
-            return f" · the next start dispatches {them} again", "note" if self._store.abort else "warn", {}
+                fate = plural(
+                    "RocketMQ {own} dispatches it again when it starts, {other} leaves {leaves:,} out",
+                    "RocketMQ {own} dispatches them again when it starts, {other} leaves {leaves:,} out",
+                    n=count,
+                    own=plan.like,
+                    other=other_plan.like,
+                    leaves=leaves,
+                )
+                return " · " + fate, "note" if self._store.abort else None, {}
+            fate = plural("the next start dispatches it again", "the next start dispatches them again", n=count)
+            return " · " + fate, "note" if self._store.abort else "warn", {}
         limit = file_limit_words(plan)
-        limit = f" · {limit}" if limit else ""
+        limit = " · " + limit if limit else ""
         if not dispatched_count:
-            return f" · no start dispatches {them} again{limit}", None, out
-        fate = f" · the next start dispatches {dispatched_count:,} of them again and leaves {lost:,} out for good"
-        return fate + limit, None, out
+            fate = plural("no start dispatches it again", "no start dispatches them again", n=count)
+            return " · " + fate + limit, None, out
+        fate = sentence(
+            "the next start dispatches {again:,} of them again and leaves {lost:,} out for good",
+            again=dispatched_count,
+            lost=lost,
+        )
+        return " · " + fate + limit, None, out
 
     def _left_out(self, units: dict[Key, int]) -> dict[str, Any]:
         """Evidence on units that are left out for good; the rule about starts does not report them again."""
@@ -210,7 +247,12 @@ class Undispatched:
             elif shown < MOST:
                 shown += 1
                 topic, number = key
-                text = f"Topic {topic} has no queue {number}; the log still has {_units(home.units)} of it"
+                text = sentence(
+                    "Topic {topic} has no queue {queue}; the log still has {units} of it",
+                    topic=topic,
+                    queue=number,
+                    units=_units(home.units),
+                )
                 yield catalogue.CQ08.found(text, self._file(home.first), home.first, _evidence(key, home))
         if lost:
             yield self._report_lost_queues(lost)
@@ -254,18 +296,28 @@ class Undispatched:
         kind = "again" if fate_is_again else ""
         (topic, number), home = min(lost.items(), key=lambda item: item[1].first)
         if len(lost) == 1:
-            text = f"Queue {topic}/{number} has no folder; the log has {_units(home.units)} of it"
+            text: str = sentence(
+                "Queue {queue} has no folder; the log has {units} of it",
+                queue=f"{topic}/{number}",
+                units=_units(home.units),
+            )
             evidence = _evidence((topic, number), home)
         else:
             units = sum(item.units for item in lost.values())
             names = [f"{key[0]}/{key[1]}" for key in lost]
-            text = f"{len(lost):,} queues have no folder ({', '.join(names[:3])}"
-            text += f"{' …' if len(names) > 3 else ''}); the log has {_units(units)} of them"
+            text = sentence(
+                "{n:,} queues have no folder ({names}); the log has {units} of them",
+                n=len(lost),
+                names=", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
+                units=_units(units),
+            )
             evidence = {"units": units, "queues": names[:MOST], "firstUnit": home.first}
         evidence |= self._left_out(left_out)
         names = [f"{key[0]}/{key[1]}" for key in lost][: MOST_NAMED + 1]
         named = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
-        evidence[HAPPENED] = f"{len(lost):,} queues have no folder ({named})"
+        evidence[HAPPENED] = plural(
+            "{n:,} queue has no folder ({names})", "{n:,} queues have no folder ({names})", n=len(lost), names=named
+        )
         evidence |= between(*[self._log.stored(home.first)] * 2)
         topics = {key[0] for key in lost}
         if (
@@ -274,10 +326,10 @@ class Undispatched:
             and len(topics) == 1
             and not topics & self._store.topics().keys()
         ):
-            fate += f" · if {topic} was deleted and made again, these are messages of before"
+            fate += " · " + sentence("if {topic} was deleted and made again, these are messages of before", topic=topic)
         cause = None if self._store.abort else self._cause_of_doubt()
         if cause is not None:
-            fate += " · only topics.json could tell whether their topics were deleted"
+            fate += " · " + sentence("only topics.json could tell whether their topics were deleted")
         return catalogue.CQ10.found(
             text + fate, self._file(home.first), home.first, evidence, severity, kind=kind, caused_by=cause
         )
@@ -320,4 +372,4 @@ def _queues(row: dict[str, Any]) -> int:
 
 
 def _units(count: int) -> str:
-    return "1 unit" if count == 1 else f"{count:,} units"
+    return plural("{n:,} unit", "{n:,} units", n=count)

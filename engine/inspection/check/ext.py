@@ -15,6 +15,7 @@ from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import Finding
+from engine.sentences import plural, sentence
 
 CHUNK = 1 << 16
 _HEAD = 1 << 15
@@ -114,9 +115,12 @@ def _count_addresses(queue: QueueReader, ranges: list[tuple[int, int]]) -> _Addr
 def _lost_files_finding(store: StoreSnapshot, lost_queues: dict[str, _AddressUse]) -> Finding:
     assert store.paths is not None
     lost = sum(used.lost for used in lost_queues.values())
-    text = (
-        f"The ext files of queues are gone or empty ({', '.join(list(lost_queues)[:3])}; queues: {len(lost_queues):,}):"
-        f" entries lead there for their tags ({lost:,})"
+    text = sentence(
+        "The ext files of queues are gone or empty ({queues}; queues: {n:,}): entries lead there for "
+        "their tags ({lost:,})",
+        queues=", ".join(list(lost_queues)[:3]),
+        n=len(lost_queues),
+        lost=lost,
     )
     evidence: dict[str, Any] = {"expected": lost, "found": 0, "queues": list(lost_queues)}
     return rules.CQ15.found(text, str(store.paths.consumequeue_ext), None, evidence)
@@ -125,9 +129,14 @@ def _lost_files_finding(store: StoreSnapshot, lost_queues: dict[str, _AddressUse
 def _lost_units_finding(queue: QueueReader, used: _AddressUse, end: int) -> Finding:
     assert queue.ext is not None
     name = f"{queue.topic}/{queue.queue_id}"
-    text = (
-        f"The ext files of queue {name} end at {end:,} and lack what entries lead to ({used.lost:,} of "
-        f"{used.entries:,}); the first is entry {used.first_lost:,}"
+    text = sentence(
+        "The ext files of queue {queue} end at {end:,} and lack what entries lead to ({lost:,} of "
+        "{n:,}); the first is entry {first:,}",
+        queue=name,
+        end=end,
+        lost=used.lost,
+        n=used.entries,
+        first=used.first_lost,
     )
     file = queue.ext.files[-1]
     evidence = {"expected": used.furthest, "found": end, "queues": [name], "queueOffset": used.first_lost}
@@ -140,7 +149,13 @@ def _orphans(queue: QueueReader, used: _AddressUse, end: int) -> Iterator[Findin
     if queue.ext is None or last_used is None or used.furthest + last_used.size >= end:
         return
     name, used_end = f"{queue.topic}/{queue.queue_id}", used.furthest + last_used.size
-    text = f"The ext files of queue {name} hold {end - used_end:,} bytes after {used_end:,} that no entry leads to"
+    text = plural(
+        "The ext files of queue {queue} hold {n:,} byte after {end:,} that no entry leads to",
+        "The ext files of queue {queue} hold {n:,} bytes after {end:,} that no entry leads to",
+        queue=name,
+        n=end - used_end,
+        end=used_end,
+    )
     file = queue.ext.find(used_end)
     evidence = {"expected": used_end, "found": end, "queues": [name]}
     place = used_end - file.start_offset if file is not None else None

@@ -24,6 +24,7 @@ from engine.inspection.standing import was_delivered
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
+from engine.sentences import plural, sentence
 from engine.system_names import (
     LMQ_PREFIX,
     OP_TOPIC,
@@ -101,7 +102,12 @@ class _Groups:
                     }
         for group, queues in sorted(lost.items(), key=lambda item: -_sum(item[1]))[:MOST]:
             places = ", ".join(f"{place} {row['lost']:,}" for place, row in list(queues.items())[:3])
-            text = f"Group {group} lost unread messages, {_sum(queues):,} in all: the log has deleted them ({places})"
+            text = sentence(
+                "Group {group} lost unread messages, {n:,} in all: the log has deleted them ({rest})",
+                group=group,
+                n=_sum(queues),
+                rest=places,
+            )
             evidence = {"group": group, "lost": _sum(queues), "queues": dict(list(queues.items())[:MOST])}
             yield catalogue_tables.CF06.found(text, self._offsets, None, evidence, self._light)
 
@@ -121,7 +127,12 @@ class _Groups:
                     negative_offsets.setdefault(row.group, {})[f"{row.topic}/{queue_id}"] = offset
         for group, queues in list(negative_offsets.items())[:MOST]:
             places = ", ".join(f"{place} {offset:,}" for place, offset in list(queues.items())[:3])
-            text = f"Group {group} has offsets below zero ({len(queues):,}): {places}: it has not started there"
+            text = sentence(
+                "Group {group} has offsets below zero ({n:,}): {rest}: it has not started there",
+                group=group,
+                n=len(queues),
+                rest=places,
+            )
             evidence = {"group": group, "expected": "an offset from 0 on", "found": dict(list(queues.items())[:MOST])}
             kind = "" if all(offset == -1 for offset in queues.values()) else "other"
             yield catalogue_tables.CF11.found(text, self._offsets, None, evidence, self._light, kind=kind)
@@ -141,7 +152,12 @@ class _Groups:
             groups_by_topic.setdefault(row.topic, {})[row.group] = furthest
         for topic, groups in sorted(groups_by_topic.items())[:MOST]:
             names = ", ".join(f"{group} {offset:,}" for group, offset in list(groups.items())[:3])
-            text = f"Topic {topic} has no queues, and groups have offsets in it ({len(groups):,}): {names}"
+            text = sentence(
+                "Topic {topic} has no queues, and groups have offsets in it ({n:,}): {rest}",
+                topic=topic,
+                n=len(groups),
+                rest=names,
+            )
             evidence: dict[str, Any] = {
                 "topic": topic,
                 "expected": "no offsets, or queues",
@@ -168,7 +184,9 @@ class _Groups:
                 continue
             shown += 1
             unread = self._unread(topic, queues)
-            text = f"Topic {topic} is not in topics.json, but its queues hold messages ({messages:,})"
+            text = sentence(
+                "Topic {topic} is not in topics.json, but its queues hold messages ({n:,})", topic=topic, n=messages
+            )
             text += _unread_words(unread)
             evidence: dict[str, Any] = {
                 "topic": topic,
@@ -199,24 +217,30 @@ class _Groups:
         message_count = sum(self._messages(queue) for queue in beyond.values())
         needed_queues = max(queues) + 1
         if message_count:
-            text = (
-                f"Topic {config.name} has readQueueNums {config.read_queue_nums:,}, but queues beyond that "
-                f"({', '.join(map(str, list(beyond)[:8]))}) hold messages ({message_count:,})"
+            text = sentence(
+                "Topic {topic} has readQueueNums {n:,}, but queues beyond that ({rest}) hold messages ({held:,})",
+                topic=config.name,
+                n=config.read_queue_nums,
+                rest=", ".join(map(str, list(beyond)[:8])),
+                held=message_count,
             )
             yield self._of_topic(config, text, unread, "beyond", "readQueueNums", needed_queues, config.read_queue_nums)
         elif config.write_queue_nums > config.read_queue_nums:
-            text = (
-                f"Topic {config.name} has writeQueueNums {config.write_queue_nums:,} and readQueueNums "
-                f"{config.read_queue_nums:,}: nobody reads what producers put into the queues beyond that"
+            text = sentence(
+                "Topic {topic} has writeQueueNums {n:,} and readQueueNums {read:,}: nobody reads what "
+                "producers put into the queues beyond that",
+                topic=config.name,
+                n=config.write_queue_nums,
+                read=config.read_queue_nums,
             )
             needed_queues = config.write_queue_nums
             yield self._of_topic(config, text, {}, "wider", "readQueueNums", needed_queues, config.read_queue_nums)
         if not config.perm & PERM_READ:
             unread = self._unread(config.name, queues)
-            text = f"Topic {config.name} may not be read (perm {config.perm})"
+            text = sentence("Topic {topic} may not be read (perm {perm})", topic=config.name, perm=config.perm)
             yield self._of_topic(config, text, unread, "unreadable", "perm", PERM_READ | config.perm, config.perm)
         elif not config.perm & PERM_WRITE:
-            text = f"Topic {config.name} may not be written (perm {config.perm})"
+            text = sentence("Topic {topic} may not be written (perm {perm})", topic=config.name, perm=config.perm)
             yield self._of_topic(config, text, {}, "unwritable", "perm", PERM_WRITE | config.perm, config.perm)
 
     def _of_topic(
@@ -240,12 +264,16 @@ class _Groups:
             if not waiting:
                 continue
             places = ", ".join(f"{place} {count:,}" for place, count in list(waiting.items())[:3])
-            text = (
-                f"Group {group} may not consume (consumeEnable=false), and messages wait for it "
-                f"({sum(waiting.values()):,} in all): {places}"
+            text = sentence(
+                "Group {group} may not consume (consumeEnable=false), and messages wait for it ({n:,} in all): {rest}",
+                group=group,
+                n=sum(waiting.values()),
+                rest=places,
             )
             evidence = {"group": group, "expected": True, "found": False, "unread": dict(list(waiting.items())[:MOST])}
-            evidence[HAPPENED] = f"the group {group} may not consume: subscriptionGroup.json says consumeEnable=false"
+            evidence[HAPPENED] = sentence(
+                "the group {group} may not consume: subscriptionGroup.json says consumeEnable=false", group=group
+            )
             path = str(self._config / "subscriptionGroup.json")
             command = f"mqadmin updateSubGroup -b BROKER -g {shlex.quote(group)} -s true"
             yield catalogue_tables.CF15.found(text, path, None, evidence, self._light, command=command)
@@ -282,7 +310,7 @@ class _Groups:
 
 def _unread_words(unread: dict[str, int]) -> str:
     words = ", ".join(f"{group} {count:,}" for group, count in list(unread.items())[:3])
-    return f"; unread by {words}" if words else ""
+    return "; " + sentence("unread by {groups}", groups=words) if words else ""
 
 
 def _sum(queues: dict[str, dict[str, int]]) -> int:
@@ -305,7 +333,12 @@ def _delay_offset_findings(
         if level not in levels:
             missing += [level] if _has_delivered(store, queue, newest) else []
         elif levels[level] > end:
-            text = f"Delay level {level} is delivered from {levels[level]:,} on, its queue ends at {end:,}"
+            text = sentence(
+                "Delay level {level} is delivered from {n:,} on, its queue ends at {end:,}",
+                level=level,
+                n=levels[level],
+                end=end,
+            )
             evidence = {"level": level, "queue": f"{SCHEDULE_TOPIC}/{number}", "expected": end, "found": levels[level]}
             cause = "CQ10" if levels[level] <= short_queues.get((SCHEDULE_TOPIC, number), -1) else None
             yield catalogue_tables.CF09.found(
@@ -313,9 +346,11 @@ def _delay_offset_findings(
             )
     if missing:
         redelivered = sum(queues[level - 1].max_offset - max(queues[level - 1].min_offset, 0) for level in missing)
-        text = (
-            f"delayOffset.json has no offset for delay levels whose messages were delivered "
-            f"({', '.join(map(str, missing))}): all of them are delivered again (messages: {redelivered:,})"
+        text = sentence(
+            "delayOffset.json has no offset for delay levels whose messages were delivered ({levels}): "
+            "all of them are delivered again (messages: {again:,})",
+            levels=", ".join(map(str, missing)),
+            again=redelivered,
         )
         evidence = {"levels": missing, "messages": redelivered, "found": sorted(levels)}
         yield catalogue_tables.CF09.found(text, path, None, evidence, "note" if store.abort else None, kind="missing")
@@ -372,11 +407,16 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
     read = sum(furthest.values())
     if len(shorter) < LEAST_SHORTER_QUEUES or read <= 2 * units:
         return findings
-    text = (
-        f"Groups have read more than this log ever held: it holds {units:,} messages from byte 0 on, they have read "
-        f"{read:,} ({len(groups):,} groups, {len(furthest):,} queues): {', '.join(beyond[:3])}"
-        " · the log was begun anew, or is an older copy, or the offsets are of another store"
+    text = sentence(
+        "Groups have read more than this log ever held: it holds {n:,} messages from byte 0 on, they have read "
+        "{read:,} ({groups:,} groups, {queues:,} queues): {rest}",
+        n=units,
+        read=read,
+        groups=len(groups),
+        queues=len(furthest),
+        rest=", ".join(beyond[:3]),
     )
+    text += " · " + sentence("the log was begun anew, or is an older copy, or the offsets are of another store")
     evidence = {"expected": f"at most {units}", "found": read, "groups": sorted(groups)[:MOST], "queues": beyond[:MOST]}
     evidence[HAPPENED] = (
         "groups have read more messages than the log ever held: it was begun anew or is an older copy, or the offsets "
@@ -453,11 +493,19 @@ def _offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]
 
 def _offset_finding(store: StoreSnapshot, path: str, group: str, queues: list[Beyond], cause: str | None) -> Finding:
     queue = queues[0]
-    text = (
-        f"Group {group} will ask {queue.topic}/{queue.queue_id} for offset {queue.offset:,}, it ends at {queue.end:,}"
+    text = sentence(
+        "Group {group} will ask {queue} for offset {n:,}, it ends at {end:,}",
+        group=group,
+        queue=f"{queue.topic}/{queue.queue_id}",
+        n=queue.offset,
+        end=queue.end,
     )
     if len(queues) > 1:
-        text += f"; {len(queues) - 1:,} more queues of the group end before its offset"
+        text += "; " + plural(
+            "{n:,} more queue of the group ends before its offset",
+            "{n:,} more queues of the group end before its offset",
+            n=len(queues) - 1,
+        )
     evidence: dict[str, Any] = {
         "expected": queue.end,
         "found": queue.offset,
@@ -470,11 +518,15 @@ def _offset_finding(store: StoreSnapshot, path: str, group: str, queues: list[Be
     kind = "impossible" if cause is None and all(beyond_end.offset > longest for beyond_end in queues) else ""
     if cause is None and not store.abort and group == TRANSACTION_GROUP and queue.topic == OP_TOPIC:
         kind = "answers"
-        text = (
-            f"The queue {queue.topic}/{queue.queue_id} of transaction answers was deleted and started again: the "
-            f"transaction check is at {queue.offset:,}, the queue ends at {queue.end:,}; the check does not see the "
-            "answers in it, and their half messages are checked again"
+        name = f"{queue.topic}/{queue.queue_id}"
+        text = sentence(
+            "The queue {queue} of transaction answers was deleted and started again: the transaction check is at "
+            "{n:,}, the queue ends at {end:,}; the check does not see the answers in it, and their half messages are "
+            "checked again",
+            queue=name,
+            n=queue.offset,
+            end=queue.end,
         )
-        evidence[HAPPENED] = f"the queue {queue.topic}/{queue.queue_id} was deleted and started again"
+        evidence[HAPPENED] = sentence("the queue {queue} was deleted and started again", queue=name)
     light: Severity | None = "note" if store.abort and not kind else None
     return catalogue.CF02.found(text, path, None, evidence, light, kind=kind, caused_by=cause)

@@ -23,6 +23,7 @@ from engine.inspection.index_reader import IndexReader
 from engine.rules import index_rules
 from engine.rules.index_rules import BadLink, Chains
 from engine.rules.proofs import KeyDigest, Proof
+from engine.sentences import sentence
 
 CHUNK = 1 << 17
 MOST_SUSPECTS = 256
@@ -69,7 +70,9 @@ def look_at(reader: IndexReader, live: bool = False) -> IndexAccount:
     account = IndexAccount(reader)
     data = reader.file.read(0, codec.HEADER_SIZE)
     if len(data) < codec.HEADER_SIZE:
-        account.trouble = f"expected a header of {codec.HEADER_SIZE} bytes, found {len(data):,}"
+        account.trouble = sentence(
+            "expected a header of {size} bytes, found {found:,}", size=codec.HEADER_SIZE, found=len(data)
+        )
         return account
     account.header = header = codec.decode_header(data)
     account.geometry = geometry = reader.geometry or (_DEFAULT if reader.size == _DEFAULT.file_size else None)

@@ -27,6 +27,7 @@ from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, index_rules
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
+from engine.sentences import join, plural, sentence
 
 MOST = 20
 NAME_FORMAT = "%Y%m%d%H%M%S%f"
@@ -77,20 +78,30 @@ def findings(
         if number in beyond:
             yield _beyond(log, account, beyond[number], "note" if store.abort else None)
     if index.missing > len(index.bad) and not _builds_no_files(store.config):
-        span = f"{index.first_missing:,} to {index.last_missing:,}"
-        text = f"{index.missing:,} keys are in no index file, of messages from {span}"
+        text = plural(
+            "{n:,} key is in no index file, of messages from {first:,} to {last:,}",
+            "{n:,} keys are in no index file, of messages from {first:,} to {last:,}",
+            n=index.missing,
+            first=index.first_missing,
+            last=index.last_missing,
+        )
         evidence: dict[str, Any] = {
             "keys": index.missing,
             "firstUnit": index.first_missing,
             "lastUnit": index.last_missing,
         }
-        evidence[HAPPENED] = f"{index.missing:,} of {index.keys:,} keys are in no index file"
+        evidence[HAPPENED] = plural(
+            "{count:,} of {n:,} key is in no index file",
+            "{count:,} of {n:,} keys are in no index file",
+            count=index.missing,
+            n=index.keys,
+        )
         file = store.log.sequence.find(index.first_missing)
         cut = any(account.trouble is not None for account in index.accounts)
         causes = {"IX06": foreign is not None, "IX10": bool(blank or renamed), "IX08": cut, "IX09": rewritten}
         healed = reindexed_from is not None and index.first_missing >= reindexed_from
         many = index.missing >= index.keys * MANY_KEYS
-        text += " · the next start indexes them again" if healed else ""
+        text += " · " + sentence("the next start indexes them again") if healed else ""
         yield catalogue.IX05.found(
             text,
             file.path if file else None,
@@ -138,20 +149,31 @@ def _in_order(index: IndexCheck, bad: BadEntry) -> bool:
 def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | None, size: int) -> Iterator[Finding]:
     path = account.reader.path
     if account.trouble is not None and account.reader.size < size:
-        text = f"{account.reader.name} has {account.reader.size:,} bytes, the other files have {size:,}: it was cut"
+        text = plural(
+            "{file} has {n:,} byte, the other files have {size:,}: it was cut",
+            "{file} has {n:,} bytes, the other files have {size:,}: it was cut",
+            file=account.reader.name,
+            n=account.reader.size,
+            size=size,
+        )
         evidence: dict[str, Any] = {"expected": size, "found": account.reader.size}
-        evidence[HAPPENED] = f"the index file {account.reader.name} was cut to {account.reader.size:,} bytes"
+        evidence[HAPPENED] = plural(
+            "the index file {name} was cut to {n:,} byte",
+            "the index file {name} was cut to {n:,} bytes",
+            name=account.reader.name,
+            n=account.reader.size,
+        )
         yield catalogue.IX08.found(text, path, account.reader.size, evidence, lighter, kind="cut")
         return
     if account.trouble is not None:
-        text = f"{account.reader.name}: {account.trouble}"
+        text = sentence("{file}: {what}", file=account.reader.name, what=account.trouble)
         yield catalogue.IX08.found(text, path, 0, {"found": account.trouble, "size": account.reader.size}, lighter)
         return
     geometry = account.geometry
     if geometry is None:
         return
     if account.header_faults:
-        text = f"{account.reader.name}: " + "; ".join(account.header_faults)
+        text = sentence("{file}: {what}", file=account.reader.name, what=join("; ", account.header_faults))
         yield catalogue.IX01.found(text, path, _header_field(account), {"found": account.header_faults}, lighter)
     first_bad = min(wrong, key=lambda bad: bad.number) if wrong else None
     link = min(account.links, key=lambda bad: bad.entry) if account.links else None
@@ -160,7 +182,7 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
         return
     misplaced = index_rules.with_changed_hash([*account.links, *account.slots])
     if misplaced is not None:
-        text = f"{account.reader.name}: entry {misplaced:,} has the hash of another chain"
+        text = sentence("{file}: entry {n:,} has the hash of another chain", file=account.reader.name, n=misplaced)
         evidence = {"entry": misplaced, "links": [index_rules.link_words(b) for b in account.links[:4]]}
         yield catalogue.IX06.found(text, path, geometry.entry_position(misplaced), evidence, lighter)
     elif link is not None or account.slots:
@@ -168,10 +190,10 @@ def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | N
         position = geometry.entry_position(bad.entry) + 16 if bad.entry else geometry.slot_position(bad.slot)
         evidence = {"expected": bad.expected, "found": bad.found, "slot": bad.slot, "entry": bad.entry}
         further = account.bad_links - 1
-        text = f"{account.reader.name}: {index_rules.link_words(bad)}"
+        text = sentence("{file}: {what}", file=account.reader.name, what=index_rules.link_words(bad))
         if further:
             evidence["furtherLinks"] = further
-            text += f"; {further:,} more links do not fit"
+            text += "; " + plural("{n:,} more link does not fit", "{n:,} more links do not fit", n=further)
         yield catalogue.RULES[index_rules.RULE_OF[bad.kind]].found(text, path, position, evidence, lighter)
 
 
@@ -186,7 +208,14 @@ def _bad_entry(
     account: IndexAccount, geometry: codec.Geometry, bad: BadEntry, further: int, lighter: Severity | None
 ) -> Finding:
     unit_words = "the unit there has no key or tags of this hash" if bad.unit_there else "no unit begins there"
-    text = f"{account.reader.name}: entry {bad.number:,} (hash {bad.key_hash}) leads to {bad.physical:,}; {unit_words}"
+    text = sentence(
+        "{file}: entry {n:,} (hash {hash}) leads to {offset:,}; {rest}",
+        file=account.reader.name,
+        n=bad.number,
+        hash=bad.key_hash,
+        offset=bad.physical,
+        rest=unit_words,
+    )
     evidence: dict[str, Any] = {
         "entry": bad.number,
         "found": {"keyHash": bad.key_hash, "phyOffset": bad.physical},
@@ -194,13 +223,19 @@ def _bad_entry(
     }
     if further:
         evidence["furtherEntries"] = further
-        text += f"; {further:,} more entries lead nowhere"
+        text += "; " + plural("{n:,} more entry leads nowhere", "{n:,} more entries lead nowhere", n=further)
     return catalogue.IX06.found(text, account.reader.path, geometry.entry_position(bad.number), evidence, lighter)
 
 
 def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: Severity | None) -> Finding:
     first_bad = bad[0]
-    text = f"{account.reader.name}: {len(bad):,} entries point after the end of the log ({log.end:,})"
+    text = plural(
+        "{file}: {n:,} entry points after the end of the log ({end:,})",
+        "{file}: {n:,} entries point after the end of the log ({end:,})",
+        file=account.reader.name,
+        n=len(bad),
+        end=log.end,
+    )
     max_physical = max(entry.physical for entry in bad)
     evidence = {
         "expected": f"below {log.end:,}",
@@ -260,10 +295,20 @@ def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
         begun = number == last_number and bool(reader.size) and (store.abort or store.lock_state == "held")
         if begun:  # a broker creates a file before it adds the first entry
             continue
-        how = "is all zero" if reader.size else "is empty (0 bytes)"
-        text = f"{reader.name} {how}: the keys that were in it are not found"
-        evidence: dict[str, Any] = {"expected": "a header and entries", "found": how.removeprefix("is ")}
-        evidence |= {"size": reader.size, HAPPENED: f"the index file {reader.name} {how.partition(' (')[0]}"}
+        text = sentence(
+            "{file} is all zero: the keys that were in it are not found"
+            if reader.size
+            else "{file} is empty (0 bytes): the keys that were in it are not found",
+            file=reader.name,
+        )
+        evidence: dict[str, Any] = {
+            "expected": "a header and entries",
+            "found": "all zero" if reader.size else "empty (0 bytes)",
+            "size": reader.size,
+        }
+        evidence[HAPPENED] = sentence(
+            "the index file {name} is all zero" if reader.size else "the index file {name} is empty", name=reader.name
+        )
         findings[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="blank")
     return findings
 
@@ -274,13 +319,17 @@ def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     if not paths:
         return []
     name = PurePath(paths[0]).name
-    more_words = f", as are {len(paths) - 1:,} more" if len(paths) > 1 else ""
-    text = (
-        f"The file {name} has the length of an index file, but its name is not a time{more_words}: a broker ignores it"
+    text = sentence(
+        "The file {name} has the length of an index file, but its name is not a time, as are {n:,} more: a broker "
+        "ignores it"
+        if len(paths) > 1
+        else "The file {name} has the length of an index file, but its name is not a time: a broker ignores it",
+        name=name,
+        n=len(paths) - 1,
     )
     evidence: dict[str, Any] = {"expected": "a name of 17 digits, as 20260131080000000", "found": name}
     evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
-    evidence[HAPPENED] = f"the index file {name} was renamed"
+    evidence[HAPPENED] = sentence("the index file {name} was renamed", name=name)
     return [rules.IX10.found(text, paths[0], None, evidence, kind="name")]
 
 
@@ -310,7 +359,7 @@ def out_of_order(store: StoreSnapshot, index: IndexCheck) -> Iterator[Finding]:
     names = [filled[number].reader.name for number in misplaced]
     evidence: dict[str, Any] = {"expected": own_name, "found": reader.name, "files": names[:MOST_NAMED]}
     evidence |= {"firstUnit": file.start, "lastUnit": file.end, "beginTimestamp": file.begin_ms}
-    evidence[HAPPENED] = f"the index file {own_name} has the name {reader.name}"
+    evidence[HAPPENED] = sentence("the index file {file} has the name {name}", file=own_name, name=reader.name)
     if all(index_rules.is_of_the_clock(files[number], ordered) for number in misplaced):
         evidence[HAPPENED] = "the broker's clock was set back, or summer time ended, while it created index files"
         yield rules.IX11.found(text, reader.path, None, evidence, kind="clock")
@@ -344,9 +393,20 @@ def folded(blank: Mapping[int, Finding]) -> list[Finding]:
     if len(findings) < 2:
         return findings
     names = [PurePath(finding.file or "").name for finding in findings]
-    text = f"{len(findings):,} index files are empty or all zero, {names[0]} to {names[-1]}: their keys are not found"
+    text = plural(
+        "{n:,} index file is empty or all zero, {first} to {last}: their keys are not found",
+        "{n:,} index files are empty or all zero, {first} to {last}: their keys are not found",
+        n=len(findings),
+        first=names[0],
+        last=names[-1],
+    )
     evidence = {**findings[0].evidence, "files": names[:MOST_NAMED]}
-    evidence[HAPPENED] = f"{len(findings):,} index files are empty or all zero, the first is {names[0]}"
+    evidence[HAPPENED] = plural(
+        "{n:,} index file is empty or all zero, the first is {first}",
+        "{n:,} index files are empty or all zero, the first is {first}",
+        n=len(findings),
+        first=names[0],
+    )
     return [replace(findings[0], message=text, evidence=evidence)]
 
 
@@ -361,9 +421,14 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
     ):
         return None
     names = [index.accounts[number].reader.name for number in sorted(wrong)]
-    text = (
-        f"{index.bad_count:,} of {entries:,} entries in {len(index.accounts):,} index files lead to no unit with their "
-        f"key: it is the index of another store"
+    text = plural(
+        "{count:,} of {all:,} entries in {n:,} index file lead to no unit with their key: it is the "
+        "index of another store",
+        "{count:,} of {all:,} entries in {n:,} index files lead to no unit with their key: it is the "
+        "index of another store",
+        count=index.bad_count,
+        all=entries,
+        n=len(index.accounts),
     )
     first_bad = wrong[min(wrong)][0]
     evidence = {
@@ -389,9 +454,12 @@ def of_unknown_kind(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) 
         return None
     first_bad = entries[0]
     account = index.accounts[first_bad.file]
-    text = (
-        f"{len(entries):,} index entries lead to units that have no key or tags of their hash, and no key is missing: "
-        f"Storescope does not know their kind"
+    text = plural(
+        "{n:,} index entry leads to a unit that has no key or tags of its hash, and no key is "
+        "missing: Storescope does not know its kind",
+        "{n:,} index entries lead to units that have no key or tags of their hash, and no key is "
+        "missing: Storescope does not know their kind",
+        n=len(entries),
     )
     evidence = {
         "expected": "UNIQ_KEY, KEYS or TAGS of the unit",
@@ -421,12 +489,18 @@ def overwritten(index: IndexCheck, number: int) -> Finding | None:
     )
     if not (stale and slots_only and keys_between):
         return None
-    text = (
-        f"{account.reader.name}: two index files were created within one millisecond, and the second overwrote the "
-        "first: "
-        f"{index.missing:,} keys are lost; {len(links):,} old links remain and do no harm"
+    text = plural(
+        "{name}: two index files were created within one millisecond, and the second overwrote the "
+        "first: {n:,} key is lost; {links:,} old links remain and do no harm",
+        "{name}: two index files were created within one millisecond, and the second overwrote the "
+        "first: {n:,} keys are lost; {links:,} old links remain and do no harm",
+        name=account.reader.name,
+        n=index.missing,
+        links=len(links),
     )
-    happened = f"two index files were created within one millisecond, and {account.reader.name} overwrote the first"
+    happened = sentence(
+        "two index files were created within one millisecond, and {name} overwrote the first", name=account.reader.name
+    )
     evidence: dict[str, Any] = {"keys": index.missing, "links": len(links), HAPPENED: happened}
     return catalogue.IX09.found(text, account.reader.path, 0, evidence, kind="overwritten")
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.crc import hex_crc
-from engine.codec.message import Unit
+from engine.codec.message import Unit, bare_reason
 from engine.codec.salvage import FieldFault
 from engine.codec.unit_scan import Damage, Stop
-from engine.english import counted
 from engine.files.layout import FILE_NAME_DIGITS, queue_file_name
 from engine.files.store_folders import LOG_FOLDER
 from engine.inspection.check.clock import Clock
@@ -31,6 +30,7 @@ from engine.rules import catalogue, damage_causes, log_rules
 from engine.rules.damage_causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding, Rule, Severity
 from engine.rules.proofs import Proof
+from engine.sentences import join, plural, sentence
 
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000
@@ -137,25 +137,42 @@ class LogCheck:
         if not short_names:
             return
         file = next(file for file in files if file.name == short_names[0])
-        text = f"{len(short_names):,} files of the log have no names of 20 digits ({', '.join(short_names[:3])}): "
-        text += "a broker sorts files by their names as text, and makes the next one with 20 digits"
+        text = plural(
+            "{n:,} file of the log has no name of 20 digits ({names}): a broker sorts files by their names as text, "
+            "and makes the next one with 20 digits",
+            "{n:,} files of the log have no names of 20 digits ({names}): a broker sorts files by their names as text, "
+            "and makes the next one with 20 digits",
+            n=len(short_names),
+            names=", ".join(short_names[:3]),
+        )
         evidence: dict[str, Any] = {"expected": queue_file_name(file.start_offset), "found": short_names[:20]}
-        evidence[HAPPENED] = f"files of the commit log lost the zeros in front of their names ({short_names[0]})"
+        evidence[HAPPENED] = sentence(
+            "files of the commit log lost the zeros in front of their names ({name})", name=short_names[0]
+        )
         self._found.append(catalogue.CL07.found(text, file.path, file.start_offset, evidence, kind="name"))
 
     def _report_misnamed(self, file: MisnamedFile) -> None:
         """CL07: a file of this log under another name, or packed."""
         evidence: dict[str, Any] = {"expected": file.own_name, "found": file.name, RESTORABLE: True}
         if file.is_packed:
-            text = (
-                f"{file.name} is a file of the log that was packed: nothing of it is read, and a broker does not start"
+            text = sentence(
+                "{name} is a file of the log that was packed: nothing of it is read, and a broker does not start",
+                name=file.name,
             )
-            evidence[HAPPENED] = f"the file {file.own_name} of the commit log was packed ({file.name})"
+            evidence[HAPPENED] = sentence(
+                "the file {name} of the commit log was packed ({packed})", name=file.own_name, packed=file.name
+            )
             self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="packed"))
             return
-        text = f"{file.name} is a file of the log under another name: its first unit says that it begins at "
-        text += f"{file.offset:,}; a broker does not start with it"
-        evidence[HAPPENED] = f"the file {file.own_name} of the commit log was renamed to {file.name}"
+        text = sentence(
+            "{name} is a file of the log under another name: its first unit says that it begins at {offset:,}; "
+            "a broker does not start with it",
+            name=file.name,
+            offset=file.offset,
+        )
+        evidence[HAPPENED] = sentence(
+            "the file {name} of the commit log was renamed to {other}", name=file.own_name, other=file.name
+        )
         command: str | None = None
         is_free = self._store.log.sequence.find(file.offset) is None
         if is_free and Path(file.path).parent == self._store.path / LOG_FOLDER:
@@ -168,14 +185,25 @@ class LogCheck:
     def _report_double(self, read: ReadOnlyFile, second: ReadOnlyFile) -> None:
         """CL07: two files of one name, in two folders of a log in several."""
         zeros = [file for file in (read, second) if last_byte(file) == 0]
-        text = f"Begins at the same offset as {read.path}"
+        text = sentence(
+            "Begins at the same offset as {path}: a broker starts, writes into one of the two and reads from the other",
+            path=read.path,
+        )
         evidence: dict[str, Any] = {"found": [read.path, second.path], "zeros": [file.path for file in zeros]}
         name = Path(second.path).name
-        evidence[HAPPENED] = f"the file {name} of the commit log is in two folders"
+        evidence[HAPPENED] = sentence("the file {file} of the commit log is in two folders", file=name)
         if len(zeros) == 1:
-            text += f"; {zeros[0].path} is all zeros"
-            evidence[HAPPENED] += f", and one of the two is all zeros ({zeros[0].path})"
-        text += ": a broker starts, writes into one of the two and reads from the other"
+            text = sentence(
+                "Begins at the same offset as {path}; {zeros} is all zeros: a broker starts, writes into one of the "
+                "two and reads from the other",
+                path=read.path,
+                zeros=zeros[0].path,
+            )
+            evidence[HAPPENED] = sentence(
+                "the file {file} of the commit log is in two folders, and one of the two is all zeros ({path})",
+                file=name,
+                path=zeros[0].path,
+            )
         path = zeros[0].path if len(zeros) == 1 else second.path
         kind = "zeros" if len(zeros) == 1 else "double"
         # Not within the log's folder: a broker does not start if a name there is not a number.
@@ -383,7 +411,7 @@ class LogCheck:
     def _next_is_missing(self, last_file: ReadOnlyFile) -> None:
         """A blank ends the last file: the broker that wrote it opened the next file right away."""
         end = last_file.end_offset
-        text = f"the last file ends with a blank, and the file that follows it at {end:,} is missing"
+        text = sentence("the last file ends with a blank, and the file that follows it at {end:,} is missing", end=end)
         fault = log_rules.FileFault("next", last_file.path, end, end, end + last_file.size, text, "a file that follows")
         self._files.append((fault, Span(end, end + last_file.size, "gap", text)))
 
@@ -436,20 +464,26 @@ class LogCheck:
         """Make the finding on the first unit without a CRC cover all of them."""
         if self._no_crc < 2 or finding.id != "CL03" or finding.evidence["expected"] != 0:
             return finding
-        text = (
-            f"{self._no_crc:,} units from here on have CRC 0: the writer stored no CRC; the CRC of the first body is "
+        text = sentence(
+            "{n:,} units from here on have CRC 0: the writer stored no CRC; the CRC of the first body is {crc}",
+            n=self._no_crc,
+            crc=hex_crc(finding.evidence["found"]),
         )
-        evidence = {**finding.evidence, "units": self._no_crc}
-        return replace(finding, message=f"{text}{hex_crc(finding.evidence['found'])}", evidence=evidence)
+        return replace(finding, message=text, evidence={**finding.evidence, "units": self._no_crc})
 
     def _roomy_blanks(self) -> Iterator[Finding]:
         """One finding for all blanks that had room for the next unit."""
         if not self._roomy:
             return
         offset, size, unit = self._roomy[0]
-        text = f"The blank of {size:,} bytes would have held the next unit ({unit:,} bytes)"
+        text = plural(
+            "The blank of {size:,} bytes would have held the next unit ({n:,} byte)",
+            "The blank of {size:,} bytes would have held the next unit ({n:,} bytes)",
+            size=size,
+            n=unit,
+        )
         if len(self._roomy) > 1:
-            text += f"; so would {len(self._roomy) - 1:,} more"
+            text += "; " + sentence("so would {n:,} more", n=len(self._roomy) - 1)
         evidence = {"blank": size, "unit": unit, "places": [blank[0] for blank in self._roomy[:MOST_OF_A_RULE]]}
         yield catalogue.CL10.found(text, self._file(offset), offset, evidence)
 
@@ -460,7 +494,7 @@ class LogCheck:
         if kind == "size":
             kind = "short" if fault.missing < fault.end else "long"
         severity: Severity | None = "warn" if kind == "next" and self._store.abort and not span.entries else None
-        text = f"{fault.message} · {span.lost}" if span.lost else fault.message
+        text = join(" · ", [fault.message, span.lost]) if span.lost else fault.message
         command: str | None = None
         name = Path(fault.path).name
         if kind == "short" and self._lacks_zeros_only(fault, span):
@@ -468,14 +502,15 @@ class LogCheck:
             is_in_log_folder = Path(fault.path).parent == self._store.path / LOG_FOLDER
             place = f"{STORE}/{LOG_FOLDER}/{name}" if is_in_log_folder else shlex.quote(fault.path)
             if kind == "unmade":
-                text += "; it holds nothing but zeros, and the log ends before it"
-                evidence[HAPPENED] = (
-                    f"the file {name} of the commit log was never completed: the disk was full, or the broker died "
-                    "while it created the file"
+                text += "; " + sentence("it holds nothing but zeros, and the log ends before it")
+                evidence[HAPPENED] = sentence(
+                    "the file {file} of the commit log was never completed: the disk was full, or the broker "
+                    "died while it created the file",
+                    file=name,
                 )
                 command = f"mv {place} ELSEWHERE"
             else:
-                text += "; only zeros are missing: the log ends before the cut"
+                text += "; " + sentence("only zeros are missing: the log ends before the cut")
                 command = f"truncate -s {self._file_size} {place}"
         return catalogue.CL07.found(text, fault.path, fault.offset, evidence, severity, kind=kind, command=command)
 
@@ -499,33 +534,59 @@ class LogCheck:
         size = span.end - span.start
         file = self._file(span.start)
         if span.kind == "stale":
-            text = f"{span.units:,} units from here on belong to another place: {span.reason}"
+            text = plural(
+                "{n:,} unit from here on belongs to another place: {reason}",
+                "{n:,} units from here on belong to another place: {reason}",
+                n=span.units,
+                reason=span.reason,
+            )
             evidence = {"expected": span.start, **span.evidence(), HAPPENED: self._stale_kind(span)}
             return catalogue.CL05.found(text, file, span.start, evidence)
         if span.kind == "other":
             return self._foreign_file_finding(span)
         if self._is_no_log(span):
-            text = f"The {size:,} bytes of the log have no RocketMQ message: the log belongs to another program or "
-            text += f"was overwritten completely ({span.reason.removeprefix('no unit: ')})"
+            text = sentence(
+                "The {size:,} bytes of the log have no RocketMQ message: the log belongs to another program or was "
+                "overwritten completely ({reason})",
+                size=size,
+                reason=bare_reason(span.reason),
+            )
             evidence = {"expected": "units of RocketMQ", "found": self._bytes(span)[:16].hex()}
             evidence[HAPPENED] = (
                 "the commit log has no RocketMQ message: it belongs to another program or was overwritten"
             )
             return catalogue.CL01.found(text, file, span.start, evidence, kind="foreign")
         if span.kind == "left":
-            text = f"{span.units:,} units from here on are in no queue: {span.reason}"
+            text = plural(
+                "{n:,} unit from here on is in no queue: {reason}",
+                "{n:,} units from here on are in no queue: {reason}",
+                n=span.units,
+                reason=span.reason,
+            )
             evidence = {
                 **span.evidence(),
-                HAPPENED: f"an earlier start cut the commit log at {span.start:,}, and the bytes after it came back",
+                HAPPENED: sentence(
+                    "an earlier start cut the commit log at {at:,}, and the bytes after it came back", at=span.start
+                ),
             }
             return catalogue.CL06.found(text, file, span.start, evidence)
         if span.kind == "cut":
-            text = f"The log ends here; {size:,} bytes after it are not a complete unit: {span.reason}"
-            text += f" · {span.lost}" if span.lost else ""
+            text = plural(
+                "The log ends here; {n:,} byte after it is not a complete unit: {reason}",
+                "The log ends here; {n:,} bytes after it are not a complete unit: {reason}",
+                n=size,
+                reason=span.reason,
+            )
+            text += " · " + span.lost if span.lost else ""
             severity: Severity | None = "note" if live else None
             evidence = {**span.evidence(), HAPPENED: damage_causes.of_torn_end(self._bytes(span), span.start, size)}
             return catalogue.CL06.found(text, file, span.start, evidence, severity, caused_by=self.tail_cause)
-        text = f"{size:,} bytes are invalid: {span.reason.removeprefix('no unit: ')}"
+        text = plural(
+            "{n:,} byte is invalid: {reason}",
+            "{n:,} bytes are invalid: {reason}",
+            n=size,
+            reason=bare_reason(span.reason),
+        )
         evidence = {"expected": "a unit or a blank", **span.evidence()}
         data = self._bytes(span)
         wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
@@ -533,15 +594,23 @@ class LogCheck:
         if wrong and wrong[0].is_overflow:
             length = wrong[0].likely or 0
             evidence[HAPPENED] = damage_causes.of_overflow(span.start, wrong[0].stored, length)
-            text = f"The message here has {length:,} bytes of properties: their 16-bit length overflowed to "
-            text += f"{wrong[0].stored:,}; its body is complete"
+            text = sentence(
+                "The message here has {n:,} bytes of properties: their 16-bit length overflowed to {says:,}; its body "
+                "is complete",
+                n=length,
+                says=wrong[0].stored,
+            )
             command = f"storescope copy {STORE} NEW"
             return catalogue.CL01.found(text, file, span.start, evidence, kind="overflow", command=command)
         zeros = zero_pages(data, span.start)
         if zeros is not None:
-            text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as after a lost write"
+            text += " · " + sentence(
+                "{n:,} bytes from {offset:,} on are zero: whole pages, as after a lost write",
+                n=zeros[1],
+                offset=zeros[0],
+            )
             evidence |= {"zeroFrom": zeros[0], "zeroBytes": zeros[1]}
-        text += f" · {span.lost}" if span.lost else ""
+        text += " · " + span.lost if span.lost else ""
         before_another = span.end in self._others and not any(data)  # the log ended here
         cause = catalogue.CL05.id if before_another and not span.entries else None
         return catalogue.CL01.found(text, file, span.start, evidence, caused_by=cause)
@@ -571,9 +640,11 @@ class LogCheck:
             "firstEntry": older.first_entry,
             "unit": older.unit,
         }
-        evidence[HAPPENED] = (
-            f"{counted(count, 'files')} of an older copy of the commit log came back in front of it, the first is "
-            f"{names[0]}"
+        evidence[HAPPENED] = plural(
+            "{n:,} file of an older copy of the commit log came back in front of it, the first is {name}",
+            "{n:,} files of an older copy of the commit log came back in front of it, the first is {name}",
+            n=count,
+            name=names[0],
         )
         folders = {Path(file.path).parent for file in older.files}
         command: str | None = None
@@ -586,18 +657,25 @@ class LogCheck:
         other_file, _ = self._others[span.start]
         file = self._file(span.start)
         name = Path(file or "").name
-        evidence: dict[str, Any] = {"expected": f"units of this log from {span.start:,} on", **span.evidence()}
-        evidence[HAPPENED] = f"the file {name} of the commit log is not this log's"
+        evidence: dict[str, Any] = {
+            "expected": sentence("units of this log from {at:,} on", at=span.start),
+            **span.evidence(),
+        }
+        evidence[HAPPENED] = sentence("the file {name} of the commit log is not this log's", name=name)
         if other_file.says >= 0:
             evidence["physicalOffset"] = other_file.says
         if other_file.is_renamed:
             own_name = queue_file_name(other_file.says)
-            text = f"The file {name} has the name of another place of this log: {span.reason}"
+            text = sentence(
+                "The file {name} has the name of another place of this log: {why}", name=name, why=span.reason
+            )
             evidence |= {"expected": own_name, "found": name, RESTORABLE: True}
-            evidence[HAPPENED] = f"the file {own_name} of the commit log was renamed to {name}"
+            evidence[HAPPENED] = sentence(
+                "the file {name} of the commit log was renamed to {other}", name=own_name, other=name
+            )
             return catalogue.CL05.found(text, file, span.start, evidence, kind="renamed")
-        text = f"The file {name} does not belong to this log: {span.reason}"
-        text += f" · {span.lost}" if span.lost else ""
+        text = sentence("The file {name} does not belong to this log: {why}", name=name, why=span.reason)
+        text += " · " + span.lost if span.lost else ""
         return catalogue.CL05.found(text, file, span.start, evidence, kind="file")
 
     def _bytes(self, span: Span) -> bytes:

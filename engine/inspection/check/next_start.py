@@ -26,6 +26,7 @@ from engine.releases import NEWEST, Release, compared_with, of
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
+from engine.sentences import join, plural, sentence
 from engine.store.recovery.blockers import FOLDER
 from engine.store.recovery.plan import Blocker, RecoveryPlan, file_limit_words, undispatched_words
 from engine.store.written_release import Written
@@ -185,7 +186,7 @@ def _raise_to_error(
     if not at_least(finding.severity, "warn"):
         step = SNAPSHOT_FIRST + small(step)
     evidence = {**finding.evidence, "brokerLog": blocker.broker_log, "refusedBy": releases}
-    message = f"{finding.message}; {_refusal_words(releases, releases_asked)}"
+    message = join("; ", [finding.message, _refusal_words(releases, releases_asked)])
     return replace(finding, severity="error", next_step=step, evidence=evidence, message=message)
 
 
@@ -200,18 +201,23 @@ def _other_blockers(
         if not releases or (configured and id_ in _FILES):
             continue
         evidence: dict[str, Any] = {"brokerLog": blocker.broker_log, "refusedBy": releases}
-        text = f"{blocker.message}; {_refusal_words(releases, starts.releases)}"
+        text = join("; ", [blocker.message, _refusal_words(releases, starts.releases)])
         folder = id_ in _FILES and file is not None and blocker.message.endswith(FOLDER)
         own_release = starts.release
         light = folder and own_release is not None and of(own_release).skips_folders and own_release not in releases
-        evidence |= {HAPPENED: f"the folder {Path(file or '').name} is among the store's files"} if folder else {}
+        evidence |= (
+            {HAPPENED: sentence("the folder {name} is among the store's files", name=Path(file or "").name)}
+            if folder
+            else {}
+        )
         kind = "folder" if folder else ""
         yield catalogue.RULES[id_].found(text, file, None, evidence, "note" if light else "error", kind=kind)
 
 
 def _refusal_words(releases: Sequence[Release], releases_asked: Sequence[Release]) -> str:
-    subject = "RocketMQ" if len(releases) == len(releases_asked) else f"RocketMQ {' and '.join(releases)}"
-    return f"{subject} does not start"
+    if len(releases) == len(releases_asked):
+        return sentence("RocketMQ does not start")
+    return sentence("RocketMQ {releases} does not start", releases=" and ".join(releases))
 
 
 MOST_NAMED = 20
@@ -242,9 +248,11 @@ def _timers_that_wait(store: StoreSnapshot) -> Iterator[Finding]:
         if due.isdecimal() and int(due) > newest:
             waiting.append(entry.physical_offset)
     if waiting:
-        text = (
-            f"Timer messages wait for their time ({len(waiting):,}): {of(release).title} has no timer wheel, so none "
-            "is delivered while it runs; a later 5.x broker delivers them, however late"
+        text = sentence(
+            "Timer messages wait for their time ({n:,}): {release} has no timer wheel, so none is delivered while it "
+            "runs; a later 5.x broker delivers them, however late",
+            n=len(waiting),
+            release=of(release).title,
         )
         file = store.log.sequence.find(waiting[0])
         evidence = {"messages": len(waiting), "firstUnit": waiting[0], "release": release}
@@ -269,10 +277,14 @@ def _long_topics(store: StoreSnapshot) -> Iterator[Finding]:
         return
     first_offset = min(firsts.values())
     file = store.log.sequence.find(first_offset)
-    text = (
-        f"Topics with names over {LONGEST_V1_TOPIC} bytes ({len(firsts):,}) have version 2 units ({units:,}): a "
-        f"4.9 broker takes the first one for the end of the log and cuts everything after it; the first is "
-        f"at {first_offset:,}"
+    text = sentence(
+        "Topics with names over {bytes} bytes ({topics:,}) have version 2 units ({n:,}): a 4.9 "
+        "broker takes the first one for the end of the log and cuts everything after it; the first "
+        "is at {at:,}",
+        bytes=LONGEST_V1_TOPIC,
+        topics=len(firsts),
+        n=units,
+        at=first_offset,
     )
     evidence = {"topics": list(firsts)[:MOST_NAMED], "units": units, "firstUnit": first_offset}
     yield rules.DK03.found(text, file.path if file is not None else None, first_offset, evidence)
@@ -323,13 +335,25 @@ def _index(plan: RecoveryPlan) -> Iterator[Finding]:
         "entries": entries,
         "from": first_offset,
     }
-    text = f"The next start deletes {len(deleted):,} of {files:,} index files with {entries:,} entries"
+    counts = {"count": len(deleted), "all": files, "entries": entries}
     if first_offset < start and filled:
         limit = file_limit_words(plan)
-        text += f"; keys of units {first_offset:,} to {start:,} will not be found" + (f" · {limit}" if limit else "")
+        text = sentence(
+            "The next start deletes {count:,} of {all:,} index files with {entries:,} entries; keys of units "
+            "{first:,} to {last:,} will not be found",
+            **counts,
+            first=first_offset,
+            last=start,
+        )
+        text += " · " + limit if limit else ""
         yield rules.IX04.found(text, deleted[0].path, None, {**evidence, "to": start}, kind="lost")
     else:
-        yield rules.IX04.found(f"{text} and indexes their units again", deleted[0].path, None, evidence)
+        text = sentence(
+            "The next start deletes {count:,} of {all:,} index files with {entries:,} entries and indexes their units "
+            "again",
+            **counts,
+        )
+        yield rules.IX04.found(text, deleted[0].path, None, evidence)
 
 
 FOLLOW_WRONG_NUMBERS = frozenset({"CQ10", "CF02"})
@@ -354,13 +378,20 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> It
     walk = starts.queues.walks.get((most_shifted.topic, most_shifted.queue_id)) if starts.queues is not None else None
     unit = store.log.seen_at(walk.first_behind, crc=False) if walk is not None and walk.first_behind >= 0 else None
     name = f"{most_shifted.topic}/{most_shifted.queue_id}"
-    jump = f"the queue {name} ends at {end:,}"
+    jump = sentence("the queue {queue} ends at {end:,}", queue=name, end=end)
     if isinstance(unit, Unit):
-        jump = f"in {name} numbers jump from {end:,} to {unit.queue_offset:,}"
-    text = (
-        f"A start of {plan.like} gives {plan.misnumbered:,} units of {len(queues):,} queues wrong queue offsets: "
-        f"{jump}, "
-        f"and the start continues where the queue ends"
+        jump = sentence(
+            "in {queue} numbers jump from {end:,} to {first:,}", queue=name, end=end, first=unit.queue_offset
+        )
+    text = plural(
+        "A start of {release} gives {n:,} unit of {queues:,} queues wrong queue offsets: {jump}, and "
+        "the start continues where the queue ends",
+        "A start of {release} gives {n:,} units of {queues:,} queues wrong queue offsets: {jump}, "
+        "and the start continues where the queue ends",
+        release=plan.like,
+        n=plan.misnumbered,
+        queues=len(queues),
+        jump=jump,
     )
     place = unit.offset if isinstance(unit, Unit) else plan.dispatch_from
     file = store.log.sequence.find(place)
@@ -371,7 +402,7 @@ def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> It
         "queues": [{"queue": f"{q.topic}/{q.queue_id}", "units": q.shifted} for q in queues[:MOST]],
         "like": plan.like,
     }
-    evidence[HAPPENED] = f"{jump}: the messages in between are gone, and the queues end before them"
+    evidence[HAPPENED] = sentence("{jump}: the messages in between are gone, and the queues end before them", jump=jump)
     yield rules.RP03.found(text, file.path if file else None, place, evidence)
 
 
@@ -391,9 +422,12 @@ def _undispatched(
         row["maxOffset"] = ends.get((row["topic"], row["queueId"]), 0)
     limit = file_limit_words(plan)
     text = undispatched_words(loss) + (f" · {limit}" if limit else "")
-    evidence[HAPPENED] = (
-        f"{len(loss.queues):,} queues lost {loss.messages:,} entries that the next start does not dispatch, "
-        f"for units from {loss.first_unit:,} on"
+    evidence[HAPPENED] = plural(
+        "{n:,} queue lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",
+        "{n:,} queues lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",
+        n=len(loss.queues),
+        entries=loss.messages,
+        first=loss.first_unit,
     )
     evidence |= between(
         min((row.first_time for row in loss.queues), default=-1),

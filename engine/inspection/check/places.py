@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.rules.findings import STORED_FROM, STORED_TO
+from engine.sentences import join, plural, sentence
 
 MOST_SPANS = 10_000
 MOST_NAMED = 3
@@ -56,9 +57,18 @@ class Span:
             return ""
         by_loss = sorted(self.queues.items(), key=lambda item: -item[1][2])
         named = ", ".join(f"{name} {_offsets(*lost_range)}" for name, lost_range in by_loss[:MOST_NAMED])
-        more_words = f" and {len(by_loss) - MOST_NAMED:,} more queues" if len(by_loss) > MOST_NAMED else ""
-        wait = f"; the next message of {', '.join(self.groups[:MOST_NAMED])} is one of them" if self.groups else ""
-        return f"{_messages(self.entries)} lost: {named}{more_words}{wait}"
+        if len(by_loss) > MOST_NAMED:
+            named = plural(
+                "{queues} and {n:,} more queue",
+                "{queues} and {n:,} more queues",
+                n=len(by_loss) - MOST_NAMED,
+                queues=named,
+            )
+        lost = plural("{n:,} message lost: {queues}", "{n:,} messages lost: {queues}", n=self.entries, queues=named)
+        if not self.groups:
+            return lost
+        waiting = sentence("the next message of {groups} is one of them", groups=", ".join(self.groups[:MOST_NAMED]))
+        return join("; ", [lost, waiting])
 
     def stand(self, group: str, queue: str, offset: int) -> None:
         """Note a group whose next message, at ``offset`` of ``queue``, is one of the lost."""
@@ -96,10 +106,6 @@ def _offsets(start: int, end: int, count: int) -> str:
     if start == end:
         return f"{start:,}"
     return f"{start:,}–{end:,}" if end - start + 1 == count else f"{count:,} of {start:,}–{end:,}"
-
-
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count:,} messages"
 
 
 class Spans:

@@ -22,6 +22,7 @@ from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
+from engine.sentences import plural, sentence
 
 FAR_BEHIND_MS = 10 * 60_000
 FAR_BEHIND_FILES = 2
@@ -34,10 +35,12 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
         return
     path = str(store.paths.abort)
     if store.lock_state == "held":
-        text = "The abort file exists and a process holds the lock: a broker is running on the store"
+        text = sentence("The abort file exists and a process holds the lock: a broker is running on the store")
         yield catalogue.AB01.found(text, path, None, {"lock": "held"}, "chat")
     else:
-        text = "The abort file exists and nobody holds the lock: the store was not closed, the next start recovers it"
+        text = sentence(
+            "The abort file exists and nobody holds the lock: the store was not closed, the next start recovers it"
+        )
         yield catalogue.AB01.found(text, path, None, {"lock": store.lock_state})
 
 
@@ -50,10 +53,10 @@ def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
         deeper = _files_one_folder_deeper(store, missing_log.folder)
         if deeper is not None:
             kind = "deeper"
-            text = f"The log is empty, and files of a log stand one folder deeper, in {deeper}"
+            text = sentence("The log is empty, and files of a log stand one folder deeper, in {folder}", folder=deeper)
             evidence |= {
                 "deeper": deeper,
-                HAPPENED: f"the files of the commit log stand one folder too deep, in {deeper}",
+                HAPPENED: sentence("the files of the commit log stand one folder too deep, in {folder}", folder=deeper),
             }
         yield catalogue.CL12.found(text, missing_log.folder, None, evidence, kind=kind)
 
@@ -81,19 +84,32 @@ def checkpoint(
         data = store.small_file(path)
         stored = store.checkpoint()
     except CorruptUnit as error:
-        yield catalogue.CK05.found(f"The checkpoint cannot be read: {error.what}", str(path), 0, {"found": error.what})
+        yield catalogue.CK05.found(
+            sentence("The checkpoint cannot be read: {what}", what=error.what), str(path), 0, {"found": error.what}
+        )
         return
     if data is None or stored is None:
         if newest_time:
-            text = f"There is no checkpoint: a start after a crash would begin {_where_it_begins(store)}"
+            text = sentence(
+                "There is no checkpoint: a start after a crash would begin {place}", place=_where_it_begins(store)
+            )
             evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: "the checkpoint is missing"}
             severity: Severity = "warn" if store.abort and store.lock_state != "held" else "note"
             yield catalogue.CK05.found(text, str(path), None, evidence, severity)
         return
     if len(data) != CHECKPOINT_SIZE:
-        text = f"The checkpoint has {len(data):,} bytes, expected {CHECKPOINT_SIZE:,}"
+        text = plural(
+            "The checkpoint has {n:,} byte, expected {expected:,}",
+            "The checkpoint has {n:,} bytes, expected {expected:,}",
+            n=len(data),
+            expected=CHECKPOINT_SIZE,
+        )
         evidence = {"expected": CHECKPOINT_SIZE, "found": len(data)}
-        evidence[HAPPENED] = f"the checkpoint was cut or torn: it has {len(data):,} bytes"
+        evidence[HAPPENED] = plural(
+            "the checkpoint was cut or torn: it has {n:,} byte",
+            "the checkpoint was cut or torn: it has {n:,} bytes",
+            n=len(data),
+        )
         yield catalogue.CK05.found(text, str(path), 0, evidence)
     if stored.impossible:
         yield _impossible_numbers(store, stored.impossible, str(path), starts)
@@ -101,12 +117,14 @@ def checkpoint(
     if newest_time:
         yield from _times(store, stored, str(path), newest_time, credible)
     if (stored.logics_physical_offset or 0) > log_end:
-        text = f"logicsPhysicalOffset is {stored.logics_physical_offset:,}, the log ends at {log_end:,}"
+        text = sentence(
+            "logicsPhysicalOffset is {n:,}, the log ends at {end:,}", n=stored.logics_physical_offset, end=log_end
+        )
         evidence = {"expected": log_end, "found": stored.logics_physical_offset}
         written = store.lock_state == "held"  # after the log was read
         yield catalogue.CK02.found(text, str(path), 40, evidence, "note" if written else None)
     if stored.confirm_phy_offset is not None and stored.confirm_phy_offset > log_end:
-        text = f"confirmPhyOffset is {stored.confirm_phy_offset:,}, the log ends at {log_end:,}"
+        text = sentence("confirmPhyOffset is {n:,}, the log ends at {end:,}", n=stored.confirm_phy_offset, end=log_end)
         evidence = {"expected": log_end, "found": stored.confirm_phy_offset}
         yield catalogue.CK04.found(text, str(path), 32, evidence)
 
@@ -116,13 +134,16 @@ def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str
     first = next(part for part in PARTS if part.name in numbers)
     named = ", ".join(f"{name} {number:,}" for name, number in numbers.items())
     crashed = store.abort and store.lock_state != "held"
-    text = f"The checkpoint holds numbers that no broker writes: {named}"
+    text = sentence("The checkpoint holds numbers that no broker writes: {numbers}", numbers=named)
     begins = _beginnings(starts) if crashed and starts is not None else {}
     files = dict.fromkeys(begins.values())
     for file in files:
         releases = ", ".join(release for release in begins if begins[release] == file)
-        text += f" · a start of {releases} begins at the file {file} by them"
-    text += "" if crashed else " · a start of a store that was closed does not choose its first file by them"
+        text += " · " + sentence(
+            "a start of {releases} begins at the file {file} by them", releases=releases, file=file
+        )
+    if not crashed:
+        text += " · " + sentence("a start of a store that was closed does not choose its first file by them")
     evidence = {
         "expected": "store times and offsets of the log",
         "found": numbers,
@@ -145,7 +166,12 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
     if ahead:
         first_ahead = ahead[0]
         names = ", ".join(_FIELDS[number] for number in ahead)
-        text = f"{names} ahead of the newest unit ({time_text(newest)}) by {duration_text(max(times) - newest)}"
+        text = sentence(
+            "{names} ahead of the newest unit ({newest}) by {span}",
+            names=names,
+            newest=time_text(newest),
+            span=duration_text(max(times) - newest),
+        )
         evidence = {"expected": time_text(newest), "found": _times_words(times), "aheadMs": max(times) - newest}
         written = store.lock_state == "held"  # after the log was read
         yield catalogue.CK02.found(text, path, 8 * first_ahead, evidence, "note" if written else None)
@@ -156,14 +182,18 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
         if of(release_of(store)).logics_time_at_thorough_flush and (stored.logics_physical_offset or not store.abort):
             return  # 5.5 uses the offset; without it the broker ran for less than a minute
         names = " and ".join(_FIELDS[number] for number in zero)
-        text = f"{names} zero: a start after a crash would begin {_where_it_begins(store)} of the log"
+        text = sentence(
+            "{names} zero: a start after a crash would begin {place} of the log",
+            names=names,
+            place=_where_it_begins(store),
+        )
         evidence = {"found": _times_words(times)}
         slow = not of(release_of(store)).logics_time_at_thorough_flush and len(store.log.files) > FAR_BEHIND_FILES
         crashed = store.abort and store.lock_state != "held" and slow
         yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif credible - min(telling) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
         lag_ms = credible - min(telling)
-        text = f"The checkpoint is {duration_text(lag_ms)} behind the newest unit"
+        text = sentence("The checkpoint is {span} behind the newest unit", span=duration_text(lag_ms))
         evidence = {"expected": time_text(credible), "found": _times_words(times), "behindMs": lag_ms}
         yield catalogue.CK03.found(text, path, 0, evidence)
 
@@ -172,10 +202,12 @@ def _where_it_begins(store: StoreSnapshot) -> str:
     """Words for the file at which a start after a crash begins if the checkpoint has no time or offset."""
     release = of(release_of(store))
     if release.recovery_file_limit is None:
-        return "at the first file"
+        return sentence("at the first file")
     configured = store.config.commit_log_recover_max_num if store.config is not None else 0
     file_count = configured if configured > 0 else release.recovery_file_limit
-    return "at the first file" if len(store.log.files) <= file_count else f"{file_count} files before the end"
+    if len(store.log.files) <= file_count:
+        return sentence("at the first file")
+    return plural("{n} file before the end", "{n} files before the end", n=file_count)
 
 
 def _times_words(times: tuple[int, ...]) -> dict[str, str]:

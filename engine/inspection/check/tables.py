@@ -28,6 +28,7 @@ from engine.inspection.tables import read_backup
 from engine.releases import of
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
+from engine.sentences import join, plural, sentence
 from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX, is_system_group, is_system_topic
 
 MOST_LOOKED_AT = 256
@@ -98,30 +99,63 @@ def _no_tables(store: StoreSnapshot, traces: BrokerTraces) -> Iterator[Finding]:
     yield catalogue_tables.CF03.found(text, str(folder), None, evidence, command=command)
 
 
+_EMPTY_OBJECT = "{file} has 0 bytes, a broker writes at least {{}}"
+_GONE = {
+    (True, True): "{file} is gone, so is its .bak: {harm}",
+    (True, False): "{file} is gone, there is no .bak: {harm}",
+    (False, True): "{file} is empty (0 bytes), so is its .bak: {harm}",
+    (False, False): "{file} is empty (0 bytes), there is no .bak: {harm}",
+}
+"""By whether the table is gone, and whether it has a backup."""
+_BACKUP_COUNTS = {
+    (
+        True,
+        True,
+    ): "{file} is gone; a broker uses its .bak, which is the newest version if the broker was killed while it "
+    "wrote, else one version older",
+    (True, False): "{file} is gone; a broker uses its .bak, which is one version older",
+    (False, True): "{file} is empty (0 bytes); a broker uses its .bak, which is the newest version if the broker was "
+    "killed while it wrote, else one version older",
+    (False, False): "{file} is empty (0 bytes); a broker uses its .bak, which is one version older",
+}
+"""By whether the table is gone, and whether brokers rename the table to its backup."""
+
+
 def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> Iterator[Finding]:
     assert store.paths is not None
     path = str(store.paths.config / table.name)
-    how = "is gone" if table.main.state == "missing" else "is empty (0 bytes)"
-    happened = f"the table {table.name} is missing: it was deleted or not copied with the store"
+    is_gone = table.main.state == "missing"
+    happened = sentence("the table {name} is missing: it was deleted or not copied with the store", name=table.name)
     if table.main.state != "missing":
-        happened = f"the table {table.name} is empty: a power cut or a full disk while it was written or copied"
+        happened = sentence(
+            "the table {name} is empty: a power cut or a full disk while it was written or copied", name=table.name
+        )
     if table.used == "bak":
         if store.lock_state != "held":
             renamed = of(table_rows.release_of(store)).table_backup == "renamed"
-            yield _backup_counts(table, path, how, renamed=renamed)
+            yield _backup_counts(table, path, is_gone=is_gone, renamed=renamed)
         return
     if table.used == "nothing":  # the .bak cannot be parsed: CF01 says so
         return
     witnesses = _witnesses(store, traces, table)
     if not witnesses:
         return
-    backup = "there is no .bak" if table.bak is None or table.bak.state == "missing" else "so is its .bak"
-    text = f"{table.name} {how}, {backup}: {HARM[table.name]}"
+    has_backup = table.bak is not None and table.bak.state != "missing"
+    text = sentence(_GONE[is_gone, has_backup], file=table.name, harm=sentence(HARM[table.name]))
     evidence: dict[str, Any] = {"expected": "a table", "found": table.main.complaint, "witnesses": witnesses}
     other_case = _in_other_case(store, table.name)
     if other_case is not None:
-        evidence[HAPPENED] = f"the table {table.name} has a name in another case ({other_case}), which no broker reads"
-        text = f"{table.name} is not there under this name, but as {other_case}: {HARM[table.name]}"
+        evidence[HAPPENED] = sentence(
+            "the table {name} has a name in another case ({other}), which no broker reads",
+            name=table.name,
+            other=other_case,
+        )
+        text = sentence(
+            "{name} is not there under this name, but as {other}: {harm}",
+            name=table.name,
+            other=other_case,
+            harm=sentence(HARM[table.name]),
+        )
         command = f"mv {STORE}/config/{other_case} {STORE}/config/{table.name}"
         yield catalogue_tables.CF03.found(text, path, None, evidence, kind="case", command=command)
         return
@@ -142,12 +176,11 @@ def _in_other_case(store: StoreSnapshot, name: str) -> str | None:
     return next((other for other in sorted(names) if other != name and other.lower() == name.lower()), None)
 
 
-def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Finding:
+def _backup_counts(table: Table, path: str, *, is_gone: bool, renamed: bool) -> Finding:
     """``renamed``: the broker renames the table to .bak before it writes the next one, so a kill leaves only the
     .bak.
     """
-    age = "the newest version if the broker was killed while it wrote, else one version older"
-    text = f"{table.name} {how}; a broker uses its .bak, which is {age if renamed else 'one version older'}"
+    text = sentence(_BACKUP_COUNTS[is_gone, renamed], file=table.name)
     assert table.bak is not None
     evidence = {"expected": "a table", "found": table.main.complaint, "used": table.bak.name}
     command = f"cp {STORE}/config/{table.bak.name} {STORE}/config/{table.name}"
@@ -157,9 +190,9 @@ def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Findi
 def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list[str]:
     """Signs that the table existed; [] if there are none."""
     if table.main.state == "empty":
-        return [f"{table.main.name} has 0 bytes, a broker writes at least {{}}"]
+        return [sentence(_EMPTY_OBJECT, file=table.main.name)]
     if table.bak is not None and table.bak.state == "empty":
-        return [f"{table.bak.name} has 0 bytes, a broker writes at least {{}}"]
+        return [sentence(_EMPTY_OBJECT, file=table.bak.name)]
     existing = sorted(traces.there - {"delayOffset.json"})
     periodic = [name for name in PERIODIC if name in traces.there]
     if not periodic and not traces.witnesses:
@@ -190,9 +223,12 @@ def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
         return
     zero = [step for step in back if step.now == 0]
     groups = sorted({step.group for step in back})
-    text = (
-        f"{table.name} has lower offsets than its .bak (queues: {len(back):,}, at 0: {len(zero):,}): "
-        f"{', '.join(step.words for step in back[:3])}"
+    text = sentence(
+        "{file} has lower offsets than its .bak (queues: {n:,}, at 0: {zero:,}): {rest}",
+        file=table.name,
+        n=len(back),
+        zero=len(zero),
+        rest=", ".join(step.words for step in back[:3]),
     )
     evidence: dict[str, Any] = {
         "expected": {step.place: step.before for step in back[:MOST_NAMED]},
@@ -222,8 +258,14 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
         if not waiting or retry in topics or is_system_group(group):
             continue
         had_offset = had_retry_offset(store, group, queues)
-        harm = "is consumed again" if had_offset else "it has not consumed yet"
-        text = f"Group {group} has no offset in {retry}: what that holds {harm} (messages: {waiting:,})"
+        text = sentence(
+            "Group {group} has no offset in {topic}: what that holds is consumed again (messages: {n:,})"
+            if had_offset
+            else "Group {group} has no offset in {topic}: what that holds it has not consumed yet (messages: {n:,})",
+            group=group,
+            topic=retry,
+            n=waiting,
+        )
         evidence = {
             "group": group,
             "expected": f"{retry}@{group}",
@@ -269,8 +311,10 @@ def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
     reading = {row.group for row in rows if not is_system_group(row.group)}
     missing = sorted(reading - declared)
     if missing:
-        text = (
-            f"Groups with offsets that are not in subscriptionGroup.json ({len(missing):,}): {', '.join(missing[:5])}"
+        text = sentence(
+            "Groups with offsets that are not in subscriptionGroup.json ({n:,}): {rest}",
+            n=len(missing),
+            rest=", ".join(missing[:5]),
         )
         evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(declared)}
         path = str(store.paths.config / "subscriptionGroup.json")
@@ -298,7 +342,13 @@ def bad_table(table: Table, path: str) -> Finding:
     differences = _differences(table)
     tail = parsed.tail if parsed is not None and parsed.fault is None else None
     if tail is not None:
-        text = f"{table.name}: {tail.length:,} characters after the closing brace, {tail.place.words}"
+        text = plural(
+            "{file}: {n:,} character after the closing brace, {where}",
+            "{file}: {n:,} characters after the closing brace, {where}",
+            file=table.name,
+            n=tail.length,
+            where=tail.place.words,
+        )
         evidence: dict[str, Any] = {"expected": "end of the file", "found": tail.text, "used": used, **differences}
         command = f"truncate -s {tail.place.offset} {STORE}/config/{table.name}"
         return catalogue.CF04.found(text, path, tail.place.offset, evidence, command=command)
@@ -308,12 +358,22 @@ def bad_table(table: Table, path: str) -> Finding:
     source = f"{STORE}/config/{table.name}{BACKUP}" if used == "bak" else f"REPLICA/config/{table.name}"
     command = f"cp {source} {STORE}/config/{table.name}"
     if parsed is not None and parsed.accepted:
-        evidence[HAPPENED] = f"{table.name} holds a value that no broker can read: it was edited, or a client wrote it"
+        evidence[HAPPENED] = sentence(
+            "{table} holds a value that no broker can read: it was edited, or a client wrote it", table=table.name
+        )
     light: Severity | None = (
         None if table.name in GRAVE else "warn"
     )  # blockers of a start are raised to errors elsewhere
     kind = "both" if used == "nothing" else ""
-    return catalogue.CF01.found(f"{table.name}: {table.why}", path, offset, evidence, light, kind=kind, command=command)
+    return catalogue.CF01.found(
+        sentence("{file}: {what}", file=table.name, what=table.why),
+        path,
+        offset,
+        evidence,
+        light,
+        kind=kind,
+        command=command,
+    )
 
 
 def _differences(table: Table) -> dict[str, list[str]]:
@@ -388,16 +448,38 @@ def _finding(
     assert store.paths is not None
     parts = []
     if lacking:
-        parts.append(f"topics.json lacks {len(lacking):,} of {topic_count:,} topics with messages ({_named(lacking)})")
+        parts.append(
+            plural(
+                "topics.json lacks {count:,} of {n:,} topic with messages ({names})",
+                "topics.json lacks {count:,} of {n:,} topics with messages ({names})",
+                count=len(lacking),
+                n=topic_count,
+                names=_named(lacking),
+            )
+        )
     if unknown:
         parts.append(
-            f"groups have offsets in {len(unknown):,} topics of which the store has nothing ({_named(unknown)})"
+            plural(
+                "groups have offsets in {n:,} topic of which the store has nothing ({names})",
+                "groups have offsets in {n:,} topics of which the store has nothing ({names})",
+                n=len(unknown),
+                names=_named(unknown),
+            )
         )
     if dead:
-        parts.append(f"topics.json has {len(dead):,} dead letter topics of which it has nothing ({_named(dead)})")
+        parts.append(
+            plural(
+                "topics.json has {n:,} dead letter topic of which it has nothing ({names})",
+                "topics.json has {n:,} dead letter topics of which it has nothing ({names})",
+                n=len(dead),
+                names=_named(dead),
+            )
+        )
     clusters = _foreign_clusters(store)
     if clusters:
-        parts.append(f"messages are of the cluster {_named(clusters)}, which topics.json does not name")
+        parts.append(
+            sentence("messages are of the cluster {names}, which topics.json does not name", names=_named(clusters))
+        )
     evidence: dict[str, Any] = {
         "expected": "the topics of the store",
         "found": f"{topic_count - len(lacking)} of {topic_count}",
@@ -406,7 +488,7 @@ def _finding(
         "clusters": clusters,
         HAPPENED: "the tables in config/ do not fit this store: they are of another broker, or of another time",
     }
-    text = "The tables in config/ do not fit this store: " + "; ".join(parts)
+    text = sentence("The tables in config/ do not fit this store: {why}", why=join("; ", parts))
     return catalogue_tables.CF14.found(text, str(store.paths.config), None, evidence)
 
 

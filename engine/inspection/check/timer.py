@@ -25,6 +25,7 @@ from engine.mapped.read_only import FileSequence
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import STORE, Finding, Severity
+from engine.sentences import plural, sentence
 from engine.system_names import TIMER_TOPIC
 
 MOST = 20
@@ -103,9 +104,10 @@ class _Timers:
         """DK02: the wheel that counts may be in a snapshot."""
         if self.snapshot_names:
             name = self.snapshot_names[-1]
-            text = (
-                f"{name} is a snapshot of the timer wheel: a broker with timerWheelSnapshotFlush=true reads it instead "
-                "of timerwheel; it is not looked at here"
+            text = sentence(
+                "{name} is a snapshot of the timer wheel: a broker with timerWheelSnapshotFlush=true reads it instead "
+                "of timerwheel; it is not looked at here",
+                name=name,
             )
             evidence = {"found": self.snapshot_names[:MOST]}
             yield catalogue.DK02.found(text, str(self.store.path / name), None, evidence, "note")
@@ -122,9 +124,12 @@ class _Timers:
         assert self.log is not None
         path = str(self.store.paths.timercheck)
         if self.check is None:
-            text = (
-                f"config/timercheck is gone or cut: the next start reads all {self.queue_end:,} timer messages again, "
-                "and delivers those that were due again"
+            text = plural(
+                "config/timercheck is gone or cut: the next start reads all {n:,} timer message again, and "
+                "delivers those that were due again",
+                "config/timercheck is gone or cut: the next start reads all {n:,} timer messages again, and "
+                "delivers those that were due again",
+                n=self.queue_end,
             )
             evidence = {"expected": timer.TIMER_CHECK_SIZE, "found": None, "messages": self.queue_end}
             command = f"cp REPLICA/config/timercheck {STORE}/config/"
@@ -133,11 +138,17 @@ class _Timers:
         if self.check.queue_offset <= self.queue_end:
             return
         taken_count = self._taken_in()
-        text = f"timercheck says that {self.check.queue_offset:,} timer messages were read; {TIMER_TOPIC}/0 ends at "
-        text += f"{self.queue_end:,}"
+        text = sentence(
+            "timercheck says that {n:,} timer messages were read; {queue} ends at {end:,}",
+            n=self.check.queue_offset,
+            queue=f"{TIMER_TOPIC}/0",
+            end=self.queue_end,
+        )
         evidence = {"expected": self.queue_end, "found": self.check.queue_offset, "timerLog": taken_count}
         if taken_count is not None:
-            text += f". A start uses the timer log instead, which ends with message {taken_count - 1:,}"
+            text += sentence(
+                ". A start uses the timer log instead, which ends with message {last:,}", last=taken_count - 1
+            )
         grave: Severity | None = self._light or ("warn" if taken_count is not None else None)
         going_on = self.queue_end if taken_count is None else taken_count
         command = _patch(_QUEUE_OFFSET_AT, going_on)
@@ -170,16 +181,29 @@ class _Timers:
         if foreign:
             yield self._leads_nowhere(foreign, rows)
         if beyond_end:
-            text = f"Messages that wait for their time are after the end of the log at {end:,} "
-            text += f"(messages: {len(beyond_end):,})"
+            text = sentence(
+                "Messages that wait for their time are after the end of the log at {end:,} (messages: {n:,})",
+                end=end,
+                n=len(beyond_end),
+            )
             index = int(self.log.waiting_at[beyond_end[0]])
-            evidence = {"messages": len(beyond_end), "expected": f"below {end:,}", "found": places[beyond_end[0]][0]}
+            evidence = {
+                "messages": len(beyond_end),
+                "expected": sentence("below {n:,}", n=end),
+                "found": places[beyond_end[0]][0],
+            }
             yield rules.TM02.found(text, self._file(index), self._position(index), evidence)
         if expired:
-            text = f"The log has deleted messages that wait for their time (messages: {len(expired):,}): "
-            text += "they are never delivered"
+            text = sentence(
+                "The log has deleted messages that wait for their time (messages: {n:,}): they are never delivered",
+                n=len(expired),
+            )
             index = int(self.log.waiting_at[expired[0]])
-            evidence = {"messages": len(expired), "expected": f"at least {least}", "found": places[expired[0]][0]}
+            evidence = {
+                "messages": len(expired),
+                "expected": sentence("at least {n}", n=least),
+                "found": places[expired[0]][0],
+            }
             yield rules.TM02.found(text, self._file(index), self._position(index), evidence, kind="expired")
         yield from self._delivered(least)
 
@@ -189,12 +213,22 @@ class _Timers:
         physical, log_offset = int(rows["physical_offset"][first_row]), int(self.log.waiting_at[first_row])
         due = time_text(int(rows["write_time"][first_row]) + int(rows["delay"][first_row]))
         item = self.store.log.seen_at(physical, crc=False)
-        place_words = f"a unit of {item.topic}" if isinstance(item, Unit) else "no unit"
-        text = (
-            f"Messages that wait for their time cannot be delivered ({len(foreign):,}): the timer log's unit at "
-            f"{log_offset:,} leads to {physical:,}, where {place_words} is (due {due})"
+        place_words = sentence("a unit of {topic}", topic=item.topic) if isinstance(item, Unit) else "no unit"
+        text = sentence(
+            "Messages that wait for their time cannot be delivered ({n:,}): the timer log's unit at "
+            "{at:,} leads to {offset:,}, where {there} is (due {due})",
+            n=len(foreign),
+            at=log_offset,
+            offset=physical,
+            there=place_words,
+            due=due,
         )
-        evidence = {"messages": len(foreign), "expected": f"a unit of {TIMER_TOPIC}", "found": place_words, "due": due}
+        evidence = {
+            "messages": len(foreign),
+            "expected": sentence("a unit of {topic}", topic=TIMER_TOPIC),
+            "found": place_words,
+            "due": due,
+        }
         return rules.TM02.found(text, self._file(log_offset), self._position(log_offset), evidence)
 
     def _delivered(self, least: int) -> Iterator[Finding]:
@@ -205,11 +239,18 @@ class _Timers:
         last_message = self.log.last
         waits = len(self.log.waiting_at) and int(self.log.waiting_at[-1]) == self.log.end - timer.UNIT_SIZE
         if last_message is not None and not waits and last_message[0] >= least and self._message(*last_message) is None:
-            text = f"The timer log's last unit leads to {last_message[0]:,}, where no timer message of "
-            text += f"{last_message[1]:,} bytes is: "
-            text += "the next start uses it to find where the timer queue continues"
+            text = sentence(
+                "The timer log's last unit leads to {offset:,}, where no timer message of {n:,} bytes is: the next "
+                "start uses it to find where the timer queue continues",
+                offset=last_message[0],
+                n=last_message[1],
+            )
             last_offset = self.log.end - timer.UNIT_SIZE
-            evidence = {"expected": f"a unit of {TIMER_TOPIC}", "found": last_message[0], "queueOffset": self._goes_on}
+            evidence = {
+                "expected": sentence("a unit of {topic}", topic=TIMER_TOPIC),
+                "found": last_message[0],
+                "queueOffset": self._goes_on,
+            }
             yield rules.TM02.found(text, self._file(last_offset), self._position(last_offset), evidence, kind="last")
             return
         odd = [
@@ -218,10 +259,16 @@ class _Timers:
             if delivered[1] >= least and self._message(delivered[1], delivered[2]) is None
         ]
         if odd:
-            text = (
-                f"Delivered units of the timer log lead to no timer message ({len(odd):,}), the first at {odd[0][0]:,}"
+            text = sentence(
+                "Delivered units of the timer log lead to no timer message ({n:,}), the first at {at:,}",
+                n=len(odd),
+                at=odd[0][0],
             )
-            evidence = {"units": len(odd), "expected": f"a unit of {TIMER_TOPIC}", "found": odd[0][1]}
+            evidence = {
+                "units": len(odd),
+                "expected": sentence("a unit of {topic}", topic=TIMER_TOPIC),
+                "found": odd[0][1],
+            }
             yield rules.TM02.found(text, self._file(odd[0][0]), self._position(odd[0][0]), evidence, kind="delivered")
 
     @property
@@ -238,14 +285,20 @@ class _Timers:
             return
         lost = self._not_due()
         path = str(self.store.paths.timerlog)
-        how = "is gone" if not self.log.units else f"ends at {self.log.end:,}"
-        text = f"The timer log {how}; timercheck knows of {self.check.flush_position:,} bytes"
+        text = sentence(
+            "The timer log ends at {end:,}; timercheck knows of {n:,} bytes"
+            if self.log.units
+            else "The timer log is gone; timercheck knows of {n:,} bytes",
+            end=self.log.end,
+            n=self.check.flush_position,
+        )
         evidence: dict[str, Any] = {"expected": self.check.flush_position, "found": self.log.end, "messages": len(lost)}
         if not lost:
-            yield rules.TM03.found(text + "; no message is known to wait", path, None, evidence, "note")
+            text += "; " + sentence("no message is known to wait")
+            yield rules.TM03.found(text, path, None, evidence, "note")
             return
         first_number = min(lost)
-        text += f": messages that are not due yet are never delivered ({len(lost):,})"
+        text += ": " + sentence("messages that are not due yet are never delivered ({n:,})", n=len(lost))
         evidence |= {"firstQueueOffset": first_number, "queueOffsets": sorted(lost)[:MOST]}
         command = _patch(_QUEUE_OFFSET_AT, first_number)
         yield rules.TM03.found(text, path, None, evidence, self._light, kind="log", command=command)
@@ -283,10 +336,15 @@ class _Timers:
         if not missing:
             return
         lost = int(np.isin(due // precision, missing).sum())
-        how = "is gone" if not data else f"lacks slots ({len(missing):,})"
         rebuilt = max(self.check.flush_position - self.log.file_size, 0) // self.log.file_size * self.log.file_size
         older = int((np.isin(due // precision, missing) & (self.log.waiting_at[is_flushed] < rebuilt)).sum())
-        text = f"The timer wheel {how}: messages wait there for their time ({lost:,})"
+        text = sentence(
+            "The timer wheel lacks slots ({slots:,}): messages wait there for their time ({n:,})"
+            if data
+            else "The timer wheel is gone: messages wait there for their time ({n:,})",
+            slots=len(missing),
+            n=lost,
+        )
         evidence = {
             "expected": len(times),
             "found": len(times) - len(missing),
@@ -294,13 +352,15 @@ class _Timers:
             "beforeRebuilt": older,
         }
         if older:
-            text += (
-                f"; the next start rebuilds it from {rebuilt:,} of the timer log on, and does not find what is before "
+            text += "; " + sentence(
+                "the next start rebuilds it from {start:,} of the timer log on, and does not find what is before "
+                "({older:,})",
+                start=rebuilt,
+                older=older,
             )
-            text += f"({older:,})"
             yield rules.TM03.found(text, str(wheel), None, evidence, kind="wheel", command=_patch(_FLUSH_AT, 0))
         else:
-            text += "; the next start rebuilds it from the timer log"
+            text += "; " + sentence("the next start rebuilds it from the timer log")
             yield rules.TM03.found(text, str(wheel), None, evidence, kind="again")
 
     def _wheel(self) -> bytes:

@@ -26,6 +26,7 @@ from engine.inspection.key_trace import indexed_keys
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, RESTORABLE, STORE, Finding
+from engine.sentences import join, plural, sentence
 from engine.system_names import LMQ_PREFIX
 
 MOST_QUEUES = 256
@@ -203,15 +204,22 @@ def _points_to(walk: QueueWalk, physical: int) -> bool:
 def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], fit: Fit) -> Finding:
     entries, fitting = sum(sample.entries for sample in samples), sum(sample.fitting for sample in samples)
     unfitting = [sample for sample in samples if sample.fitting < sample.entries]
-    text = (
-        f"Queues and commit log do not fit together: entries of {len(unfitting):,} of {len(samples):,} queues name "
-        f"places at which no unit with their topic, queue and offset begins ({entries - fitting:,} of {entries:,} "
-        "that were looked up)"
+    text = plural(
+        "Queues and commit log do not fit together: entries of {count:,} of {n:,} queue name places "
+        "at which no unit with their topic, queue and offset begins ({wrong:,} of {entries:,} that "
+        "were looked up)",
+        "Queues and commit log do not fit together: entries of {count:,} of {n:,} queues name places "
+        "at which no unit with their topic, queue and offset begins ({wrong:,} of {entries:,} that "
+        "were looked up)",
+        count=len(unfitting),
+        n=len(samples),
+        wrong=entries - fitting,
+        entries=entries,
     )
     if fit == "queues":
-        text += "; the index leads to the places that the queues name, and not to units of this log"
+        text += "; " + sentence("the index leads to the places that the queues name, and not to units of this log")
     elif fit == "log":
-        text += "; the index leads to units of this log"
+        text += "; " + sentence("the index leads to units of this log")
     evidence: dict[str, Any] = {
         "expected": "units of the queues' entries",
         "found": fitting,
@@ -221,9 +229,13 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
         "logUnits": log.units,
         RESTORABLE: True,
     }
-    evidence[HAPPENED] = (
-        f"queues and commit log do not fit together ({len(unfitting):,} of {len(samples):,} queues): one of the two is "
-        "of another store, or of another time of this one"
+    evidence[HAPPENED] = plural(
+        "queues and commit log do not fit together ({count:,} of {n:,} queue): one of the two is of "
+        "another store, or of another time of this one",
+        "queues and commit log do not fit together ({count:,} of {n:,} queues): one of the two is of "
+        "another store, or of another time of this one",
+        count=len(unfitting),
+        n=len(samples),
     )
     folder = store.log_folders[0] if fit != "log" or store.paths is None else store.paths.consumequeue
     return catalogue.CL14.found(text, str(folder), None, evidence, kind={"log": "queues", "queues": "log", "": ""}[fit])
@@ -232,16 +244,30 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
 def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
     names = [sample.walk.name for sample in foreign]
     named = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-    text = (
-        f"The log has no unit of {len(foreign):,} of {queue_count:,} queues whose entries point into it ({named}): "
-        "these folders are copies, or of another store"
+    text = plural(
+        "The log has no unit of {count:,} of {n:,} queue whose entries point into it ({names}): "
+        "these folders are copies, or of another store",
+        "The log has no unit of {count:,} of {n:,} queues whose entries point into it ({names}): "
+        "these folders are copies, or of another store",
+        count=len(foreign),
+        n=queue_count,
+        names=named,
     )
     owners = {sample.walk.name: sample.owner for sample in foreign if sample.owner}
     if owners:
-        text += "; " + ", ".join(f"{name} has the entries of {owner}" for name, owner in list(owners.items())[:3])
+        named_owners = list(owners.items())[:3]
+        text += "; " + join(
+            ", ",
+            [sentence("{queue} has the entries of {owner}", queue=name, owner=owner) for name, owner in named_owners],
+        )
     evidence: dict[str, Any] = {"expected": "units of these queues", "found": 0, "queues": names[:MOST_NAMED]}
     evidence["entriesOf"] = dict(list(owners.items())[:MOST_NAMED])
-    evidence[HAPPENED] = f"{len(foreign):,} queues stand in the store of which its commit log has no unit ({named})"
+    evidence[HAPPENED] = plural(
+        "{n:,} queue stands in the store of which its commit log has no unit ({names})",
+        "{n:,} queues stand in the store of which its commit log has no unit ({names})",
+        n=len(foreign),
+        names=named,
+    )
     folder = foreign[0].walk.reader.sequence.folders[0]
     return catalogue.CL14.found(text, str(folder), None, evidence, kind="some")
 
@@ -254,12 +280,21 @@ def _is_in_other_case(sample: QueueSample) -> bool:
 def _in_other_case(foreign: Sequence[QueueSample]) -> Finding:
     names = {sample.walk.name.rpartition("/")[0]: sample.owner.rpartition("/")[0] for sample in foreign}
     folder, topic = next(iter(names.items()))
-    text = (
-        f"{len(names):,} folders of topics have their names in another case ({folder} for {topic}): the entries are "
-        "those of their topics"
+    text = plural(
+        "{n:,} folder of a topic has its name in another case ({folder} for {topic}): the entries "
+        "are those of the topic",
+        "{n:,} folders of topics have their names in another case ({folder} for {topic}): the "
+        "entries are those of their topics",
+        n=len(names),
+        folder=folder,
+        topic=topic,
     )
     evidence: dict[str, Any] = {"expected": list(names.values())[:MOST_NAMED], "found": list(names)[:MOST_NAMED]}
-    evidence[HAPPENED] = f"folders of topics have their names in another case than their topics ({folder} for {topic})"
+    evidence[HAPPENED] = sentence(
+        "folders of topics have their names in another case than their topics ({folder} for {topic})",
+        folder=folder,
+        topic=topic,
+    )
     path = foreign[0].walk.reader.sequence.folders[0].parent
     command = f"cd {STORE}/consumequeue"
     for name, own_name in list(names.items())[:MOST_NAMED]:

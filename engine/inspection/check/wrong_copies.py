@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.codec.message import Unit
-from engine.english import counted
 from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, RESTORABLE, Finding
+from engine.sentences import plural, sentence
 
 LEAST_EMPTY = 4
 EMPTY_SHARE = 0.25
@@ -74,16 +74,25 @@ def _every_file(store: StoreSnapshot) -> Iterator[tuple[str, int]]:
 
 def _empty(store: StoreSnapshot, empty: Sequence[str], file_count: int) -> Finding:
     parts = sorted({Path(path).relative_to(store.path).parts[0] for path in empty if path.startswith(str(store.path))})
-    text = f"{len(empty):,} of {file_count:,} files of the store have no byte, in {', '.join(parts)}"
+    text = plural(
+        "{count:,} of {n:,} file of the store has no byte, in {parts}",
+        "{count:,} of {n:,} files of the store have no byte, in {parts}",
+        count=len(empty),
+        n=file_count,
+        parts=", ".join(parts),
+    )
     evidence: dict[str, Any] = {
         "expected": "files with content",
         "found": len(empty),
         "files": empty[:MOST_NAMED],
         RESTORABLE: True,
     }
-    evidence[HAPPENED] = (
-        f"{len(empty):,} of {file_count:,} files of the store have no byte: "
-        "a copy leaves them so if its disk is full or if it is ended"
+    evidence[HAPPENED] = plural(
+        "{count:,} of {n:,} file of the store has no byte: a copy leaves them so if its disk is full or if it is ended",
+        "{count:,} of {n:,} files of the store have no byte: a copy leaves them so if its disk is "
+        "full or if it is ended",
+        count=len(empty),
+        n=file_count,
     )
     return catalogue.DK04.found(text, str(store.path), None, evidence)
 
@@ -106,9 +115,10 @@ def _in_text_mode(store: StoreSnapshot) -> Iterator[ReadOnlyFile]:
 
 
 def _text_mode(files: Sequence[ReadOnlyFile]) -> Finding:
-    text = (
-        f"{len(files):,} files of the log have a carriage return in front of every line feed: they were transferred "
-        "in text mode"
+    text = plural(
+        "{n:,} file of the log has a carriage return in front of every line feed: it was transferred in text mode",
+        "{n:,} files of the log have a carriage return in front of every line feed: they were transferred in text mode",
+        n=len(files),
     )
     evidence: dict[str, Any] = {
         "expected": "bytes as a broker wrote them",
@@ -161,8 +171,11 @@ def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int, misp
     """Describe a file in which no unit is at its own offset. ``misplaced``: where all such files begin."""
     first_unit = next((item for item in store.units(file.start_offset, crc=False) if isinstance(item, Unit)), None)
     own_offset = first_unit.physical_offset if first_unit is not None else -1
-    text = (
-        f"none of its {counted(units, 'units')} is at the offset that it contains (the first contains {own_offset:,})"
+    text = plural(
+        "none of its {n:,} unit is at the offset that it contains (the first contains {at:,})",
+        "none of its {n:,} units is at the offset that it contains (the first contains {at:,})",
+        n=units,
+        at=own_offset,
     )
     unit_at_own_offset = (
         store.log.unit_at(own_offset, crc=False) if first_unit is not None and own_offset >= 0 else None
@@ -173,14 +186,13 @@ def _describe_foreign(store: StoreSnapshot, file: ReadOnlyFile, units: int, misp
         and source is not None
         and store.log.read(own_offset, first_unit.size) == (store.log.read(first_unit.offset, first_unit.size))
     ):
-        return OtherFile(
-            file.start_offset, f"{text}: the file is a copy of {source.path.rpartition('/')[2]}", own_offset
-        )
+        text += ": " + sentence("the file is a copy of {file}", file=source.path.rpartition("/")[2])
+        return OtherFile(file.start_offset, text, own_offset)
     if first_unit is not None and _is_renamed(store, file, first_unit, misplaced):
-        return OtherFile(file.start_offset, f"{text}: the file was renamed", own_offset, is_renamed=True)
-    return OtherFile(
-        file.start_offset, f"{text}: the file belongs to another log, or to another place of this log", own_offset
-    )
+        text += ": " + sentence("the file was renamed")
+        return OtherFile(file.start_offset, text, own_offset, is_renamed=True)
+    text += ": " + sentence("the file belongs to another log, or to another place of this log")
+    return OtherFile(file.start_offset, text, own_offset)
 
 
 def _is_renamed(store: StoreSnapshot, file: ReadOnlyFile, first_unit: Unit, misplaced: set[int]) -> bool:
@@ -226,12 +238,16 @@ def _by_queues(store: StoreSnapshot, suspects: Iterable[ReadOnlyFile], known_sta
     if not candidates or not any(_is_of_this_log(_count_entries(store, readers, file)) for file in sound):
         return  # the queues may be the other store's
     for file, entry_count in candidates:
-        share = f"{entry_count.units:,}" if entry_count.units else "none"
-        text = (
-            f"{share} of {entry_count.entries:,} queue entries for this file lead to a unit, but those for other "
-            "files do"
+        text = sentence(
+            "{units:,} of {n:,} queue entries for this file lead to a unit, but those for other files do: the file "
+            "belongs to another log"
+            if entry_count.units
+            else "none of {n:,} queue entries for this file lead to a unit, but those for other files do: the file "
+            "belongs to another log",
+            units=entry_count.units,
+            n=entry_count.entries,
         )
-        yield OtherFile(file.start_offset, f"{text}: the file belongs to another log", -1)
+        yield OtherFile(file.start_offset, text, -1)
 
 
 def _is_of_this_log(entry_count: EntryCount) -> bool:

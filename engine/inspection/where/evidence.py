@@ -29,6 +29,7 @@ from engine.inspection.where.facts import Evidence, FactFinder
 from engine.inspection.where.lost import LostFinder, WhereResult
 from engine.releases import name_next_start
 from engine.rules import where as rules
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
@@ -114,7 +115,7 @@ def _unknown_if_compacted(store: StoreSnapshot, result: WhereResult, topic: str 
         return result
     folder = store.path / part.folder
     named = ", ".join(queues[:MOST_UNREAD])
-    statement = f"may live on in {part.folder}/{named}, which is not decoded"
+    statement = sentence("may live on in {folder}, which is not decoded", folder=f"{part.folder}/{named}")
     store.reading.note_undecoded(folder, statement)
     return replace(
         result,
@@ -136,7 +137,9 @@ def _expired_if_older(store: StoreSnapshot, result: WhereResult) -> WhereResult:
     older = older_front(store) if offset is not None else None
     if older is None or offset is None or not older.holds(offset):
         return result
-    statement = f"retention had deleted the log in front of {older.start:,}; an older copy brought files of it back"
+    statement = sentence(
+        "retention had deleted the log in front of {start:,}; an older copy brought files of it back", start=older.start
+    )
     evidence = [*result.evidence, Evidence("commit log", older.files[0].path, older.begin, statement)]
     next_step = rules.OLDER_STEP if offset < older.end else rules.NEXT_STEPS["expired"]
     return replace(result, verdict="expired", evidence=evidence, next_step=next_step)
@@ -153,7 +156,10 @@ def _unknown_if_misnamed(store: StoreSnapshot, result: WhereResult) -> WhereResu
         return result
     evidence = [
         Evidence(
-            "not read", file.path, None, f"a file of the log from {file.offset:,} on, packed or under another name"
+            "not read",
+            file.path,
+            None,
+            sentence("a file of the log from {offset:,} on, packed or under another name", offset=file.offset),
         )
         for file in files
     ]
@@ -329,9 +335,11 @@ class _Search:
     def _judge_member(self, unit: Unit, member: Member, text: str) -> WhereResult:
         """The verdict on a message inside a batch unit: consumers read it with the unit, and no index finds it."""
         result = self._judge(self._family(unit), requested=unit)
-        statement = (
-            f"member {member.index:,} of the batch at {unit.offset:,}, message "
-            f"{unit.topic}/{unit.queue_id}/{unit.queue_offset + member.index}; no index holds keys of members"
+        statement = sentence(
+            "member {n:,} of the batch at {offset:,}, message {place}; no index holds keys of members",
+            n=member.index,
+            offset=unit.offset,
+            place=f"{unit.topic}/{unit.queue_id}/{unit.queue_offset + member.index}",
         )
         route = rules.Route("uniqueKey" if text == member.unique_key else "key", text, "notInIndex", statement)
         evidence = [self._facts.at(unit, "batch", statement), *result.evidence]
@@ -344,9 +352,12 @@ class _Search:
 
     def _of_another_host(self, text: str, host: bytes, unit: Unit) -> WhereResult:
         """Handle an offset id that names another broker, if this log has a unit of its own at that offset."""
-        statement = (
-            f"{text} names the broker {host_text(host)}; at this offset this log has a unit that {unit.store_host} "
-            f"stored: {unit.topic}/{unit.queue_id}/{unit.queue_offset}"
+        statement = sentence(
+            "{name} names the broker {host}; at this offset this log has a unit that {own} stored: {place}",
+            name=text,
+            host=host_text(host),
+            own=unit.store_host,
+            place=f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}",
         )
         evidence = [self._facts.at(unit, "id", statement)]
         result = WhereResult("unknown", None, None, None, None, evidence, rules.OTHER_HOST_STEP)
@@ -503,10 +514,12 @@ class _Search:
         evidence = [self._facts.unit(member) for member in sorted(family, key=lambda member: member is not shown)]
         facts = self._facts.facts(deciding_family, unit, evidence, key)
         if unit.crc == "bad":
-            statement = f"0x{unit.body_crc:08X} is stored, the body has 0x{unit.raw_crc or 0:08X}"
+            statement = sentence(
+                "0x{stored:08X} is stored, the body has 0x{found:08X}", stored=unit.body_crc, found=unit.raw_crc or 0
+            )
             evidence.append(self._facts.at(unit, "body CRC", statement))
         if unit.offset >= facts.log_end:
-            statement = "a broker's log ends here; the next start drops what follows, or the last start did"
+            statement = sentence("a broker's log ends here; the next start drops what follows, or the last start did")
             evidence.append(Evidence("end of the log", None, facts.log_end, statement))
         verdict = rules.with_group(rules.conclude(deciding_family, facts), unit, facts)
         step = rules.next_step(verdict, unit, facts)

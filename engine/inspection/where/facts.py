@@ -32,6 +32,7 @@ from engine.inspection.standing import StandingService, standing_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
+from engine.sentences import join, sentence
 from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC
 
 if TYPE_CHECKING:
@@ -85,8 +86,11 @@ class FactFinder:
                 continue
             due = due_time(unit)
             if unit.queue_offset >= service.next_offset and due is not None and due <= newest:
-                late = f"this message is overdue by {duration_text(newest - due)} at the newest message of the store"
-                evidence.append(Evidence("service", None, None, f"{service.words}; {late}", newest))
+                late = sentence(
+                    "this message is overdue by {span} at the newest message of the store",
+                    span=duration_text(newest - due),
+                )
+                evidence.append(Evidence("service", None, None, join("; ", [service.words, late]), newest))
                 return service.words
         return ""
 
@@ -124,10 +128,13 @@ class FactFinder:
         """A unit, its part in the message's life, and when it is due."""
         part = rules.role(unit)
         due = due_time(unit)
-        when = f", due {time_text(due)}" if due is not None else ""
-        return self.at(
-            unit, "unit", f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}: {rules.ROLE_WORDS[part]}{when}"
+        statement = sentence(
+            "{place}: {role}" if due is None else "{place}: {role}, due {due}",
+            place=f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}",
+            role=sentence(rules.ROLE_WORDS[part]),
+            due="" if due is None else time_text(due),
         )
+        return self.at(unit, "unit", statement)
 
     # -- queue and index
 
@@ -149,29 +156,37 @@ class FactFinder:
         except Undecoded as error:
             return [Evidence("queue", error.file, None, error.what)], "undecoded"
         if queue is None:
-            statement = f"{unit.topic}/{unit.queue_id} has no folder"
+            statement = sentence("{queue} has no folder", queue=f"{unit.topic}/{unit.queue_id}")
             other_case = self._topic_in_other_case(unit.topic)
             if other_case is not None:
-                statement += f"; {other_case} has one, {rules.OTHER_CASE}"
+                statement += "; " + sentence("{other} has one, a name in another case", other=other_case)
                 return [Evidence("queue", None, None, statement)], "noQueue"
             if self._is_deleted(unit):
-                return [Evidence("queue", None, None, f"{statement}, and the topic is not declared: it was deleted")], (
-                    "deletedTopic"
-                )
+                statement += ", " + sentence("and the topic is not declared: it was deleted")
+                return [Evidence("queue", None, None, statement)], "deletedTopic"
             return [Evidence("queue", None, None, statement)], "noQueue"
         folder = str(queue.sequence.folders[0])
         position = unit.queue_offset * queue.unit_size if queue.kind == "simple" else None
         number = unit.queue_offset
         entry = queue.entry(number) if number < queue.max_offset else None
         if entry is None or entry.state == "prefilled":
-            span = f"it goes from {queue.min_offset:,} to {queue.max_offset:,}"
-            return [Evidence("queue", folder, None, f"holds no entry for offset {number:,}; {span}")], "absent"
+            statement = sentence(
+                "holds no entry for offset {n:,}; it goes from {low:,} to {high:,}",
+                n=number,
+                low=queue.min_offset,
+                high=queue.max_offset,
+            )
+            return [Evidence("queue", folder, None, statement)], "absent"
         if entry.state != "entry":
-            return [Evidence("queue entry", folder, position, f"entry {number:,} is empty: zero bytes")], "absent"
+            return [
+                Evidence("queue entry", folder, position, sentence("entry {n:,} is empty: zero bytes", n=number))
+            ], "absent"
         if entry.physical_offset != unit.offset:
-            statement = f"entry {number:,} is wrong: it points at {self._what_is_at(entry.physical_offset)}"
+            statement = sentence(
+                "entry {n:,} is wrong: it points at {place}", n=number, place=self._what_is_at(entry.physical_offset)
+            )
             return [Evidence("queue entry", folder, position, statement)], "absent"
-        evidence = [Evidence("queue entry", folder, position, f"entry {number:,} points at it")]
+        evidence = [Evidence("queue entry", folder, position, sentence("entry {n:,} points at it", n=number))]
         verdict, difference = compare(unit.topic, unit.queue_id, entry, unit)
         if verdict == "wrongTag":
             return [*evidence, Evidence("queue entry", folder, position, difference)], "otherTag"
@@ -186,8 +201,9 @@ class FactFinder:
     def _what_is_at(self, offset: int) -> str:
         item = self._store.log.seen_at(offset, crc=False)
         if isinstance(item, Unit):
-            return f"{offset:,}, the unit of {item.topic}/{item.queue_id}/{item.queue_offset}"
-        return f"{offset:,}, where no unit can be read"
+            place = f"{item.topic}/{item.queue_id}/{item.queue_offset}"
+            return sentence("{offset:,}, the unit of {place}", offset=offset, place=place)
+        return sentence("{offset:,}, where no unit can be read", offset=offset)
 
     def _is_deleted(self, unit: Unit) -> bool:
         """Return True if the topic was deleted and not lost: then dispatch gives it no queue
@@ -226,7 +242,7 @@ class FactFinder:
             return frozenset()
         for offset in sorted(offset for offset in halves if offset in self._settled):
             place = self._settled[offset]
-            statement = f"names half message {offset} as settled"
+            statement = sentence("names half message {n} as settled", n=offset)
             evidence.append(Evidence("op message", self._store.log.file_name(place), place, statement))
         return frozenset(self._settled)
 
@@ -262,15 +278,24 @@ class FactFinder:
         end = queue.max_offset if queue is not None else None
         for group, offset, file in self._progress.get((topic, queue_id), ()):
             if self._group in {None, group}:
-                side = f"it has read past {number:,}" if offset > number else f"{number:,} is still before it"
+                template = "{group} reads {n:,} next: {number:,} is still before it"
                 if end is not None and offset > end:
-                    side = f"beyond the end of the queue ({end:,}), so this says nothing about {number:,}"
+                    template = (
+                        "{group} reads {n:,} next: beyond the end of the queue ({end:,}), so this says nothing about "
+                        "{number:,}"
+                    )
                 elif offset < 0:
-                    side = f"below zero, so it has not begun here and {number:,} is still before it"
+                    template = (
+                        "{group} reads {n:,} next: below zero, so it has not begun here and {number:,} is still "
+                        "before it"
+                    )
+                elif offset > number:
+                    template = "{group} reads {n:,} next: it has read past {number:,}"
+                statement = sentence(template, group=group, n=offset, number=number, end=end or 0)
                 barred = self._permissions.why_barred(group, topic)
                 if self._permissions.of_group(group) and not 0 <= number < offset:
-                    side += "; it may not consume (consumeEnable=false in subscriptionGroup.json)"
-                reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}", end, barred)
+                    statement += "; " + sentence("it may not consume (consumeEnable=false in subscriptionGroup.json)")
+                reach = rules.GroupReach(group, offset, statement, end, barred)
                 reaches.append((Evidence("group", file, None, reach.why), reach))
         return reaches
 
@@ -307,7 +332,11 @@ class FactFinder:
             evidence.append(Evidence("group", file, None, undecoded.reason("offsets")))
         elif self._group is not None and not reaches:
             where = f"{unit.topic}/{unit.queue_id}"
-            evidence.append(Evidence("group", None, None, f"{self._group} has no offset in {where}"))
+            evidence.append(
+                Evidence(
+                    "group", None, None, sentence("{group} has no offset in {where}", group=self._group, where=where)
+                )
+            )
         return tuple(reach for _, reach in reaches)
 
     @cached_property
@@ -326,10 +355,10 @@ class FactFinder:
                     matches = compile_sql(row.expression)(unit.properties)
                 except StoreError:
                     return None
-                match_words = "matches" if matches else "does not match"
-                evidence.append(
-                    Evidence("filter", table.file if table else None, None, f"{row.expression} {match_words}")
+                statement = sentence(
+                    "{expression} matches" if matches else "{expression} does not match", expression=row.expression
                 )
+                evidence.append(Evidence("filter", table.file if table else None, None, statement))
                 return matches
         return None
 
@@ -368,18 +397,21 @@ def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evi
         return None, Evidence("index", None, None, unasked)
     readers = store.index_files()
     if not readers:
-        return False, Evidence("index", None, None, f"no entry for {name} leads to it: there is no index")
+        return False, Evidence(
+            "index", None, None, sentence("no entry for {key} leads to it: there is no index", key=name)
+        )
     key_hash = index_key_hash(unit.topic, key)
     broken: tuple[str, str] | None = None
     for reader in sorted(readers, key=lambda candidate: not _covers(candidate, unit.offset)):
         ended = _follow_chain(reader, key_hash, unit.offset)
         if ended is None:
-            return True, Evidence("index", reader.path, None, f"{name} leads to it")
+            return True, Evidence("index", reader.path, None, sentence("{key} leads to it", key=name))
         if ended and broken is None and _covers(reader, unit.offset):
             broken = (reader.path, ended)
     if broken is None:
-        return False, Evidence("index", None, None, f"no entry for {name} leads to it")
-    return False, Evidence("index", broken[0], None, f"no entry for {name} leads to it: {broken[1]}")
+        return False, Evidence("index", None, None, sentence("no entry for {key} leads to it", key=name))
+    statement = sentence("no entry for {key} leads to it: {why}", key=name, why=broken[1])
+    return False, Evidence("index", broken[0], None, statement)
 
 
 def _not_to_be_asked(store: StoreSnapshot) -> str:
@@ -416,21 +448,27 @@ def _follow_chain(reader: IndexReader, key_hash: int, offset: int) -> str | None
         visited: set[int] = set()
         while True:
             if number in visited:
-                return f"its chain has a loop at entry {number:,} of {reader.name}"
+                return sentence("its chain has a loop at entry {n:,} of {file}", n=number, file=reader.name)
             visited.add(number)
             entry = reader.entry(number) if number <= count else None
             if entry is None:
-                return f"its chain leads to entry {number:,}, which {reader.name} does not hold"
+                template = "its chain leads to entry {n:,}, which {file} does not hold"
+                return sentence(template, n=number, file=reader.name)
             if entry.key_hash == key_hash and entry.phy_offset == offset:
                 return None
             if entry.time_diff < 0 or entry.prev == 0:
                 return ""
             if not codec.chain_continues(entry.prev, number, count):
-                kind = "has a loop at" if entry.prev == number else "leaves the file after"
-                return f"its chain {kind} entry {number:,} of {reader.name}"
+                return sentence(
+                    "its chain has a loop at entry {n:,} of {file}"
+                    if entry.prev == number
+                    else "its chain leaves the file after entry {n:,} of {file}",
+                    n=number,
+                    file=reader.name,
+                )
             number = entry.prev
     except CorruptUnit:
-        return f"{reader.name} cannot be decoded"
+        return sentence("{file} cannot be decoded", file=reader.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit, host_text, parse_unique_key
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
-from engine.english import in_number
 from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import places_of
@@ -29,6 +28,7 @@ from engine.inspection.lost_units import lost_at, was
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.where.facts import Evidence, FactFinder, time_text
 from engine.rules import where as rules
+from engine.sentences import plural, sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -75,7 +75,12 @@ class LostFinder:
     def offset(self, offset: int, asked_text: str) -> WhereResult:
         """No unit begins at the absolute ``offset``; ``asked_text`` is the text of the question."""
         log = self._store.log
-        span = Evidence("commit log", None, log.min_offset, f"holds {log.min_offset:,} to {log.max_offset:,}")
+        span = Evidence(
+            "commit log",
+            None,
+            log.min_offset,
+            sentence("holds {low:,} to {high:,}", low=log.min_offset, high=log.max_offset),
+        )
         if offset < log.min_offset:
             return _without_unit("expired" if offset >= 0 else "neverSeen", [span], offset=offset)
         if offset >= log.max_offset:
@@ -85,7 +90,9 @@ class LostFinder:
             return self._with_what_was(_without_unit(verdict, [span, *signs], offset=offset), offset)
         item = log.seen_at(log.align(offset))
         if isinstance(item, Unit) and item.offset < offset < item.end:
-            inside = self._facts.at(item, "unit", f"{asked_text} lies inside the unit that begins here")
+            inside = self._facts.at(
+                item, "unit", sentence("{what} lies inside the unit that begins here", what=asked_text)
+            )
             overwritten = self._written_after_a_crash(item)
             return _without_unit(
                 "truncated" if overwritten else "neverSeen", [span, inside, *overwritten], offset=offset
@@ -129,7 +136,10 @@ class LostFinder:
         for queues in self._store.topics().values():
             for queue in queues.values():
                 if queue.raw_end > queue.valid_end:
-                    statement = f"{queue.topic}/{queue.queue_id} has entries that point after the end of the log"
+                    statement = sentence(
+                        "{queue} has entries that point after the end of the log",
+                        queue=f"{queue.topic}/{queue.queue_id}",
+                    )
                     return [*signs, Evidence("queue", str(queue.sequence.folders[0]), queue.valid_end, statement)]
         return signs + self._times_behind_the_end()
 
@@ -144,7 +154,11 @@ class LostFinder:
         newest = max(checkpoint.physic_msg_timestamp, checkpoint.logics_msg_timestamp, checkpoint.index_msg_timestamp)
         if newest <= last_time:
             return []
-        statement = f"knows a message of {time_text(newest)}, the newest unit is of {time_text(last_time)}"
+        statement = sentence(
+            "knows a message of {newest}, the newest unit is of {last}",
+            newest=time_text(newest),
+            last=time_text(last_time),
+        )
         return [Evidence("checkpoint", None, None, statement)]
 
     def _written_after_a_crash(self, unit: Unit) -> list[Evidence]:
@@ -156,7 +170,14 @@ class LostFinder:
         started = about.st_mtime_ns // 1_000_000 if about is not None else unit.store_timestamp
         if unit.store_timestamp <= started:
             return []
-        return [Evidence("abort.bak", str(paths.abort_bak), None, f"a start after a crash at {time_text(started)}")]
+        return [
+            Evidence(
+                "abort.bak",
+                str(paths.abort_bak),
+                None,
+                sentence("a start after a crash at {time}", time=time_text(started)),
+            )
+        ]
 
     # -- topic/queue/offset
 
@@ -170,7 +191,7 @@ class LostFinder:
         readers = [item for item in self._facts.groups_in(topic, queue_id, offset) if item[1].offset > offset]
         if queue is None:
             evidence = [
-                Evidence("queue", None, None, f"{topic}/{queue_id} has no folder"),
+                Evidence("queue", None, None, sentence("{queue} has no folder", queue=f"{topic}/{queue_id}")),
                 *(item for item, _ in readers),
             ]
             expired = bool(readers) and self._store.log.min_offset > 0
@@ -184,7 +205,11 @@ class LostFinder:
         if first_unit is not None and offset < first_unit.queue_offset:
             return self._between_queue_and_log(queue, first_unit, offset)
         folder = str(queue.sequence.folders[0])
-        evidence = [Evidence("queue", folder, None, f"holds offsets {min_offset:,} to {max_offset:,}")]
+        evidence = [
+            Evidence(
+                "queue", folder, None, sentence("holds offsets {low:,} to {high:,}", low=min_offset, high=max_offset)
+            )
+        ]
         if 0 <= offset < min_offset:
             return _without_unit("expired", evidence, topic, queue_id, offset)
         if offset >= max_offset:
@@ -201,9 +226,11 @@ class LostFinder:
         resolved = resolve(self._store.log, topic, queue_id, entry) if entry is not None else None
         entry_words = resolved.what if resolved and resolved.what else "there is no entry"
         if entry is not None and entry.state == "entry":
-            entry_words = f"entry {offset:,} points at {entry.physical_offset:,}: {entry_words}"
+            entry_words = sentence(
+                "entry {n:,} points at {offset:,}: {what}", n=offset, offset=entry.physical_offset, what=entry_words
+            )
         elif entry is not None and entry.state == "empty":
-            entry_words = f"entry {offset:,} is empty: zero bytes"
+            entry_words = sentence("entry {n:,} is empty: zero bytes", n=offset)
         evidence.append(Evidence("queue entry", folder, entry.physical_offset if entry else None, entry_words))
         lost = resolved is not None and resolved.verdict == "belowMinOffset"
         if entry is not None and resolved is not None and resolved.verdict == "missing":
@@ -231,14 +258,22 @@ class LostFinder:
     def _between_queue_and_log(self, queue: QueueReader, first_unit: Unit, offset: int) -> WhereResult:
         """The queue ends before ``offset``, and its first unit in the log comes behind it."""
         log = self._store.log
-        statement = (
-            f"ends at {queue.max_offset:,}; the log begins at {log.min_offset:,}, and the first message that it has of "
-            f"the queue is {first_unit.queue_offset:,}: those in between were in files that retention deleted"
+        statement = sentence(
+            "ends at {end:,}; the log begins at {begin:,}, and the first message that it has of the "
+            "queue is {first:,}: those in between were in files that retention deleted",
+            end=queue.max_offset,
+            begin=log.min_offset,
+            first=first_unit.queue_offset,
         )
         evidence = [
             Evidence("queue", str(queue.sequence.folders[0]), None, statement),
             self._facts.at(
-                first_unit, "unit", f"{queue.topic}/{queue.queue_id}/{first_unit.queue_offset}, the first of its queue"
+                first_unit,
+                "unit",
+                sentence(
+                    "{place}, the first of its queue",
+                    place=f"{queue.topic}/{queue.queue_id}/{first_unit.queue_offset}",
+                ),
             ),
         ]
         return _without_unit("expired", evidence, queue.topic, queue.queue_id, offset)
@@ -276,7 +311,12 @@ class LostFinder:
         evidence = [Evidence("commit log", None, None, "no unit of the log has this key")]
         if host is not None:
             evidence.append(
-                Evidence("id", None, None, f"as an offset message id it names the broker {host_text(host)}")
+                Evidence(
+                    "id",
+                    None,
+                    None,
+                    sentence("as an offset message id it names the broker {host}", host=host_text(host)),
+                )
             )
         if unreadable is not None:
             place, start = unreadable
@@ -294,12 +334,17 @@ class LostFinder:
         """Handle half an id: lists the names that begin with it and draws no conclusion."""
         matches = []
         if longer:
-            count = in_number("{n:,} keys begin with it", {"n": len(longer)}).format(n=len(longer))
+            count = plural("{n:,} key begins with it", "{n:,} keys begin with it", n=len(longer))
             matches.append(Evidence("beginning", None, None, count))
-            matches += [Evidence("beginning", None, None, f"{name}{rules.BEGINS_WITH}") for name in longer[:NAMED_KEYS]]
+            for name in longer[:NAMED_KEYS]:
+                matches.append(Evidence("beginning", None, None, sentence(rules.BEGINS_WITH, name=name)))
         host = self._store_host()
         if text and host is not None and text.upper() in {host[:count] for count in range(1, len(host) + 1)}:
-            matches.append(Evidence("beginning", None, None, f"every offset id of this broker begins with {host}"))
+            matches.append(
+                Evidence(
+                    "beginning", None, None, sentence("every offset id of this broker begins with {host}", host=host)
+                )
+            )
         if not matches:
             return None
         return replace(_without_unit("unknown", [*evidence, *matches]), next_step=rules.BEGINNING_STEP)
@@ -322,11 +367,26 @@ class LostFinder:
         if not spans.first:
             return _without_unit("neverSeen", evidence, topic, queue_id, queue_offset)
         open_ones = [
-            Evidence("not ruled out", None, span.offset, f"{span.size:,} bytes here are invalid: {span.reason}")
+            Evidence(
+                "not ruled out",
+                None,
+                span.offset,
+                plural(
+                    "{n:,} byte here is invalid: {reason}",
+                    "{n:,} bytes here are invalid: {reason}",
+                    n=span.size,
+                    reason=span.reason,
+                ),
+            )
             for span in spans.first
         ]
         if spans.more:
-            statement = f"{spans.more_bytes:,} bytes in {spans.more:,} more places are invalid"
+            statement = plural(
+                "{count:,} bytes in {n:,} more place are invalid",
+                "{count:,} bytes in {n:,} more places are invalid",
+                count=spans.more_bytes,
+                n=spans.more,
+            )
             open_ones.append(Evidence("not ruled out", None, spans.more_from, statement))
         result = _without_unit("unknown", [*evidence, *open_ones], topic, queue_id, queue_offset)
         return replace(result, next_step=rules.RULED_OUT_STEP)
@@ -348,8 +408,12 @@ class LostFinder:
                     for offset in chained_offsets(reader, {index_key_hash(topic, key): topic}):
                         verdict = self._lost_place(offset)
                         if verdict is not None:
-                            where = "in front of the log" if offset < log.min_offset else "where no unit can be read"
-                            statement = f"an entry for {topic}#{key} points {where}"
+                            statement = sentence(
+                                "an entry for {key} points before the start of the log"
+                                if offset < log.min_offset
+                                else "an entry for {key} points where no unit can be read",
+                                key=f"{topic}#{key}",
+                            )
                             yield verdict, Evidence("index", reader.path, offset, statement, topic=topic)
             except CorruptUnit:
                 continue
@@ -382,8 +446,9 @@ class LostFinder:
         if first_time is None or last_time is None:
             return _without_unit("unknown", evidence)
         created = _latest_before(last_time + _DAY_MS, ms_in_month)
-        spans = f"the log goes from {time_text(first_time)} to {time_text(last_time)}"
-        evidence = [*evidence, Evidence("unique key", None, None, f"was made at {time_text(created)}, {spans}")]
+        spans = sentence("the log goes from {first} to {last}", first=time_text(first_time), last=time_text(last_time))
+        statement = sentence("was made at {time}, {span}", time=time_text(created), span=spans)
+        evidence = [*evidence, Evidence("unique key", None, None, statement)]
         if created < first_time and self._store.log.min_offset > 0:
             return _without_unit("expired", evidence)
         if last_time - 1000 <= created < last_time + _HOUR_MS:

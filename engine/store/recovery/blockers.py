@@ -13,6 +13,7 @@ from typing import NamedTuple
 from engine.files.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import Release, of
+from engine.sentences import plural, sentence
 from engine.store.recovery.plan import Blocker
 from engine.store.recovery.source import TIMER_METRICS, RecoverySource
 from engine.store.recovery.walk import NO_SUCH_ARRAY
@@ -83,11 +84,17 @@ def _file_queue(
             loaded.deleted.append(entry.path)
             continue
         if entry.folder or (size and entry.size != size):
-            actual = FOLDER if entry.folder else f"{entry.size:,} bytes"
+            actual = sentence(FOLDER) if entry.folder else sentence("{n:,} bytes", n=entry.size)
             loaded.blockers.append(
                 Blocker(
                     rule,
-                    f"{entry.path}: expected a file of {size:,} bytes, found {actual}",
+                    plural(
+                        "{path}: expected a file of {n:,} byte, found {found}",
+                        "{path}: expected a file of {n:,} bytes, found {found}",
+                        path=entry.path,
+                        n=size,
+                        found=actual,
+                    ),
                     f"{entry.path}\t{entry.size} {_NOT_MATCHED}",
                     entry.path,
                 )
@@ -97,7 +104,9 @@ def _file_queue(
             loaded.blockers.append(
                 Blocker(
                     rule,
-                    f"{entry.path}: the name is not a number; files here are named by their start offset",
+                    sentence(
+                        "{path}: the name is not a number; files here are named by their start offset", path=entry.path
+                    ),
                     f'load exception java.lang.NumberFormatException: For input string: "{entry.name}"',
                     entry.path,
                 )
@@ -112,9 +121,11 @@ def out_of_memory(files: list[ReadOnlyFile], end: int, requested_bytes: int) -> 
     if requested_bytes < NO_SUCH_ARRAY:
         return []
     path = next(file.path for file in files if file.start_offset <= end < file.end_offset)
-    text = (
-        f"The unit at {end:,} says that it is {requested_bytes:,} bytes long: "
-        "RocketMQ 4.9 asks for that much memory and dies"
+    text = plural(
+        "The unit at {at:,} says that it is {n:,} byte long: RocketMQ 4.9 asks for that much memory and dies",
+        "The unit at {at:,} says that it is {n:,} bytes long: RocketMQ 4.9 asks for that much memory and dies",
+        at=end,
+        n=requested_bytes,
     )
     return [Blocker("CL01", text, f"{_OUT_OF_MEMORY}\n{_CHECK}", path)]
 
@@ -141,9 +152,12 @@ def waits_for_ever(
     file_before = max(
         (file for file in files if file.start_offset <= offset), key=lambda f: f.start_offset, default=files[0]
     )
-    text = (
-        f"The start waits forever: dispatch stops at {offset:,}, {end - offset:,} bytes before "
-        f"the end of the log: {reason}"
+    text = plural(
+        "The start waits forever: dispatch stops at {at:,}, {n:,} byte before the end of the log: {reason}",
+        "The start waits forever: dispatch stops at {at:,}, {n:,} bytes before the end of the log: {reason}",
+        at=offset,
+        n=end - offset,
+        reason=reason,
     )
     log_lines = (
         f"{_FALLS_BEHIND}, reputOffset={offset} maxOffset={end} behind={end - offset}\n{_WAITS[of(release).major]}"
@@ -167,7 +181,9 @@ def _wrong_kinds(source: RecoverySource) -> Iterator[Blocker]:
         should, actual = ("SimpleCQ", "BatchCQ") if wrong == "simple" else ("BatchCQ", "SimpleCQ")
         yield Blocker(
             "CQ11",
-            f"Topic {topic} has a folder below {folder}, which is not its kind of queue",
+            sentence(
+                "Topic {topic} has a folder below {folder}, which is not its kind of queue", topic=topic, folder=folder
+            ),
             f"{_KIND} {topic} should be {should}, but is {actual}",
             str(source.root / folder / topic),
         )
@@ -181,7 +197,7 @@ def _tables(source: RecoverySource, release: Release) -> Iterator[Blocker]:
         if why is not None:
             yield Blocker(
                 "CF01",
-                f"{table.path} cannot be read ({why}), and neither can its .bak",
+                sentence("{path} cannot be read ({why}), and neither can its .bak", path=table.path, why=why),
                 f"load {table.path}.bak Failed",
                 table.path,
             )
@@ -194,7 +210,13 @@ def _timer(paths: StorePaths, source: RecoverySource) -> Iterator[Blocker]:
     if size not in (0, TIMER_WHEEL_SIZE):
         yield Blocker(
             "TM04",
-            f"{paths.timerwheel}: expected {TIMER_WHEEL_SIZE:,} bytes, found {size:,}",
+            plural(
+                "{path}: expected {n:,} byte, found {found:,}",
+                "{path}: expected {n:,} bytes, found {found:,}",
+                path=paths.timerwheel,
+                n=TIMER_WHEEL_SIZE,
+                found=size,
+            ),
             f"BrokerController#initialize: unexpected error occurs java.lang.RuntimeException: "
             f"Timer wheel length:{size} != expected:{TIMER_WHEEL_SIZE}",
             str(paths.timerwheel),
@@ -205,7 +227,7 @@ def _state_files(paths: StorePaths, source: RecoverySource, release: Release) ->
     if any(entry.folder and entry.name == paths.checkpoint.name for entry in source.listing(paths.root)):
         yield Blocker(
             "CK05",
-            f"{paths.checkpoint}: expected a file, found a folder",
+            sentence("{path}: expected a file, found a folder", path=paths.checkpoint),
             f"load exception java.io.FileNotFoundException: {paths.checkpoint} (Is a directory)",
             str(paths.checkpoint),
         )
@@ -214,7 +236,7 @@ def _state_files(paths: StorePaths, source: RecoverySource, release: Release) ->
             if entry.folder and parse_file_name(entry.name) is not None:
                 yield Blocker(
                     "IX08",
-                    f"{entry.path}: expected an index file, found a folder",
+                    sentence("{path}: expected an index file, found a folder", path=entry.path),
                     f"load file {entry.path} error java.io.FileNotFoundException: {entry.path} (Is a directory)",
                     entry.path,
                 )

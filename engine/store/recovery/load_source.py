@@ -21,6 +21,7 @@ from engine.files.layout import StorePaths, parse_file_name
 from engine.files.store_folders import StoreFolders, settle_folders
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
+from engine.sentences import sentence
 from engine.store.recovery import source as recovery_tables
 from engine.store.recovery.source import Entry, IndexHead, QueueFiles, QueueKind, RecoverySource
 
@@ -128,7 +129,9 @@ class LoadedFile(ReadOnlyFile):
                 self._file = self._disk.open(Path(self.path), self.size)
             return ask(self._file)
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+            raise CannotRead(
+                sentence("cannot be read: {error}", error=error.strerror), file=self.path, offset=position
+            ) from error
 
 
 class DiskSequence(FileSequence):
@@ -219,7 +222,9 @@ def _reader(paths: StorePaths, disk: Disk) -> Callable[[str], bytes | None]:
         except IsADirectoryError as error:
             raise CorruptUnit("expected a file, found a folder", file=str(paths.config / name)) from error
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=str(paths.config / name)) from error
+            raise CannotRead(
+                sentence("cannot be read: {error}", error=error.strerror), file=str(paths.config / name)
+            ) from error
 
     return read
 

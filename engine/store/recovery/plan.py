@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Any, Literal, Protocol
 
 from engine.codec.words import time_text
-from engine.english import counted
 from engine.releases import Release, of
+from engine.sentences import plural, sentence, with_text
 from engine.store.recovery.source import QueueKind
 
 
@@ -37,21 +37,26 @@ class EmptyLog:
     def message(self) -> str:
         """A sentence that begins with the likely cause."""
         if self.part:
-            return f"a folder of the log has no file, but {self._who} to missing bytes: {self._cause}"
-        return f"the log is empty, but {self._who} to it: {self._cause}"
+            template = "a folder of the log has no file, but {who} to missing bytes: {cause}"
+        else:
+            template = "the log is empty, but {who} to it: {cause}"
+        return sentence(template, who=self._who, cause=self._cause)
 
     @property
     def _who(self) -> str:
-        for count, noun_stem in ((self.entries, "entr"), (self.index_entries, "index entr")):
-            if count:
-                return f"1 {noun_stem}y refers" if count == 1 else f"{count:,} {noun_stem}ies refer"
+        if self.entries:
+            return plural("{n:,} entry refers", "{n:,} entries refer", n=self.entries)
+        if self.index_entries:
+            return plural("{n:,} index entry refers", "{n:,} index entries refer", n=self.index_entries)
         if self.groups:
-            return "1 consumer offset refers" if self.groups == 1 else f"{self.groups:,} consumer offsets refer"
-        return "the checkpoint refers"
+            return plural("{n:,} consumer offset refers", "{n:,} consumer offsets refer", n=self.groups)
+        return sentence("the checkpoint refers")
 
     @property
     def _cause(self) -> str:
-        return "it is a DLedger log, which is not read here" if self.dledger else "is its disk mounted?"
+        if self.dledger:
+            return sentence("it is a DLedger log, which is not read here")
+        return sentence("is its disk mounted?")
 
     @property
     def note(self) -> bytes:
@@ -438,7 +443,7 @@ def group_blockers(blockers: Sequence[Blocker]) -> Iterator[list[Blocker]]:
 
 def blocker_text(blocker: Blocker) -> tuple[str, str]:
     """Return a blocker's rule, and its message without the file's name."""
-    return blocker.finding, blocker.message.replace(f"{blocker.file}: ", "")
+    return blocker.finding, with_text(blocker.message, lambda text: text.replace(f"{blocker.file}: ", ""))
 
 
 def file_limit_words(plan: RecoveryPlan) -> str:
@@ -448,9 +453,13 @@ def file_limit_words(plan: RecoveryPlan) -> str:
     if plan.file_limit is None:
         return ""
     title, file_limit, files = of(plan.like).title, plan.file_limit, plan.log_files
-    return (
-        f"{title} looks back at {file_limit:,} of {files:,} log files: "
-        f"with commitLogRecoverMaxNum={files} it looks at all"
+    return plural(
+        "{release} looks back at {count:,} of {n:,} log file: with commitLogRecoverMaxNum={most} it looks at all",
+        "{release} looks back at {count:,} of {n:,} log files: with commitLogRecoverMaxNum={most} it looks at all",
+        release=title,
+        count=file_limit,
+        n=files,
+        most=files,
     )
 
 
@@ -458,12 +467,19 @@ def undispatched_words(loss: Loss) -> str:
     """Return a sentence on the messages that no start dispatches: how many, of how many queues, between which units,
     from when.
     """
-    counts = f"{counted(loss.messages, 'messages')} of {counted(len(loss.queues), 'queues')}"
+    queues = plural("{n:,} queue", "{n:,} queues", n=len(loss.queues))
     times = [row.first_time for row in loss.queues if row.first_time > 0]
     ends = [row.last_time for row in loss.queues if row.last_time > 0]
-    stored = f", stored {time_text(min(times))} to {time_text(max(ends))}" if times and ends else ""
-    units = f"units {loss.first_unit:,} to {loss.last_unit:,}"
-    them = "it" if loss.messages == 1 else "them"
-    return (
-        f"{counts} will be in no queue after the next start, and no later start will dispatch {them}: {units}{stored}"
+    text = plural(
+        "{n:,} message of {queues} will be in no queue after the next start, and no later start will dispatch it: "
+        "units {first:,} to {last:,}",
+        "{n:,} messages of {queues} will be in no queue after the next start, and no later start will dispatch them: "
+        "units {first:,} to {last:,}",
+        n=loss.messages,
+        queues=queues,
+        first=loss.first_unit,
+        last=loss.last_unit,
     )
+    if not (times and ends):
+        return text
+    return text + ", " + sentence("stored {first} to {last}", first=time_text(min(times)), last=time_text(max(ends)))

@@ -24,6 +24,7 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import NEWEST, Release, of
 from engine.rules.unit_check import MoreBytes, Request, Rules, check
+from engine.sentences import sentence
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
 from engine.store.recovery.dispatch import QueueTable, Taker
@@ -340,6 +341,36 @@ def dispatch_rules(rules: Rules) -> Rules:
     return rules._replace(crc=False, property_crc=False, dup_info=False)
 
 
+class _Search(NamedTuple):
+    """Sentences about a search for the file at which the walk begins: the file it chose, no file of the last ``n``
+    before it was ended, no file at all.
+    """
+
+    chosen: str
+    given_up: str
+    none: str
+
+
+_AFTER_A_STOP = _Search(
+    "normal exit: the last file whose first unit lies at or before {goal}",
+    "normal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the search "
+    "after {n} files",
+    "normal exit: no later file's first unit lies at or before {goal}: the first file",
+)
+_BY_OFFSET = _Search(
+    "abnormal exit: the last file whose first unit lies at or before {goal}",
+    "abnormal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the "
+    "search after {n} files",
+    "abnormal exit: no later file's first unit lies at or before {goal}: the first file",
+)
+_BY_TIME = _Search(
+    "abnormal exit: the last file whose first unit was stored at or before {goal}",
+    "abnormal exit: no first unit of the last {n} files was stored at or before {goal}; commitLogRecoverMaxNum ends "
+    "the search after {n} files",
+    "abnormal exit: no later file's first unit was stored at or before {goal}: the first file",
+)
+
+
 class _Start(NamedTuple):
     """The place at which the walk begins, and why."""
 
@@ -366,15 +397,19 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, ru
             return _Start(max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file")
         for number in range(len(files) - 1, 0, -1):
             if files[number].start_offset <= known_end:
-                why = (
-                    f"normal exit: the last file that begins at or before {known_end:,}, "
-                    "the end of what the queues know"
+                why = sentence(
+                    "normal exit: the last file that begins at or before {at:,}, the end of what the queues know",
+                    at=known_end,
                 )
                 return _Start(number, why)
         if known_end < 0:
             return _Start(0, "normal exit: no queue knows of the log: the first file")
         return _Start(
-            0, f"normal exit: the queues know the log up to {known_end:,}, no later file begins at or before that"
+            0,
+            sentence(
+                "normal exit: the queues know the log up to {at:,}, no later file begins at or before that",
+                at=known_end,
+            ),
         )
     config = source.config
     safe = config.message_index_enable and config.message_index_safe
@@ -383,10 +418,10 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, ru
     for number in range(len(files) - 1, -1, -1):
         stored = _first_store_time(files[number], rules.release)
         if stored and stored <= limit:
-            return _Start(
-                number, f"abnormal exit: the last file whose first unit was stored at or before {text}", limit
-            )
-    return _Start(0, f"abnormal exit: no file's first unit was stored at or before {text}: the first file", limit)
+            why = sentence("abnormal exit: the last file whose first unit was stored at or before {at}", at=text)
+            return _Start(number, why, limit)
+    why = sentence("abnormal exit: no file's first unit was stored at or before {at}: the first file", at=text)
+    return _Start(0, why, limit)
 
 
 def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, rules: Rules) -> _Start:
@@ -395,21 +430,26 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
     """
     release, checkpoint, config = of(rules.release), source.checkpoint, source.config
     offset, limit, by_offset = checkpoint.logics_physical_offset or 0, None, True
+    goal: str
     if not source.abort:
-        exit_, goal = "normal", f"at or before {known_end:,}, the end of what the queues know"
+        kind = _AFTER_A_STOP
+        goal = sentence("{at:,}, the end of what the queues know", at=known_end)
         offset = known_end
     elif release.crash_start == "logics-physical-offset" and offset > 0:
-        exit_, goal = "abnormal", f"at or before {offset:,} (the checkpoint's logicsPhysicalOffset)"
+        kind = _BY_OFFSET
+        goal = sentence("{at:,} (the checkpoint's logicsPhysicalOffset)", at=offset)
     else:
         by_offset = False
         limit = checkpoint.min_timestamp
         if release.crash_start == "logics-physical-offset":
             limit = checkpoint.logics_msg_timestamp
-        exit_, goal = "abnormal", f"at or before {_time_in_words(source, limit, rules.release)}"
-    verb = "lies" if by_offset else "was stored"
+        kind = _BY_TIME
+        goal = _time_in_words(source, limit, rules.release)
     safe = config.message_index_enable and config.message_index_safe
     if safe:
-        goal += f", and no later than the index, {_moment(checkpoint.index_msg_timestamp)}"
+        goal = sentence(
+            "{goal}, and no later than the index, {at}", goal=goal, at=_moment(checkpoint.index_msg_timestamp)
+        )
     max_files = config.commit_log_recover_max_num
     files_left = max_files = max_files if max_files > 0 else release.recovery_file_limit or len(files)
     for number in range(len(files) - 1, -1 if source.abort else 0, -1):
@@ -418,29 +458,30 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
         if unit is not None and unit.store_timestamp != 0:
             fits = unit.physical_offset <= offset if by_offset else unit.store_timestamp <= (limit or 0)
             if fits and (not safe or unit.store_timestamp <= checkpoint.index_msg_timestamp):
-                why = f"{exit_} exit: the last file whose first unit {verb} {goal}"
+                why = sentence(kind.chosen, goal=goal)
                 position = 0
                 if source.abort and config.enable_accelerated_recovery and release.accelerated_recovery:
                     position = max(offset - files[number].start_offset, 0)
-                    why += "; with enableAcceleratedRecovery the walk begins there"
+                    why += "; " + sentence("with enableAcceleratedRecovery the walk begins there")
                 return _Start(number, why, limit, position)
         if files_left <= 0 and number > 0:
+            template = kind.given_up
             if not source.abort and known_end < 0:
-                text = "no queue knows of the log"
-            else:
-                text = f"no first unit of the last {max_files} files {verb} {goal}"
-            why = f"{exit_} exit: {text}; commitLogRecoverMaxNum ends the search after {max_files} files"
+                template = (
+                    "normal exit: no queue knows of the log; commitLogRecoverMaxNum ends the search after {n} files"
+                )
+            why = sentence(template, n=max_files, goal=goal)
             return _Start(number, why, limit, 0, max_files)
     if not source.abort and known_end < 0:
         return _Start(0, "normal exit: no queue knows of the log: the first file")
-    return _Start(0, f"{exit_} exit: no later file's first unit {verb} {goal}: the first file", limit)
+    return _Start(0, sentence(kind.none, goal=goal), limit)
 
 
 def _time_in_words(source: RecoverySource, time_ms: int, release: Release) -> str:
     note = source.checkpoint_note
     if note == CHECKPOINT_NOTE and of(release).crash_start == "logics-physical-offset":
         note = "the checkpoint's logicsMsgTimestamp"
-    return f"{_moment(time_ms)} ({note})"
+    return sentence("{at} ({note})", at=_moment(time_ms), note=sentence(note))
 
 
 def _moment(time_ms: int) -> str:
@@ -487,8 +528,11 @@ def _correct_minimums(table: QueueTable, log_min: int, like: Release) -> list[Bl
             blockers.append(
                 Blocker(
                     "CQ06",
-                    f"The last file of {queue.topic}/{queue.queue_id} is empty and does not begin at 0: "
-                    "the correction of the minimum offset fails",
+                    sentence(
+                        "The last file of {queue} is empty and does not begin at 0: the correction of the minimum "
+                        "offset fails",
+                        queue=f"{queue.topic}/{queue.queue_id}",
+                    ),
                     "load exception java.lang.IllegalArgumentException: newPosition < 0: (-20 < 0)",
                     path,
                 )
@@ -565,10 +609,13 @@ def _lost_tail_notes(known_end: int, data_end: int) -> tuple[str, ...]:
     """
     if known_end <= data_end:
         return ()
-    lost = (
-        f"The queues know the log up to {known_end:,}, but its bytes end at {data_end:,}: the part in between is lost."
+    note = sentence(
+        "The queues know the log up to {known:,}, but its bytes end at {end:,}: the part in between is lost. A crash "
+        "loses what was not flushed; if more is missing, look for a missing file or disk",
+        known=known_end,
+        end=data_end,
     )
-    return (f"{lost} A crash loses what was not flushed; if more is missing, look for a missing file or disk",)
+    return (note,)
 
 
 def _heap_asked(files: list[ReadOnlyFile], first_number: int, walked: Walked, rules: Rules) -> int:
@@ -582,18 +629,25 @@ def _heap_asked(files: list[ReadOnlyFile], first_number: int, walked: Walked, ru
 def _heap_notes(heap_bytes: int, walked: Walked) -> tuple[str, ...]:
     if not LARGE_HEAP_BYTES <= heap_bytes < NO_SUCH_ARRAY:
         return ()
-    text = (
-        f"RocketMQ 4.9 asks for {heap_bytes:,} bytes of heap at {walked.end_offset:,}: "
-        "with less than that (-Xmx) its start"
+    note = sentence(
+        "RocketMQ 4.9 asks for {n:,} bytes of heap at {at:,}: with less than that (-Xmx) its start dies of an "
+        "OutOfMemoryError",
+        n=heap_bytes,
+        at=walked.end_offset,
     )
-    return (f"{text} dies of an OutOfMemoryError",)
+    return (note,)
 
 
 def _askew(walked: Walked, end: int) -> tuple[str, ...]:
     if end == walked.end_offset:
         return ()
-    text = f"The name of the last log file is no multiple of its length: a broker goes on at {end:,}"
-    return (f"{text}, {walked.end_offset - end:,} bytes before the end of the last unit, and writes over it",)
+    note = sentence(
+        "The name of the last log file is no multiple of its length: a broker goes on at {at:,}, {n:,} bytes before "
+        "the end of the last unit, and writes over it",
+        at=end,
+        n=walked.end_offset - end,
+    )
+    return (note,)
 
 
 def _checkpoint_notes(source: RecoverySource) -> tuple[str, ...]:
@@ -601,24 +655,33 @@ def _checkpoint_notes(source: RecoverySource) -> tuple[str, ...]:
     if not impossible:
         return ()
     numbers = ", ".join(f"{name} {number:,}" for name, number in impossible.items())
-    return (f"The checkpoint holds numbers that no broker writes: {numbers}",)
+    return (sentence("The checkpoint holds numbers that no broker writes: {numbers}", numbers=numbers),)
 
 
 def _confirm_notes(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
     confirm = source.checkpoint.confirm_phy_offset or 0
     if confirm <= walked.end_offset or source.config.duplication_enable or source.checkpoint.impossible:
         return ()
-    text = f"The checkpoint's confirm offset {confirm:,} is after the end of the log: a start sets it to "
-    return (f"{text}{max(walked.last_unit, 0):,} and dispatches as usual, because it does not use the confirm offset",)
+    note = sentence(
+        "The checkpoint's confirm offset {confirm:,} is after the end of the log: a start sets it to {last:,} and "
+        "dispatches as usual, because it does not use the confirm offset",
+        confirm=confirm,
+        last=max(walked.last_unit, 0),
+    )
+    return (note,)
 
 
 def _notes(source: RecoverySource) -> tuple[str, ...]:
     notes = list(source.notes)
     for read_file, other_file in source.log.doubles:
         notes.append(
-            f"{read_file.path} and {other_file.path} begin at the same offset: "
-            "a broker would write to one of the two and read from the other, and every message that it acknowledges "
-            "would be lost. Move one of them away first."
+            sentence(
+                "{read} and {other} begin at the same offset: a broker would write to one of the two and "
+                "read from the other, and every message that it acknowledges would be lost. Move one of them "
+                "away first.",
+                read=read_file.path,
+                other=other_file.path,
+            )
         )
     notes += _checkpoint_notes(source)
     if source.config.duplication_enable:

@@ -22,6 +22,7 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.releases import of
 from engine.rules import unit_check
 from engine.rules.unit_check import MoreBytes, Refusal, Request, Rules
+from engine.sentences import sentence
 from engine.store.recovery.source import Watch
 
 BLOCK = 8 << 20
@@ -197,7 +198,7 @@ def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:
     """Refuse a unit that tells an offset outside of its file (checkCommitLogOffsetOnRecover)."""
     if file.start_offset <= request.physical_offset <= file.end_offset:
         return request
-    return Refusal(-1, f"the message's PHYSICALOFFSET is {request.physical_offset:,}, in another file")
+    return Refusal(-1, sentence("the message's PHYSICALOFFSET is {at:,}, in another file", at=request.physical_offset))
 
 
 def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:

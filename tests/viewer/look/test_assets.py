@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from said_words import said
 
 import viewer
+from engine.sentences import plural, sentence
 from viewer.look import assets
 from viewer.look.engine_words import engine_words
 from viewer.shell.commands import COMMANDS
@@ -100,6 +101,9 @@ def raised(folder: str) -> list[str]:
     for path in sorted((ROOT / folder).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FAULTS and node.args:
+                if isinstance(node.args[0], ast.Call):
+                    found.append(sentence_of(node.args[0]))
+                    continue
                 said = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.JoinedStr)] or [node.args[0]]
                 for part in getattr(said[0], "values", said[:1]):
                     if not isinstance(part, ast.Constant | ast.FormattedValue):
@@ -109,6 +113,13 @@ def raised(folder: str) -> list[str]:
                     told = "".join(str(one.value) if isinstance(one, ast.Constant) else "77" for one in parts)
                     found.append(f"broker.conf: {told}" if any(one.arg == "file" for one in node.keywords) else told)
     return found
+
+
+def sentence_of(call: ast.Call) -> str:
+    """The sentence that a call of ``sentence`` or ``plural`` makes, each value a number."""
+    templates = [part.value for part in call.args if isinstance(part, ast.Constant)]
+    values = {str(part.arg): 77 for part in call.keywords}
+    return plural(*templates, **values) if len(templates) > 1 else sentence(*templates, **values)
 
 
 @pytest.mark.parametrize("folder", RAISED)

@@ -8,6 +8,8 @@ import pytest
 
 from engine.inspection.samples import sample
 from engine.inspection.where.evidence import Evidence, WhereResult
+from engine.rules.where import BEGINS_WITH
+from engine.sentences import sentence
 from viewer.runtime.places import Place, log, queue, trace
 from viewer.where import work as where_work
 from viewer.where.work import Question, log_offsets, place_of, place_of_result, place_words, where_of
@@ -27,7 +29,7 @@ CASES = (
     (Evidence("lock", None, None, "a broker is running"), Place("abort"), "lock"),
     (Evidence("id", None, None, "as an offset message id"), None, ""),
     (Evidence("op message", "00000000000000000000", 900, "names half message 3 as settled"), log(900), "900"),
-    (Evidence("beginning", None, None, "7F00AB begins with it"), Place("where", key="7F00AB"), "7F00AB"),
+    (Evidence("beginning", None, None, sentence(BEGINS_WITH, name="7F00AB")), Place("where", key="7F00AB"), "7F00AB"),
     (Evidence("beginning", None, None, "207 keys begin with it"), None, ""),
 )
 

@@ -1,0 +1,103 @@
+"""A sentence of the engine: finished English that remembers the template and the values it was made from.
+
+The command line prints it as the text that it is. The window looks the template up in the catalogue of its language
+(``resources/i18n/LANG/LC_MESSAGES/storescope.po``) and fills the same values into the translation. Values may be
+sentences themselves. Pure, no Qt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
+from typing import Any, Self
+
+_PORTABLE = frozenset({str, int, float})
+
+
+class Sentence(str):
+    """English text with its template.
+
+    ``id`` is the template: the ``msgid`` of the catalogue. ``plural_id`` is its ``msgid_plural`` where the sentence
+    counts ``params["n"]``, else "". ``release`` is the release that was put behind each "the next start" of the
+    text, "" if none was.
+
+    ``+`` keeps both sides. Whatever else makes a new text out of it (an f-string, ``replace``, ``str.join``) gives a
+    plain ``str``, which the window shows in English: use :func:`sentence`, :func:`join`, :func:`with_text` instead.
+    """
+
+    __slots__ = ("id", "params", "plural_id", "release")
+
+    id: str
+    plural_id: str
+    params: Mapping[str, Any]
+    release: str
+
+    def __new__(cls, text: str, id_: str, params: Mapping[str, Any], plural_id: str = "", release: str = "") -> Self:
+        made = super().__new__(cls, text)
+        made.id, made.params, made.plural_id, made.release = id_, params, plural_id, release
+        return made
+
+    def __str__(self) -> str:
+        """Return the sentence itself: ``str(error)`` of an error whose message it is keeps the template."""
+        return self
+
+    def __add__(self, other: str) -> Sentence:
+        """Return both texts one behind the other, as a sentence of two values."""
+        return _chain(self, other)
+
+    def __radd__(self, other: str) -> Sentence:
+        return _chain(other, self)
+
+    def __reduce__(self) -> tuple[type[Sentence], tuple[Any, ...]]:
+        return Sentence, (plain(self), self.id, self.params, self.plural_id, self.release)
+
+
+def sentence(template: str, /, **params: Any) -> Sentence:
+    """Return ``template`` with its ``{gaps}`` filled: ``sentence("{file} is empty", file="topics.json")``."""
+    _make_portable(params)
+    return Sentence(template.format(**params) if params else template, template, params)
+
+
+def plural(singular: str, several: str, /, n: int, **params: Any) -> Sentence:
+    """Return ``singular`` if ``n`` is 1, else ``several``, with the gaps filled.
+
+    A sentence that counts two things takes the second as a value: ``plural("{n:,} queue lacks {units}", …,
+    units=plural("{n:,} unit", "{n:,} units", n=units))``.
+    """
+    _make_portable(params)
+    params["n"] = n
+    return Sentence((singular if n == 1 else several).format(**params), singular, params, several)
+
+
+def join(separator: str, parts: Iterable[str]) -> str:
+    """Join sentences with a separator that needs no translation: ``" · "``, ``"; "``, ``", "``."""
+    listed = list(parts)
+    if len(listed) == 1:
+        return listed[0]
+    if not any(isinstance(part, Sentence) for part in listed):
+        return separator.join(listed)
+    params = {f"part{number}": part for number, part in enumerate(listed)}
+    return sentence(separator.join(f"{{{name}}}" for name in params), **params)
+
+
+def _make_portable(params: dict[str, Any]) -> None:
+    """Turn values that are neither text nor numbers, such as paths and errors, into text that any process can read."""
+    for name, value in params.items():
+        if type(value) not in _PORTABLE and not isinstance(value, str | Number):
+            params[name] = str(value)
+
+
+def _chain(first: str, second: str) -> Sentence:
+    return Sentence(plain(first) + plain(second), "{first}{second}", {"first": first, "second": second})
+
+
+def with_text(text: str, change: Callable[[str], str]) -> str:
+    """Return ``text`` changed in its English only, by a capital for example: a sentence keeps its template."""
+    if not isinstance(text, Sentence):
+        return change(text)
+    return Sentence(change(plain(text)), text.id, text.params, text.plural_id, text.release)
+
+
+def plain(text: str) -> str:
+    """Return ``text`` without a template: for records that leave the program."""
+    return str.__str__(text)

@@ -1,0 +1,139 @@
+"""Catalogues are read as gettext's tools read them, and hold every sentence of the engine."""
+
+from __future__ import annotations
+
+import io
+import re
+import string
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+from broken_stores import BROKEN, CONFIG
+from made_stores import healthy
+from PySide6.QtWidgets import QApplication
+
+from engine.inspection.findings import check
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding, Summary
+from engine.sentences import Sentence, plural, sentence
+from viewer.look import assets
+from viewer.look.catalogue import read_catalogue
+from viewer.look.engine_words import engine_words
+
+PHRASE = re.compile("[a-z]{3,} [a-z]{2,} [a-z]{2,}")
+ROOT = Path(__file__).resolve().parents[3]
+POLISH = r"""
+msgid ""
+msgstr ""
+"Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2);\n"
+
+# a comment
+msgid "{n:,} file"
+msgid_plural "{n:,} files"
+msgstr[0] "{n:,} plik"
+msgstr[1] "{n:,} pliki"
+msgstr[2] "{n:,} plików"
+
+msgid "a \"quoted\" word\n"
+"and a line"
+msgstr "„słowo”\n"
+"i wiersz"
+
+#, fuzzy
+msgid "doubtful"
+msgstr "?"
+
+msgid "not translated"
+msgstr ""
+"""
+
+
+def test_each_language_has_its_own_plural_forms() -> None:
+    catalogue = read_catalogue(POLISH)
+    forms = [catalogue.find("{n:,} file", n) for n in (1, 3, 5)]
+    assert forms == ["{n:,} plik", "{n:,} pliki", "{n:,} plików"]
+    assert catalogue.find('a "quoted" word\nand a line') == "„słowo”\ni wiersz"
+    assert catalogue.find("doubtful") is None
+    assert catalogue.find("not translated") is None
+
+
+def entries() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    data = files("resources").joinpath("i18n/zh_CN/LC_MESSAGES/storescope.po").read_bytes()
+    for message in read_po(io.BytesIO(data), locale="zh_CN"):
+        ids, texts = (text if isinstance(text, tuple) else (text,) for text in (message.id, message.string))
+        if ids[0]:
+            yield ids[0], ids, texts
+
+
+def test_the_catalogue_is_read_as_gettext_reads_it() -> None:
+    assert assets.sentence_catalogue("zh_CN").forms == {msgid: texts for msgid, _, texts in entries()}
+
+
+def gaps(text: str) -> set[tuple[str, str]]:
+    return {(name, form) for _, name, form, _ in string.Formatter().parse(text) if name is not None}
+
+
+def test_a_translation_has_the_gaps_of_its_sentence() -> None:
+    for msgid, ids, texts in entries():
+        for text in texts:
+            assert gaps(text) == gaps(ids[-1]), msgid
+
+
+def test_every_sentence_of_the_engine_is_translated() -> None:
+    spec = spec_from_file_location("catalogue_tool", ROOT / "packaging/catalogue.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    known = assets.catalogue("zh_CN").keys() | assets.sentence_catalogue("zh_CN").forms.keys()
+    found = {text for source in (ROOT / "engine").rglob("*.py") for text, _ in tool.sentences_of(source)}
+    assert len(found) > 300
+    assert {text for text in found if has_words(text)} - known == set()
+
+
+def has_words(template: str) -> bool:
+    return any(any(map(str.isalpha, literal)) for literal, *_ in string.Formatter().parse(template))
+
+
+def is_listed(text: str) -> bool:
+    forms = (text, text[:1].lower() + text[1:], text[:1].upper() + text[1:])
+    return any(form in assets.language_state.catalogue for form in forms)
+
+
+def untranslated(value: object) -> Iterator[str]:
+    """Yield what the window could not look up: templates that the catalogue lacks, and plain English."""
+    if isinstance(value, Sentence):
+        if has_words(value.id) and value.id not in assets.language_state.sentences.forms and not is_listed(value.id):
+            yield value.id
+        for part in value.params.values():
+            yield from untranslated(part)
+    elif isinstance(value, str) and PHRASE.search(value) and not is_listed(value):
+        yield value
+
+
+@pytest.mark.parametrize("rule", sorted(BROKEN))
+def test_findings_and_plans_are_looked_up_by_their_templates(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    with open_store(root, CONFIG.get(rule)) as store:
+        *found, summary = check(store)
+        planned = plan(store, "5.3")
+    assert isinstance(summary, Summary)
+    incident = [summary.incident["whatHappened"]] if summary.incident is not None else []
+    texts = [*incident, *(finding.message for finding in found if isinstance(finding, Finding))]
+    texts += [planned.why, planned.end_reason, *planned.notes, *(blocker.message for blocker in planned.blockers)]
+    assets.set_language("zh_CN")
+    assert [text for message in texts for text in untranslated(message)] == []
+
+
+def test_values_are_filled_into_the_translation(dressed: QApplication) -> None:
+    assets.set_language("zh_CN")
+    lost = plural("{n:,} message lost: {queues}", "{n:,} messages lost: {queues}", n=1_200, queues="A/0 1–3")
+    assert engine_words(lost + "; " + sentence("{n} of tomorrow", n=2)) == "丢失 1,200 条消息：A/0 1–3; 2 of tomorrow"
+    assert engine_words(sentence("Do what {rule} says.", rule="CL01")) == "按 CL01 的建议处理。"
