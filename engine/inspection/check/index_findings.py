@@ -238,7 +238,7 @@ def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: 
     )
     max_physical = max(entry.physical for entry in bad)
     evidence = {
-        "expected": f"below {log.end:,}",
+        "expected": sentence("below {n:,}", n=log.end),
         "found": first_bad.physical,
         "entry": first_bad.number,
         "last": max_physical,
@@ -351,11 +351,25 @@ def out_of_order(store: StoreSnapshot, index: IndexCheck) -> Iterator[Finding]:
     number = misplaced[0]
     file, reader = files[number], filled[number].reader
     own_name = time_name(file.begin_ms + index_rules.usual_distance(ordered))
-    more_words = f", nor those of {len(misplaced) - 1:,} more files" if len(misplaced) > 1 else ""
-    text = (
-        f"The name of {reader.name} does not follow its content{more_words}: it indexes the log from {file.start:,} to "
-        f"{file.end:,}, from {time_text(file.begin_ms)} on"
+    where: dict[str, Any] = {
+        "name": reader.name,
+        "start": file.start,
+        "end": file.end,
+        "time": time_text(file.begin_ms),
+    }
+    text = sentence(
+        "The name of {name} does not follow its content: it indexes the log from {start:,} to {end:,}, from {time} on",
+        **where,
     )
+    if len(misplaced) > 1:
+        text = plural(
+            "The name of {name} does not follow its content, nor those of {n:,} more file: it indexes the log from "
+            "{start:,} to {end:,}, from {time} on",
+            "The name of {name} does not follow its content, nor those of {n:,} more files: it indexes the log from "
+            "{start:,} to {end:,}, from {time} on",
+            n=len(misplaced) - 1,
+            **where,
+        )
     names = [filled[number].reader.name for number in misplaced]
     evidence: dict[str, Any] = {"expected": own_name, "found": reader.name, "files": names[:MOST_NAMED]}
     evidence |= {"firstUnit": file.start, "lastUnit": file.end, "beginTimestamp": file.begin_ms}
