@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from engine.callbacks import Clock
 from engine.codec import properties
-from engine.codec.config_tables import metrics
+from engine.codec.config_tables import BACKUP, load_table, metrics
 from engine.codec.json_dialect import render_line
-from engine.codec.table_files import BACKUP, load_table
 from engine.mapped.disk import Disk, put_file
 from engine.remoting.codes import answer_name, request_name
 from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, FrameEvent

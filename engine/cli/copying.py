@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from engine.callbacks import OffsetProgress
 from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.config_tables import BACKUP
 from engine.codec.message import MAX_UNIT_BYTES, MIN_UNIT_SIZE, PREPARED, ROLLBACK, TRANSACTION_MASK
 from engine.codec.salvage import salvage_overflow, shorten
-from engine.codec.table_files import BACKUP
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig

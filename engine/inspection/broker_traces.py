@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from engine.codec.config_tables import Table
 from engine.codec.message import Unit
-from engine.codec.table_files import Table
 from engine.inspection import tables as table_rows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import look_at_tables

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from engine.codec.checkpoint import Checkpoint
+from engine.codec.config_tables import BACKUP
 from engine.codec.index import HEADER_SIZE, decode_header
-from engine.codec.table_files import BACKUP
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
 from engine.files.layout import COMMIT_LOG_FILE_SIZE

@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.codec import bloom, config_tables
-from engine.codec.config_tables import ConsumerOffset, TopicConfig
-from engine.codec.table_files import BACKUP, TABLES, Table, TableFile, load_table, read_table_file
+from engine.codec.config_tables import (
+    BACKUP,
+    TABLES,
+    ConsumerOffset,
+    Table,
+    TableFile,
+    TopicConfig,
+    load_table,
+    read_table_file,
+)
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import undecoded
 from engine.releases import NEWEST, Release
@@ -75,7 +83,7 @@ def _look_at_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | N
 
 
 def read_tables(store: StoreSnapshot) -> Iterator[Table]:
-    """Every existing table, in the order of :data:`~engine.codec.table_files.TABLES`; an unreadable one says so
+    """Every existing table, in the order of :data:`~engine.codec.config_tables.TABLES`; an unreadable one says so
     itself.
     """
     for name in TABLES:

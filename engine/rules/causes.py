@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from engine.codec.table_files import TABLES
+from engine.codec.config_tables import TABLES
 from engine.codec.words import time_text
 from engine.english import capital, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding

@@ -15,9 +15,8 @@ from typing import Any
 
 from engine.callbacks import Clock
 from engine.codec import config_tables as codec
-from engine.codec.config_tables import SubscriptionGroup, TopicConfig
+from engine.codec.config_tables import BACKUP, SubscriptionGroup, TopicConfig, load_table
 from engine.codec.json_dialect import RowTexts, render
-from engine.codec.table_files import BACKUP, load_table
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
 from engine.mapped.disk import Disk, put_file

@@ -26,7 +26,7 @@ from viewer.widgets.tree_values import MOST_VALUES, Change, Value, changes, valu
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
-    from engine.codec.table_files import Table, TableFile
+    from engine.codec.config_tables import Table, TableFile
     from engine.inspection.snapshot import StoreSnapshot
     from viewer.runtime.store_session import StoreSession
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.codec import table_files
+from engine.codec import config_tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint
 from engine.codec.words import duration_text, time_text
 from engine.english import capital
@@ -223,8 +223,8 @@ def config(store: StoreSnapshot) -> Iterator[Finding]:
     if store.paths is None:
         return
     folder, release = store.paths.config, release_of(store)
-    for name in table_files.TABLES:
-        table = table_files.load_table(name, lambda file: _read(store, folder / file), release)
+    for name in config_tables.TABLES:
+        table = config_tables.load_table(name, lambda file: _read(store, folder / file), release)
         if table.main.state in ("bad", "unreadable"):
             yield check_tables.bad_table(table, str(folder / name))
 

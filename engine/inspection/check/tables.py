@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from engine.codec.config_tables import BACKUP, Table
 from engine.codec.message import Unit
-from engine.codec.table_files import BACKUP, Table
 from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection import tables as table_rows

@@ -36,7 +36,7 @@ from engine.sentences import join, sentence
 from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC
 
 if TYPE_CHECKING:
-    from engine.codec.table_files import Table
+    from engine.codec.config_tables import Table
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.snapshot import StoreSnapshot
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.codec.config_tables import load_table
 from engine.codec.json_dialect import parse
-from engine.codec.table_files import load_table
 from engine.codec.table_types import find_misfit, to_number
 from engine.releases import of
 
