@@ -17,11 +17,10 @@ from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.message import COMMIT, Unit, sys_flag_words
 from engine.files.layout import FILE_NAME_DIGITS
 from engine.inspection.check.dispatch import Undispatched
-from engine.inspection.check.entries import QueueWalk, Suspect
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import Starts, of_own_release
 from engine.inspection.check.places import between
-from engine.inspection.check.queues import QueueCheck
+from engine.inspection.check.queues import QueueCheck, QueueWalk, Suspect
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue, damage_causes, index_rules, log_rules, queue_rules

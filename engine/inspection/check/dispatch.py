@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.inspection.broker_traces import is_of_a_broker
-from engine.inspection.check.entries import QueueWalk
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import Starts, of_own_release
 from engine.inspection.check.places import between
-from engine.inspection.check.queues import Homeless, QueueCheck
+from engine.inspection.check.queues import Homeless, QueueCheck, QueueWalk
 from engine.inspection.deleted_topics import is_listed, topics_known
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table

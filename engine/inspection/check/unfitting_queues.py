@@ -19,9 +19,8 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
 from engine.codec.properties import INNER_MULTI_DISPATCH
 from engine.errors import CorruptUnit
-from engine.inspection.check.entries import QueueWalk
 from engine.inspection.check.log import LogCheck
-from engine.inspection.check.queues import QueueCheck
+from engine.inspection.check.queues import QueueCheck, QueueWalk
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue

@@ -1,14 +1,58 @@
-"""Entries of all queues against the log, in as little room as there is."""
+"""One queue in a check: its entries by number over files and gaps, and what is kept of those that do not fit."""
 
 from __future__ import annotations
 
 import made_stores
 import pytest
+from made_stores import QUEUE_SIZE, MadeStore
 
+from engine.inspection import open_store
 from engine.inspection.check import queues as check_queues
-from engine.inspection.check.queues import GatheredRows
+from engine.inspection.check.queues import MOST_RANGES, MOST_SUSPECTS, NOWHERE, GatheredRows, QueueWalk
 from engine.inspection.findings import check
-from engine.inspection.snapshot import open_store
+from engine.rules.queue_rules import Side
+
+PER_FILE = QUEUE_SIZE // 20
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for number in range(50):
+        made.put("Orders", tags=f"T{number % 2}")
+    return made
+
+
+def test_entries_by_number_where_a_file_is_gone(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    (root / "consumequeue" / "Orders" / "0" / f"{QUEUE_SIZE:020d}").unlink()
+    with open_store(root) as store:
+        walk = QueueWalk(store.queue("Orders", 0))
+        assert (walk.name, walk.first, walk.end, walk.orderly) == ("Orders/0", 0, 50, True)
+        rows = walk.raw(PER_FILE - 1, PER_FILE + 2)["physical_offset"].tolist()
+        assert rows == [made.units[PER_FILE - 1].offset, *[-1] * PER_FILE, made.units[2 * PER_FILE].offset]
+        unit = made.units[3]
+        assert walk.entry(3) == Side(unit.offset, unit.size, unit.tags_code)
+        assert [(at, len(part.physical)) for at, part in walk.chunks(0, 50, 15)] == [(0, 15), (15, 15), (40, 10)]
+        assert walk.messages(0, rows=walk.raw(0, 7)["size"]) == 7
+
+
+def test_what_did_not_fit_is_bounded_and_begins_anew_with_the_topic(made, tmp_path):
+    with open_store(made.write(tmp_path / "s")) as store:
+        walk = QueueWalk(store.queue("Orders", 0))
+    assert walk.lacks == NOWHERE
+    for number in range(MOST_SUSPECTS + 5):
+        walk.suspect(number, Side(100 + number, 10, 0), Side(7, 10, 0), "otherUnit")
+    assert (walk.wrong, len(walk.suspects), walk.lacks, walk.last_wrong) == (37, MOST_SUSPECTS, 100, 36)
+    walk.skip(0, 3)
+    walk.skip(3, 5)
+    walk.skip(9, 9)
+    assert walk.skipped == [(0, 5)]
+    for number in range(10, 10 + 3 * MOST_RANGES, 2):
+        walk.skip(number, number + 1)
+    assert len(walk.skipped) == MOST_RANGES
+    walk.begin_anew(30, 8)
+    assert ([one.number for one in walk.suspects], walk.skipped[0]) == ([30, 31], (0, 5))
 
 
 def found(path):
