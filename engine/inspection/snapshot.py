@@ -396,8 +396,8 @@ class StoreSnapshot:
             for topic_folder in self._subfolders(folder):
                 for queue_folder in self._subfolders(topic_folder, listed=True):
                     queue_id = parse_file_name(queue_folder.name)
-                    if queue_id is None:
-                        continue
+                    if queue_id is None or queue_folder.name != str(queue_id):
+                        continue  # a broker takes the number of a folder "00" and reads the folder "0"
                     reader = old_readers.get(queue_folder)
                     if reader is None or self._ext_came_or_went(reader):
                         reader = self._queue_reader(kind, topic_folder.name, queue_id, queue_folder)

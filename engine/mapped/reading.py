@@ -220,7 +220,7 @@ class Reading:
 
     def note(self, file: str | Path, error: OSError | str, action: Action) -> CannotRead:
         """Record that ``file`` could not be read; returns the error to raise."""
-        message = error if isinstance(error, str) else error.strerror or str(error)
+        message = error if isinstance(error, str) else _link_to_nothing(file, error) or error.strerror or str(error)
         item = Unread(str(file), message, action)
         with self._lock:
             for collection in (self._noted, *self._sinks):
@@ -419,3 +419,12 @@ def _kind_of_mode(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "a folder"
     return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def _link_to_nothing(path: str | Path, error: OSError) -> str | None:
+    """Words for a link whose target is missing; None if ``path`` is something else."""
+    if error.errno != errno.ENOENT:
+        return None
+    with contextlib.suppress(OSError):
+        return f"it is a link to {Path(path).readlink()}, where nothing is: is its disk mounted?"
+    return None

@@ -165,6 +165,10 @@ CL07 = _rule(
         "misnamed": Kind(
             step="rename the file to the offset in its first unit, with 20 digits; then nothing in it is lost."
         ),
+        "spare": Kind(
+            step="move this file out of the log folders: the log has a file of its own for this place. Compare the two "
+            "before you delete one."
+        ),
         "packed": Kind(
             step="unpack the file in its place, and move the packed file out of the folder: it is a part of this log. "
             "Without it, its messages are lost."
@@ -282,6 +286,9 @@ CQ01 = _rule(
             None,
             "remove the empty file: RocketMQ 5 does so itself, 4.9 refuses to start with it. It holds no entry.",
             "",
+        ),
+        "unmade": Kind(
+            None, "move the file out of the folder: it contains no entry, and a broker creates it again.", ""
         ),
         "name": Kind(None, SHORT_NAMES, ""),
     },

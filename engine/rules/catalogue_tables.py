@@ -302,6 +302,7 @@ IX10 = _rule(
     command=BUILD,
     kinds={
         "blank": Kind(),
+        "unmade": Kind("note", "no action needed: a broker continues in this file.", ""),
         "name": Kind(
             step="give the file its old name, the time in its header as yyyyMMddHHmmssSSS in the broker's time "
             "zone; or rebuild the index from the log."

@@ -475,6 +475,45 @@ def index_names_of_summer_time(here: Path) -> None:
         path.rename(root / "index" / (f"20241027025959{number:03d}" if number < 2 else f"20241027020000{number:03d}"))
 
 
+def log_file_half_copied(here: Path) -> None:
+    """A copy that was ended left its working file beside the file that it was about to replace."""
+    root = healthy().write(here / "store")
+    path = sorted((root / "commitlog").iterdir())[1]
+    (root / "commitlog" / f".{path.name}.aB3dEf").write_bytes(path.read_bytes()[:1000])
+
+
+def queue_file_half_made(here: Path) -> None:
+    """The disk was full while the broker made a queue's next file."""
+    root = healthy().write(here / "store")
+    folder = root / "consumequeue" / "Orders" / "0"
+    (folder / f"{sum(path.stat().st_size for path in folder.iterdir()):020d}").write_bytes(bytes(120))
+
+
+def index_file_half_made(here: Path) -> None:
+    root = healthy().write(here / "store")
+    (root / "index" / "20240102000000000").write_bytes(bytes(100))
+
+
+def queue_folder_with_a_zero(here: Path) -> None:
+    """Somebody kept a copy of a queue under a name that is the same number."""
+    root = healthy().write(here / "store")
+    shutil.copytree(root / "consumequeue" / "Orders" / "0", root / "consumequeue" / "Orders" / "00")
+
+
+def files_of_a_desktop(here: Path) -> None:
+    """A file manager left its files in the folders of topics and of the index: every release passes over them."""
+    root = healthy().write(here / "store")
+    for folder in ("consumequeue", "consumequeue/Orders", "index"):
+        (root / folder / ".DS_Store").write_bytes(bytes(6148))
+
+
+def log_on_a_disk_that_is_not_mounted(here: Path) -> None:
+    """commitlog is a link to another disk."""
+    root = healthy().write(here / "store")
+    shutil.rmtree(root / "commitlog")
+    (root / "commitlog").symlink_to(here / "disk" / "commitlog")
+
+
 def topic_folder_gone(here: Path) -> None:
     root = healthy().write(here / "store")
     shutil.rmtree(root / "consumequeue" / "Orders")
@@ -501,6 +540,49 @@ STATES: dict[str, ReportState] = {
             Question("recover STORE --plan", ("Lost by this start .*: no message",), ("in no queue",)),
             Question("where STORE Orders/0/1", ("expired", "came back with an older copy"), ("notInQueue", "build")),
         ),
+    ),
+    "a copy left its working file beside a log file": ReportState(
+        log_file_half_copied,
+        (
+            Question(
+                "check STORE",
+                (
+                    r"\.00000000000000004096\.aB3dEf holds messages of the log from 4,096 on",
+                    "has a file of its own for this place",
+                ),
+                ("renamed", "rename the file"),
+                exit=1,
+            ),
+        ),
+    ),
+    "the disk was full while a queue file was made": ReportState(
+        queue_file_half_made,
+        (
+            Question(
+                "check STORE",
+                ("was never completed: the disk was full", "no entry is missing", "Move the file out of the folder"),
+                ("was cut", "storescope dispatch"),
+                exit=1,
+            ),
+        ),
+    ),
+    "the disk was full while an index file was made": ReportState(
+        index_file_half_made,
+        (Question("check STORE", (r"note\s+IX10", "no key is missing"), ("are not found", "dispatch"), exit=0),),
+    ),
+    "a queue's folder was copied as 00": ReportState(
+        queue_folder_with_a_zero,
+        (
+            Question("check STORE", ("no problems found",), ("CQ11",), exit=0),
+            Question("recover STORE --plan --release 5.3", ("RocketMQ 5.3 would start: yes",)),
+        ),
+    ),
+    "the log is a link to a disk that is not mounted": ReportState(
+        log_on_a_disk_that_is_not_mounted,
+        (Question("check STORE", ("a link to .*disk/commitlog, where nothing is: is its disk mounted",), exit=3),),
+    ),
+    "a file manager left files in the folders": ReportState(
+        files_of_a_desktop, (Question("check STORE", ("no problems found",), exit=0),)
     ),
     "a middle file is lost where retention had deleted others": ReportState(
         middle_file_gone_after_retention,

@@ -23,6 +23,7 @@ from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck, QueueWalk, Suspect
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
+from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue, damage_causes, index_rules, log_rules, queue_rules
 from engine.rules.damage_causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, Finding, Severity
@@ -101,6 +102,15 @@ class QueueFold:
             evidence[HAPPENED] = log_rules.happened(fault, size, walk.name)
             text = sentence("Queue {name}: {what}", name=walk.name, what=fault.message)
             kind = "empty" if fault.kind == "empty" else ""
+            if fault.kind == "size" and reader.files[-1].path == fault.path and _is_unmade(reader.files[-1], size):
+                kind = "unmade"
+                text += "; " + sentence("it holds nothing but zeros, and no entry is missing")
+                evidence[HAPPENED] = sentence(
+                    "the file {file} of the queue {queue} was never completed: the disk was full, or the broker died "
+                    "while it created the file",
+                    file=reader.files[-1].name,
+                    queue=walk.name,
+                )
             findings.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity, kind=kind))
         short_names = [file.name for file in reader.files if len(file.name) < FILE_NAME_DIGITS]
         if short_names:
@@ -604,3 +614,8 @@ def _how_many(lost: int, further: bool) -> str:
     if further:
         return plural("At least the last message is lost", "At least {n:,} messages are lost", n=max(lost, 1))
     return plural("The last message is lost", "The last {n:,} messages are lost", n=max(lost, 1))
+
+
+def _is_unmade(file: ReadOnlyFile, size: int) -> bool:
+    """Return True if a file is shorter than the others (``size`` bytes) and has only zeros: its creation failed."""
+    return 0 < file.size < size and not any(file.read(0, file.size))

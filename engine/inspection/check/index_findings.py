@@ -287,6 +287,7 @@ def _builds_no_files(config: MessageStoreConfig | None) -> bool:
 def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
     """IX10 by the number of the file: files of 0 bytes, or of zeros."""
     findings: dict[int, Finding] = {}
+    evidence: dict[str, Any]
     last_number = len(index.accounts) - 1
     for number, account in enumerate(index.accounts):
         reader = account.reader
@@ -295,17 +296,28 @@ def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
         begun = number == last_number and bool(reader.size) and (store.abort or store.lock_state == "held")
         if begun:  # a broker creates a file before it adds the first entry
             continue
+        evidence = {
+            "expected": "a header and entries",
+            "found": "all zero" if reader.size else "empty (0 bytes)",
+            "size": reader.size,
+        }
+        if number == last_number and not index.missing:
+            text = sentence(
+                "{name} is all zero, and no key is missing: the disk was full, or the broker died after it created the "
+                "file"
+                if reader.size
+                else "{name} is empty (0 bytes), and no key is missing: the disk was full, or the broker died after it "
+                "created the file",
+                name=reader.name,
+            )
+            findings[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="unmade")
+            continue
         text = sentence(
             "{file} is all zero: the keys that were in it are not found"
             if reader.size
             else "{file} is empty (0 bytes): the keys that were in it are not found",
             file=reader.name,
         )
-        evidence: dict[str, Any] = {
-            "expected": "a header and entries",
-            "found": "all zero" if reader.size else "empty (0 bytes)",
-            "size": reader.size,
-        }
         evidence[HAPPENED] = sentence(
             "the index file {name} is all zero" if reader.size else "the index file {name} is empty", name=reader.name
         )

@@ -164,6 +164,22 @@ class LogCheck:
             )
             self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="packed"))
             return
+        own_file = self._store.log.sequence.find(file.offset)
+        if own_file is not None:
+            text = sentence(
+                "{name} holds messages of the log from {offset:,} on, where the log has the file {other}; "
+                "a broker does not start with it",
+                name=file.name,
+                offset=file.offset,
+                other=own_file.name,
+            )
+            evidence[HAPPENED] = sentence(
+                "a second copy of the file {file} is among the commit log's files ({name})",
+                file=own_file.name,
+                name=file.name,
+            )
+            self._found.append(catalogue.CL07.found(text, file.path, None, evidence, kind="spare"))
+            return
         text = sentence(
             "{name} is a file of the log under another name: its first unit says that it begins at {offset:,}; "
             "a broker does not start with it",
@@ -174,8 +190,7 @@ class LogCheck:
             "the file {name} of the commit log was renamed to {other}", name=file.own_name, other=file.name
         )
         command: str | None = None
-        is_free = self._store.log.sequence.find(file.offset) is None
-        if is_free and Path(file.path).parent == self._store.path / LOG_FOLDER:
+        if Path(file.path).parent == self._store.path / LOG_FOLDER:
             place = f"{STORE}/{LOG_FOLDER}"
             command = f"mv {place}/{shlex.quote(file.name)} {place}/{file.own_name}"
         for _, span in self._files:
