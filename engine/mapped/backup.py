@@ -14,6 +14,7 @@ Names are relative to the store's directory; those of files elsewhere are absolu
 from __future__ import annotations
 
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -35,8 +36,10 @@ JOURNAL = "kept.jsonl"
 FILES = "files"
 TREES = "trees"
 VERSION = 1
-Stamp = list[int]
-"""Length in bytes, time of change in ns, and inode of a file."""
+SMALL_FILE = 16 << 10
+"""Bytes up to which a file's stamp has a digest: the checkpoint and most tables."""
+Stamp = list[int | str]
+"""Length in bytes, time of change in ns, and inode of a file; the SHA-256 of a small one."""
 
 
 @dataclass(slots=True)
@@ -176,13 +179,20 @@ def _apply_entry(journal: BackupJournal, entry: dict[str, Any]) -> None:
 
 
 def stamps(root: Path, logs: Iterable[Path]) -> dict[str, Stamp]:
-    """Return the stamp of every file of a store by name. Raises ``OSError``."""
+    """Return the stamp of every file of a store by name: size, time of change (ns), inode, and of a small file its
+    SHA-256. Raises ``OSError``.
+
+    A file system in memory (tmpfs) leaves the time as it is where a broker writes through its mapping: only the bytes
+    tell that the checkpoint has changed.
+    """
     stamp_by_name: dict[str, Stamp] = {}
     for place in (root, *(log for log in logs if not log.is_relative_to(root))):
         for path in _files(place):
             info = os.lstat(path)
             name = os.path.relpath(path, root) if place == root else path
             stamp_by_name[name] = [info.st_size, info.st_mtime_ns, info.st_ino]
+            if info.st_size <= SMALL_FILE and stat.S_ISREG(info.st_mode):
+                stamp_by_name[name].append(hashlib.sha256(Path(path).read_bytes()).hexdigest())
     return stamp_by_name
 
 

@@ -96,7 +96,7 @@ def _check_unchanged(journal: BackupJournal, root: Path) -> None:
             expected.pop(name, None)
     for name in sorted({*now, *expected}):
         # testing whether the lock is free changes the time of the lock's file
-        if name != "lock" and now.get(name) != expected.get(name):
+        if name != "lock" and not _same(now.get(name), expected.get(name)):
             raise CannotUndo(
                 "the store has changed since the command: this file " + _difference(now.get(name), expected.get(name)),
                 file=str(root / name),
@@ -107,6 +107,14 @@ def _check_unchanged(journal: BackupJournal, root: Path) -> None:
 
 def _below(trees: dict[str, int | None], names: dict[str, Stamp]) -> list[str]:
     return [name for name in names if any(name.startswith(f"{tree}/") for tree in trees)]
+
+
+def _same(now: Stamp | None, then: Stamp | None) -> bool:
+    """Return True if the stamps agree in what both have: an older version's stamps have no digest."""
+    if now is None or then is None:
+        return now is then
+    common = min(len(now), len(then))
+    return now[:common] == then[:common]
 
 
 def _difference(now: Stamp | None, then: Stamp | None) -> str:

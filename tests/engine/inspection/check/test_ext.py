@@ -84,7 +84,7 @@ def test_units_of_long_topic_names_keep_a_store_from_going_back_to_4_9(golden):
     (found,) = (one for one in told(golden("broker-retries"), "chat") if one.id == "DK03")
     assert (found.severity, found.evidence["units"]) == ("chat", 8)
     assert found.command is not None
-    assert found.command.endswith(" --plan --like 4.9")
+    assert found.command.endswith(" --plan --release 4.9")
 
 
 CONFS = [
