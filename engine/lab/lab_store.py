@@ -1,7 +1,7 @@
 """A lab store: a directory that the lab made, with a real store in it and what a disk would have kept of it.
 
 ``<folder>/store`` is the store, ``<folder>/durable`` what flushes made durable, ``<folder>/storescope-lab.json`` the
-marker without which nothing is ever plugged or deleted.
+marker without which nothing is ever deleted or loses its power.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LARGEST_MARKER: Final = 1 << 20
 
 
 class NotALab(StoreError):
-    """The directory was not made by the lab: it is neither plugged nor deleted."""
+    """The directory was not made by the lab: it is neither deleted, nor is its power cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LabStore:
         self.folder = folder
         self.marker = marker
         self.root = folder / "store"
-        # A plug that was pulled may have taken all of the log: here the cause is known.
+        # A power cut may have taken all of the log: here the cause is known.
         self.disk = ShadowDisk(self.root, folder / "durable", marker.disk_bytes)
         try:
             self.store = MessageStore(self.root, marker.config, disk=self.disk, release=marker.like, empty_log=True)
@@ -102,7 +102,7 @@ class LabStore:
         """
         folder = Path(folder).absolute()
         marker = read_marker(folder)
-        if not (folder / "store").exists() and (folder / "before").is_dir():  # it ended while its plug was pulled
+        if not (folder / "store").exists() and (folder / "before").is_dir():  # it ended while its power was cut
             (folder / "before").rename(folder / "store")
         _refuse_links(folder)
         return cls(folder, marker)

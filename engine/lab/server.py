@@ -33,8 +33,8 @@ from engine.lab.lab_store import LabStore, is_lab
 from engine.lab.load import Load
 from engine.lab.load_settings import LoadSettings
 from engine.lab.pipe_frames import Frame
-from engine.lab.plug import PlugReport
-from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_again, timed_open
+from engine.lab.power_cut import cut_power, finish_report, keep_disk, recover_again, timed_open
+from engine.lab.power_loss_report import PowerLossReport
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
 from engine.lab.watch import Watch
 from engine.mapped.backup import BackupDisk, BackupWriter
@@ -62,7 +62,7 @@ _OTHERS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A store that is open now. ``is_lab`` says whether its plug may be pulled; ``plan`` is the recovery that opening
+    """A store that is open now. ``is_lab`` says whether its power may be cut; ``plan`` is the recovery that opening
     it carried out, ``kept`` where what that changed is kept of somebody's own store.
     """
 
@@ -91,7 +91,7 @@ class Lab:
         self._ended_loads: list[Acknowledged] = []
         self._watches: dict[str, Watch] = {}
         self._serving: LabServing | None = None
-        self.plugged = False
+        self.power_was_cut = False
         self._lock = threading.Lock()
 
     # -- life
@@ -107,7 +107,9 @@ class Lab:
         return self._opened(self._lab.folder, is_lab=True)
 
     def open_store(self, path: Path, config: MessageStoreConfig, like: Release | None) -> Opened:
-        """Open somebody's own store for writing: it has no plug. ``like`` None: as the release that wrote it."""
+        """Open a store that the lab did not make for writing. Its power cannot be cut. ``like`` None: as the release
+        that wrote it.
+        """
         self._refuse_second()
         self._own = OwnStore(Path(path), config, like)
         self._store = self._own.store
@@ -132,9 +134,9 @@ class Lab:
             elif own_store is not None:
                 own_store.close()
 
-    # -- the plug
+    # -- the power cut
 
-    def pull_the_plug(self, seed: int, keep: float | None) -> PlugReport:
+    def cut_power(self, seed: int, keep: float | None) -> PowerLossReport:
         """End as a power loss would; nothing is asked of this process afterwards."""
         if self._lab is not None:
             self.stop_serving()
@@ -143,13 +145,13 @@ class Lab:
             if lab is None:
                 raise UsageError("only a store that the lab made can lose its power")
             everybody = [self._acknowledged, *self._ended_loads]
-            report = pull_the_plug(lab, load, everybody + (load.acknowledged if load is not None else []), seed, keep)
+            report = cut_power(lab, load, everybody + (load.acknowledged if load is not None else []), seed, keep)
             self._store = self._lab = None
-            self.plugged = True
+            self.power_was_cut = True
             return report
 
-    def recover(self, folder: Path, report: PlugReport | None) -> tuple[Opened, PlugReport | None]:
-        """Open a lab store after its plug was pulled, and complete the report."""
+    def recover(self, folder: Path, report: PowerLossReport | None) -> tuple[Opened, PowerLossReport | None]:
+        """Open a lab store after its power was cut, and complete the report."""
         self._refuse_second()
         if report is not None:
             keep_disk(folder)
@@ -157,7 +159,7 @@ class Lab:
         self._store = self._lab.store
         return self._opened(folder, is_lab=True), finish_report(self._lab, report, took_ms) if report else None
 
-    def recover_again(self, folder: Path, report: PlugReport) -> PlugReport:
+    def recover_again(self, folder: Path, report: PowerLossReport) -> PowerLossReport:
         """Recover what the disk kept once more, beside the store that is open."""
         return replace(report, again=recover_again(folder, report))
 
@@ -403,7 +405,7 @@ def serve(pipe: Connection) -> None:
         pass
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if lab.plugged:
+        if lab.power_was_cut:
             os._exit(0)  # as a power loss ends a process: whoever still waits for a disk waits in vain
         other_calls.shutdown(wait=True)
         with contextlib.suppress(StoreError, OSError):

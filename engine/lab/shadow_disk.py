@@ -235,7 +235,7 @@ class ShadowDisk(RealDisk):
     apart). What is there already counts as durable.
 
     ``capacity`` is how large the store's disk shall seem, in bytes (0: as large as it is). After
-    :meth:`pull_the_plug` every call that would change the disk raises :class:`PowerLoss`.
+    :meth:`cut_power` every call that would change the disk raises :class:`PowerLoss`.
     """
 
     def __init__(self, root: Path, durable: Path | None, capacity: int = 0, open_files: int = OPEN_FILES) -> None:
@@ -266,9 +266,9 @@ class ShadowDisk(RealDisk):
         """None: what is durable is linked into the picture of the disk, and is never written again."""
         return None
 
-    # The plug
+    # The power cut
 
-    def pull_the_plug(self) -> None:
+    def cut_power(self) -> None:
         """From now on nothing reaches the disk any more."""
         with self.guard:
             self.dead = True
@@ -281,7 +281,7 @@ class ShadowDisk(RealDisk):
                     shadow.flushed = max(0, offset - shadow.log_start)
 
     def check_alive(self) -> None:
-        """Raise :class:`PowerLoss` after the plug was pulled."""
+        """Raise :class:`PowerLoss` after the power was cut."""
         if self.dead:
             raise PowerLoss
 

@@ -17,7 +17,7 @@ from engine.codec.dtypes import CQ_UNIT
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.files.layout import StorePaths
-from engine.lab.plug import Queue, StoreState
+from engine.lab.power_loss_report import Queue, StoreState
 from engine.mapped.disk import RealDisk
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte

@@ -68,7 +68,7 @@ def test_a_store_lives_on_after_each_power_loss(mode, seed):
         except PowerLoss:
             pass
         else:
-            disk.pull_the_plug()
+            disk.cut_power()
         flushed = life.flushed
         disk = disk.after_power_loss(rng)
         ledger.keep(verify(disk.after_power_loss(rng, keep=1.0), life, flushed, rng).units)

@@ -135,7 +135,7 @@ def test_the_plug_is_pulled_at_the_call_that_was_named_and_stays_out():
 
 def test_the_plug_can_be_pulled_by_hand():
     disk = SimulatedDisk()
-    disk.pull_the_plug()
+    disk.cut_power()
     with pytest.raises(PowerLoss):
         disk.open(FILE, SIZE)
 

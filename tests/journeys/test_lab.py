@@ -1,4 +1,4 @@
-"""The lab: a store of one's own, made, put to, loaded, unplugged, recovered; another's opened for writing; two at once.
+"""The lab: a store is made, put to, loaded, loses its power, is recovered; another is opened for writing; two at once.
 
 A real engine runs in a process of its own underneath.
 """
@@ -130,7 +130,7 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
         walker.action("lab.plug").trigger()
         assert lab.window.findChild(QDialog, "lab.plug.dialog").focusWidget().objectName().endswith("cancel")
         lab.answer("lab.plug.dialog", "deed")
-        await lab.until(lambda: lab.session.unplugged and walker.window.session is not None, "the plug is pulled")
+        await lab.until(lambda: lab.session.without_power and walker.window.session is not None, "the plug is pulled")
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert rows["end of log"]["After recovery"] == ""
         assert not walker.action("lab.put").isEnabled()

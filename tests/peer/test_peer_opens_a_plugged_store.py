@@ -13,7 +13,7 @@ import pytest
 
 from engine.config import from_mapping
 from engine.lab.lab_store import LabStore
-from engine.lab.pulling import finish_report, pull_the_plug, timed_open
+from engine.lab.power_cut import cut_power, finish_report, timed_open
 
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(900)]
 KEEP = dict.fromkeys(peer.EVERY_RELEASE, 0.5) | {"4.9.8": 0.8}
@@ -33,7 +33,7 @@ def test_java_recovers_and_reads_a_plugged_store_as_ours_does(tmp_path: Path, re
     put_traffic.put(lab.store, put_traffic.messages(3, plan, 300))
     lab.store.flush()
     put_traffic.put(lab.store, put_traffic.messages("3 more", plan, 300))
-    report = pull_the_plug(lab, None, [], 3, keep=KEEP.get(release, 0.5))
+    report = cut_power(lab, None, [], 3, keep=KEEP.get(release, 0.5))
     java = peer.Peer(release, tmp_path)
     account = java.dump(plan, tmp_path / "lab/store")
     assert next(row for row in account if row["t"] == "load")["ok"]

@@ -18,7 +18,7 @@ KEPT = {
     # A value that tells of itself what it means.
     "RunningFlags.queue_writeable",
     "MappedFile.is_lent",
-    "PlugReport.as_planned",
+    "PowerLossReport.as_planned",
     "Trial.as_expected",
     "Outcome.in_front",
     "HexView.cursor_offset",

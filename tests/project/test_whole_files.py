@@ -19,7 +19,7 @@ ALLOWED = {
     "engine/mapped/undo.py": "what was kept gets its names and bytes back, in a store that is no open one",
     "engine/lab/shadow_disk.py": "what is on the disk and what a power loss leaves: links to one file's bytes",
     "engine/lab/lab_store.py": "a store's folder comes back from before its plug was pulled",
-    "engine/lab/pulling.py": "a store's folder goes aside, what the power loss left takes its place",
+    "engine/lab/power_cut.py": "a store's folder goes aside, what the power loss left takes its place",
     "engine/inspection/samples.py": "a folder is unpacked beside its place",
     "engine/files/zip_import.py": "files that lend their names to machine code: never run, made again",
     "engine/pipeline/rebuild.py": "a folder is built beside its place",

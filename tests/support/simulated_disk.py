@@ -264,7 +264,7 @@ class SimulatedDisk:
         """Every call of ``kind`` takes so long."""
         self._slow_ms[kind] = ms
 
-    def pull_the_plug(self) -> None:
+    def cut_power(self) -> None:
         """From now on every call raises :class:`PowerLoss`."""
         self._dead = True
 

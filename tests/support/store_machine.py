@@ -581,7 +581,7 @@ class PowerMachine(AnyStore):
         disk = self.disk
         assert disk is not None
         found = disk.after_power_loss(random.Random(seed), keep)
-        disk.pull_the_plug()
+        disk.cut_power()
         with suppress(PowerLoss):
             self.live.abandon()
         self.closed, self.disk = [], found

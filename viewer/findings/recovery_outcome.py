@@ -20,7 +20,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
-    from engine.lab.plug import Figure
+    from engine.lab.power_loss_report import Figure
 
 
 NAMES = {

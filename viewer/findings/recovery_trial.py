@@ -17,7 +17,7 @@ from engine.files.whole_file import put_whole
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
-    from engine.lab.plug import Figure, StoreState
+    from engine.lab.power_loss_report import Figure, StoreState
     from engine.releases import Release
     from engine.store.recovery.plan import RecoveryPlan, Start
     from viewer.runtime.control import Control
@@ -146,7 +146,7 @@ def _state(folder: Path, config: MessageStoreConfig, like: Release) -> tuple[Sto
 
 def _against_plan(plan: RecoveryPlan, done: RecoveryPlan, state_after: StoreState, copy: Path) -> Iterator[Figure]:
     """Compare the store's plan with the copy."""
-    from engine.lab.plug import Figure
+    from engine.lab.power_loss_report import Figure
 
     yield Figure("endOffset", max(plan.end_offset, 0), state_after.end_offset)
     yield Figure("unitsDropped", plan.units_dropped, done.units_dropped)
@@ -168,7 +168,7 @@ def _against_plan(plan: RecoveryPlan, done: RecoveryPlan, state_after: StoreStat
 
 def _against_before(state_before: StoreState, done: RecoveryPlan, state_after: StoreState) -> Iterator[Figure]:
     """Compare the copy before and after another round."""
-    from engine.lab.plug import Figure
+    from engine.lab.power_loss_report import Figure
 
     yield Figure("endOffset", state_before.end_offset, state_after.end_offset)
     yield Figure("units", state_before.units, state_after.units)

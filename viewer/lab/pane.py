@@ -50,11 +50,11 @@ SLIM_RIGHT_WIDTH = 324
 
 
 class LabPane(Pane):
-    """Emits ``createAsked()``, ``writeAsked()``, ``plugAsked()``, ``recoverAsked()`` …: requests to the window."""
+    """Emits ``createAsked()``, ``writeAsked()``, ``powerLossAsked()``, ``recoverAsked()`` …: requests to the window."""
 
     createAsked = Signal()
     writeAsked = Signal()
-    plugAsked = Signal()
+    powerLossAsked = Signal()
     recoverAsked = Signal()
     recoverAgainAsked = Signal()
     compareAsked = Signal()
@@ -80,7 +80,7 @@ class LabPane(Pane):
         self.put = PutPanel()
         self.load = LoadPanel()
         self.services = ServicesPanel()
-        self.plug = PowerLossPanel()
+        self.power_loss = PowerLossPanel()
         self.hex = HexView("lab.hex")
         self.hex.setAccessibleName(tr("The bytes the message became"))
         self._new_chip = Chip("live", tr("new"))
@@ -95,7 +95,7 @@ class LabPane(Pane):
         self.deck = WordTabs("lab.deck", (("plug", tr("Cut the power")), ("serve", tr("Serve"))))
         self._lower = QStackedWidget()
         self.deck.chosen.connect(lambda key: self._lower.setCurrentIndex(int(key == "serve")))
-        self._lower.addWidget(self.plug)
+        self._lower.addWidget(self.power_loss)
         self._lower.addWidget(self.serve)
         tabs = Paper("pane", ("bottom",))
         tabs_box = QVBoxLayout(tabs)
@@ -172,9 +172,9 @@ class LabPane(Pane):
         self.services.flushAsked.connect(self.flush)
         self.services.commitAsked.connect(self.commit)
         self.services.reopenAsked.connect(lambda changes: self._ask(lambda lab: lab.reopen(changes)))
-        self.plug.plugAsked.connect(self.plugAsked)
-        self.plug.recoverAsked.connect(self.recoverAsked)
-        self.plug.againAsked.connect(self.recoverAgainAsked)
+        self.power_loss.powerLossAsked.connect(self.powerLossAsked)
+        self.power_loss.recoverAsked.connect(self.recoverAsked)
+        self.power_loss.againAsked.connect(self.recoverAgainAsked)
         self.serve.serveAsked.connect(lambda settings: self._ask(lambda lab: self._serve_now(lab, settings)))
         self.serve.placeRequested.connect(self.placeRequested)
         self.serve.stopAsked.connect(lambda: self._ask(lambda lab: lab.stop_serving()))
@@ -193,12 +193,12 @@ class LabPane(Pane):
         lab.sampled.connect(self._sampled)
         lab.counted.connect(self._counted)
         lab.answered.connect(self._answered)
-        lab.plugged.connect(self._plugged)
+        lab.power_was_cut.connect(self._on_power_cut)
         lab.failed.connect(self._failed)
         lab.died.connect(self._died)
         lab.served.connect(self._show_serving)
         self._show_state()
-        self._plugged()
+        self._on_power_cut()
         if lab.sample is not None:
             self.services.show_sample(lab.sample)
         if lab.done:
@@ -245,7 +245,7 @@ class LabPane(Pane):
                 if area is self._right or not slim
                 else min_width
             )
-        self.plug.set_slim(slim)
+        self.power_loss.set_slim(slim)
         if not self._widths_fixed:
             left_width, right_width = self._left.minimumWidth(), self._right.minimumWidth()
             self._columns.setSizes([left_width if slim else px(LEFT_WIDTH), max(1, self.width() - left_width)])
@@ -255,13 +255,13 @@ class LabPane(Pane):
 
     def retheme(self) -> None:
         """Apply colours, fonts and zoom."""
-        self.plug.retheme()
+        self.power_loss.retheme()
         self.serve.retheme()
         self.resizeEvent(QResizeEvent(self.size(), self.size()))
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return self.put.topic, self.load.sliders["producers"], self.hex, self.plug.table
+        return self.put.topic, self.load.sliders["producers"], self.hex, self.power_loss.table
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for the visible comparison table: copy, find, export."""
@@ -271,7 +271,7 @@ class LabPane(Pane):
         return commands
 
     def _table(self) -> RecordView:
-        return self.two.table if self._comparing and self.two is not None else self.plug.table
+        return self.two.table if self._comparing and self.two is not None else self.power_loss.table
 
     def status(self) -> str:
         """Describe what is paused, and what a power loss would take."""
@@ -280,7 +280,7 @@ class LabPane(Pane):
             return tr("No store is open for writing")
         if lab.busy == "recover":
             return tr("Recovering: the log is read and dispatched again.")
-        if lab.unplugged:
+        if lab.without_power:
             return tr("The power was cut. Nothing runs until the store is recovered.")
         sample = lab.sample
         names = {line.key: line.words for line in self.services.lines.values()}
@@ -388,7 +388,7 @@ class LabPane(Pane):
         self._write_words.setText(engine_words(refusal) if refusal else question)
         self._write.setEnabled(is_store)
         self._write.setVisible(not refusal)
-        can_write = lab is not None and lab.alive and not lab.unplugged
+        can_write = lab is not None and lab.alive and not lab.without_power
         self.put.set_enabled(can_write)
         self.load.show_state(
             able=can_write,
@@ -396,13 +396,15 @@ class LabPane(Pane):
             paused=lab is not None and lab.load_paused,
         )
         self.services.show_store(lab.config if lab is not None else None, able=can_write)
-        if lab is not None and (lab.unplugged or lab.busy):
+        if lab is not None and (lab.without_power or lab.busy):
             self.services.show_off()
         if lab is None:
-            self.plug.show_able(plug=False, recover=False)
+            self.power_loss.show_able(can_cut=False, recover=False)
             return
-        can_write = lab.plug_possible and not lab.unplugged
-        self.plug.show_able(plug=can_write, recover=lab.unplugged and not lab.busy, recover_again=lab.again_possible)
+        can_write = lab.can_cut_power and not lab.without_power
+        self.power_loss.show_able(
+            can_cut=can_write, recover=lab.without_power and not lab.busy, recover_again=lab.again_possible
+        )
         self._show_serving()
         if self.isVisible():
             self.statusMessage.emit(self.status())
@@ -410,10 +412,10 @@ class LabPane(Pane):
     def _show_serving(self) -> None:
         lab = self.lab
         if lab is not None:
-            self.serve.show_state(lab.serving, able=lab.alive and not lab.unplugged)
+            self.serve.show_state(lab.serving, able=lab.alive and not lab.without_power)
 
     def _sampled(self, sample: PositionSample) -> None:
-        if not self.isVisible() or (self.lab is not None and self.lab.unplugged):
+        if not self.isVisible() or (self.lab is not None and self.lab.without_power):
             return
         self.services.show_sample(sample)
         if self.lab is not None:
@@ -453,10 +455,10 @@ class LabPane(Pane):
         self.hex.show_bytes(read, start, fields, len(unit), start, start + len(unit))
         self.bytes_head.set_note(f"{done.size:,} B @ {start:,}")
 
-    def _plugged(self) -> None:
+    def _on_power_cut(self) -> None:
         lab = self.lab
         report = lab.report if lab is not None else None
-        self.plug.show_report(report)
+        self.power_loss.show_report(report)
         if report is not None and lab is not None and lab.done:
             last_offset = lab.done[-1].offset
             is_lost = last_offset is not None and last_offset >= report.plan.end_offset

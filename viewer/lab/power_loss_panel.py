@@ -18,7 +18,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import RecoveryLine
 
 if TYPE_CHECKING:
-    from engine.lab.plug import PlugReport
+    from engine.lab.power_loss_report import PowerLossReport
 
 LEGEND = (("disk", "on disk"), ("again", "dispatched again"), ("gone", "gone"), ("zero", "never written"))
 LABEL_WIDTH = 176
@@ -43,9 +43,9 @@ class Swatch(QWidget):
 
 
 class PowerLossPanel(Paper):
-    """Emits ``plugAsked()``, ``recoverAsked()``, ``againAsked()``; the window confirms and acts."""
+    """Emits ``powerLossAsked()``, ``recoverAsked()``, ``againAsked()``; the window confirms and acts."""
 
-    plugAsked = Signal()
+    powerLossAsked = Signal()
     recoverAsked = Signal()
     againAsked = Signal()
 
@@ -59,15 +59,15 @@ class PowerLossPanel(Paper):
         self.again.setToolTip(tr("Recovers what the disk kept once more, beside the store, and compares"))
         self.again.clicked.connect(self.againAsked)
         self.again.hide()
-        self.plug = Button(tr("Cut the power…"), "danger", "plug")
-        self.plug.setObjectName("lab.plug")
-        self.plug.clicked.connect(self.plugAsked)
+        self.cut = Button(tr("Cut the power…"), "danger", "plug")
+        self.cut.setObjectName("lab.plug")
+        self.cut.clicked.connect(self.powerLossAsked)
         legend: list[QWidget | int | None] = []
         for kind, label in LEGEND:
             legend += [Swatch(kind), Label(tr(label), 12, "text2"), 6]
         self._legend = row(*legend, gap=5)
         note = tr("as a power loss would: only what was flushed is kept · not to scale")
-        self.head = PaneHead(tr("Cut the power"), note, self._legend, self.recover, self.again, self.plug)
+        self.head = PaneHead(tr("Cut the power"), note, self._legend, self.recover, self.again, self.cut)
         self._names: list[Label] = []
         self._notes: list[Elided] = []
         self.lines: list[RecoveryLine] = []
@@ -101,13 +101,13 @@ class PowerLossPanel(Paper):
         self.table.setMinimumHeight(px(26 + 24 * 3))
         self.show_view(waiting_view())
 
-    def show_able(self, *, plug: bool, recover: bool, recover_again: bool = False) -> None:
+    def show_able(self, *, can_cut: bool, recover: bool, recover_again: bool = False) -> None:
         """Enable the commands that are possible now; a recovered store can be recovered again."""
-        self.plug.setEnabled(plug)
+        self.cut.setEnabled(can_cut)
         self.recover.setEnabled(recover)
         self.again.setEnabled(recover_again)
 
-    def show_report(self, report: PlugReport | None) -> None:
+    def show_report(self, report: PowerLossReport | None) -> None:
         """Show the result of a power loss, None before one."""
         self.show_view(waiting_view() if report is None else power_loss_view(report))
         done = report is not None and report.after is not None

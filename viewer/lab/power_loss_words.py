@@ -17,7 +17,7 @@ from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, text_c
 from viewer.widgets.recovery_line import LineFlag, Part
 
 if TYPE_CHECKING:
-    from engine.lab.plug import PlugReport, StoreState
+    from engine.lab.power_loss_report import PowerLossReport, StoreState
 
 
 MAX_QUEUES = 12
@@ -65,7 +65,7 @@ def waiting_view() -> PowerLossView:
     return PowerLossView((line, line, line), (), placeholder)
 
 
-def power_loss_view(report: PlugReport) -> PowerLossView:
+def power_loss_view(report: PowerLossReport) -> PowerLossView:
     """Return the view of a report."""
     x = _scale(report)
     return PowerLossView((_before_line(report, x), _kept_line(report, x), _after_line(report, x)), tuple(_rows(report)))
@@ -76,7 +76,7 @@ def power_loss_view(report: PlugReport) -> PowerLossView:
 OffsetToPlace = Callable[[int], float]
 
 
-def _scale(report: PlugReport) -> OffsetToPlace:
+def _scale(report: PowerLossReport) -> OffsetToPlace:
     """Return the function from offset to place on the line (0 to 1), the same for all three lines."""
     state_before, kept_state, plan = report.before, report.kept, report.plan
     min_offset = max(min(state_before.min_offset, kept_state.min_offset), 0)
@@ -131,7 +131,7 @@ def _range_part(x: OffsetToPlace, start: int, end: int, kind: str, label: str = 
     return Part(max(0.0, x(end) - x(start)), kind, label, start, max(start, end))
 
 
-def _before_line(report: PlugReport, x: OffsetToPlace) -> PowerLossLine:
+def _before_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
     state = report.before
     min_offset = max(state.min_offset, 0)
     flushed = max(state.flushed, min_offset)
@@ -150,7 +150,7 @@ def _before_line(report: PlugReport, x: OffsetToPlace) -> PowerLossLine:
     return PowerLossLine(tr("{time}, in memory", time=clock(state.at_ms)), parts, tuple(flags))
 
 
-def _kept_line(report: PlugReport, x: OffsetToPlace) -> PowerLossLine:
+def _kept_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
     state_before, kept_state = report.before, report.kept
     min_offset = max(kept_state.min_offset, 0)
     flushed = max(min(state_before.flushed, kept_state.end_offset), min_offset)
@@ -177,7 +177,7 @@ def _gone_text(count: int) -> str:
     return tr("{size} gone", size=size(count)) if count > 0 else ""
 
 
-def _after_line(report: PlugReport, x: OffsetToPlace) -> PowerLossLine:
+def _after_line(report: PowerLossReport, x: OffsetToPlace) -> PowerLossLine:
     plan, state_after = report.plan, report.after
     end = state_after.end_offset if state_after is not None else plan.end_offset
     min_offset = max((state_after or report.kept).min_offset, 0)
@@ -201,7 +201,7 @@ def _after_line(report: PlugReport, x: OffsetToPlace) -> PowerLossLine:
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def _rows(report: PlugReport) -> list[CompareRow]:
+def _rows(report: PowerLossReport) -> list[CompareRow]:
     state_before, kept_state, state_after = report.before, report.kept, report.after
     checkpoint = CompareRow(
         tr("checkpoint"),
@@ -222,14 +222,14 @@ def _checkpoint_time(state: StoreState | None) -> str:
     return clock(timestamp_ms)[:10] if timestamp_ms > 0 else tr("none")
 
 
-def _checkpoint_age(report: PlugReport) -> str:
+def _checkpoint_age(report: PowerLossReport) -> str:
     checkpoint = report.kept.checkpoint
     if checkpoint is None or checkpoint.physic_msg_timestamp <= 0:
         return tr("recovery reads from the first file")
     return tr("{span} old at the power cut", span=span(max(0, report.before.at_ms - checkpoint.physic_msg_timestamp)))
 
 
-def _end_row(report: PlugReport) -> CompareRow:
+def _end_row(report: PowerLossReport) -> CompareRow:
     plan, state_after = report.plan, report.after
     figures = number(report.before.end_offset), number(report.kept.end_offset)
     if state_after is None:
@@ -242,7 +242,7 @@ def _end_row(report: PlugReport) -> CompareRow:
     return CompareRow(tr("end of log"), *figures, number(state_after.end_offset), mark, verdict)
 
 
-def _units_row(report: PlugReport) -> CompareRow:
+def _units_row(report: PowerLossReport) -> CompareRow:
     state_before, kept_state, state_after, loss = report.before, report.kept, report.after, report.loss
     torn = tr("{n:,} + 1 torn", n=kept_state.units) if kept_state.torn else number(kept_state.units)
     if not loss.messages:
@@ -269,7 +269,7 @@ def _units_row(report: PlugReport) -> CompareRow:
     )
 
 
-def _queue_rows(report: PlugReport) -> list[CompareRow]:
+def _queue_rows(report: PowerLossReport) -> list[CompareRow]:
     ends_before, kept_ends, state_after = report.before.queues, report.kept.queues, report.after
     ends = state_after.queues if state_after is not None else {}
     rows = []
@@ -301,7 +301,7 @@ def _queue_rows(report: PlugReport) -> list[CompareRow]:
     return rows
 
 
-def _index_row(report: PlugReport) -> CompareRow:
+def _index_row(report: PowerLossReport) -> CompareRow:
     state_before, kept_state, state_after, plan = report.before, report.kept, report.after, report.plan
     deleted = plan.index_deleted
     if deleted:
@@ -325,7 +325,7 @@ def _index_row(report: PlugReport) -> CompareRow:
     )
 
 
-def _pages_row(report: PlugReport) -> CompareRow:
+def _pages_row(report: PowerLossReport) -> CompareRow:
     verdict = tr(
         "{kept:,} of them on the disk by chance, {torn:,} in part; {names:,} names not yet known to it",
         kept=report.kept_pages,
@@ -335,7 +335,7 @@ def _pages_row(report: PlugReport) -> CompareRow:
     return CompareRow(tr("pages not flushed"), number(report.dirty_pages), number(report.kept_pages), "", "", verdict)
 
 
-def _plan_row(report: PlugReport) -> CompareRow:
+def _plan_row(report: PowerLossReport) -> CompareRow:
     if report.after is None:
         return CompareRow(tr("plan and result"), "", "", "", "", tr("known when the store was recovered"))
     differing = [figure for figure in report.figures if not figure.equal]
@@ -347,7 +347,7 @@ def _plan_row(report: PlugReport) -> CompareRow:
     return CompareRow(tr("plan and result"), "", "", "", "ok", tr("equal in all {n} figures", n=len(report.figures)))
 
 
-def _repetition_rows(report: PlugReport) -> list[CompareRow]:
+def _repetition_rows(report: PowerLossReport) -> list[CompareRow]:
     """Return a row that says whether recovering the same disk again gave the same store; none if it was not done."""
     repetition = report.again
     if repetition is None:

@@ -16,7 +16,7 @@ from viewer.look.formats import number, short_ms, size
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column
 
 if TYPE_CHECKING:
-    from engine.lab.plug import PlugReport
+    from engine.lab.power_loss_report import PowerLossReport
     from engine.lab.samples import LoadCounts, PositionSample
 
 MAX_FLUSHES = 20_000
@@ -72,7 +72,7 @@ class Side:
         self.p99_ms = counts.latency.quantile(0.99) / 1e6
         self.longest_ms = counts.latency.quantile(1.0) / 1e6
 
-    def take_report(self, report: PlugReport) -> None:
+    def take_report(self, report: PowerLossReport) -> None:
         """Set what a power loss took and how long recovery was."""
         self.lost, self.allowed = report.loss.messages, report.loss.allowed
         self.recovered_ms = report.recovered_ms

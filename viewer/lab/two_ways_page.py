@@ -228,17 +228,17 @@ class TwoWays(Paper):
         self.load.pauseAsked.connect(lambda on: self._each(lambda lab: lab.pause_load(on)))
         self.load.stopAsked.connect(lambda: self._each(lambda lab: lab.set_load(None)))
         self.panels = (SidePanel(0, 0), SidePanel(1, 2))
-        self.plug = Button(tr("Cut the power of both"), "danger", "plug")
-        self.plug.setObjectName("lab.two.plug")
-        self.plug.setToolTip(tr("Both stores were made for this comparison"))
-        self.plug.clicked.connect(self.pull)
+        self.cut = Button(tr("Cut the power of both"), "danger", "plug")
+        self.cut.setObjectName("lab.two.plug")
+        self.cut.setToolTip(tr("Both stores were made for this comparison"))
+        self.cut.clicked.connect(self.pull)
         self.copy = Button(tr("Copy as Markdown"))
         self.copy.setObjectName("lab.two.copy")
         self.copy.clicked.connect(self.copy_markdown)
         leave = Button(tr("Back to the lab"))
         leave.setObjectName("lab.two.leave")
         leave.clicked.connect(self.leaveAsked)
-        self.head = PaneHead(tr("Two ways at once"), tr("the same load on two lab stores"), self.copy, self.plug, leave)
+        self.head = PaneHead(tr("Two ways at once"), tr("the same load on two lab stores"), self.copy, self.cut, leave)
         self.plot = LivePlot("lab.two.plot", tr("Messages a second"))
         self.plot.show_nothing(tr("Start the load: it creates both stores and gives them the same messages."))
         self.table = RecordView("lab.two.table", comparison_kind())
@@ -309,7 +309,7 @@ class TwoWays(Paper):
 
     def pull(self) -> None:
         """Cut the power of both stores and count what is lost."""
-        if not self._busy and all(lab.plug_possible for lab in self.labs):
+        if not self._busy and all(lab.can_cut_power for lab in self.labs):
             self.labs[0].begin(self.pull_both())
 
     async def pull_both(self) -> None:
@@ -317,7 +317,7 @@ class TwoWays(Paper):
         self._busy = True
         self.show_state()
         try:
-            await asyncio.gather(*(lab.pull_the_plug(1) for lab in self.labs))
+            await asyncio.gather(*(lab.cut_power(1) for lab in self.labs))
             await asyncio.gather(*(lab.recover() for lab in self.labs))
         finally:
             self._busy = False
@@ -362,8 +362,8 @@ class TwoWays(Paper):
         paused = all(lab.load_paused for lab in self.labs)
         self.load.show_state(able=not self._busy, running=running, paused=paused)
         self.copy.setEnabled(self.has_figures)
-        able = not self._busy and all(lab.plug_possible and lab.report is None for lab in self.labs)
-        self.plug.setEnabled(able)
+        able = not self._busy and all(lab.can_cut_power and lab.report is None for lab in self.labs)
+        self.cut.setEnabled(able)
         for panel in self.panels:
             panel.set_able(not running and not self._busy)
         self.changed.emit()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.codec.encode import Message
     from engine.config import MessageStoreConfig
     from engine.lab.load_settings import LoadSettings
-    from engine.lab.plug import PlugReport
+    from engine.lab.power_loss_report import PowerLossReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
     from engine.lab.server import Opened
     from engine.lab.serving import ServedBroker, ServingState
@@ -49,7 +49,7 @@ class LabClient:
     def __init__(self, died: Callable[[LabDied], None] | None = None) -> None:
         self.opened: Opened | None = None
         self.error: LabDied | None = None
-        self.report: PlugReport | None = None
+        self.report: PowerLossReport | None = None
         self._died = died
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -58,12 +58,12 @@ class LabClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sending = threading.Lock()
         self._closing = False
-        self._unplugged = False  # the plug was pulled, and the store was not opened since
+        self._without_power = False  # the power was cut, and the store was not opened since
 
     @property
     def alive(self) -> bool:
         """True while the process runs and answers."""
-        return self._process is not None and not (self.error or self._closing or self._unplugged)
+        return self._process is not None and not (self.error or self._closing or self._without_power)
 
     # ---- life
 
@@ -86,7 +86,7 @@ class LabClient:
     async def open_store(
         self, path: Path, config: MessageStoreConfig | None = None, like: Release | None = None
     ) -> Opened:
-        """Open a store that is no lab's for writing; its plug is never pulled, and nothing in it expires meanwhile.
+        """Open a store that is no lab's for writing; its power is never cut, and nothing in it expires meanwhile.
 
         Sizes that ``config`` does not give are worked out from its files, and so is the release
         without ``like``. Raises as :meth:`start`; ``StoreLocked``
@@ -104,7 +104,7 @@ class LabClient:
         if self._closing or self._process is None:
             return
         try:
-            if self.error is None and not self._unplugged:
+            if self.error is None and not self._without_power:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await self._ask("close")
         except TimeoutError:
@@ -120,45 +120,45 @@ class LabClient:
         if self._process is not None:
             self._process.kill()
 
-    # ---- the plug
+    # ---- the power cut
 
-    async def pull_the_plug(self, seed: int, keep: float | None = None) -> PlugReport:
+    async def cut_power(self, seed: int, keep: float | None = None) -> PowerLossReport:
         """End the store as a power loss would, and the process with it; :meth:`recover` goes on from there.
 
         ``keep`` is the chance (0 to 1) of what was not flushed to be on the disk all the same, by chance where it is
         not given. Raises ``NotALab`` where the lab has not made the store; then nothing was done.
         """
-        report: PlugReport = await self._ask("pull_the_plug", seed, keep)
+        report: PowerLossReport = await self._ask("cut_power", seed, keep)
         self.report = report
-        self._unplugged = True
+        self._without_power = True
         await asyncio.to_thread(self._end)
         return report
 
-    async def recover(self) -> PlugReport:
+    async def recover(self) -> PowerLossReport:
         """Open the store again in a new process, as a start after the power loss; the report is complete then.
 
-        Raises as :meth:`start`, and ``UsageError`` where no plug was pulled.
+        Raises as :meth:`start`, and ``UsageError`` where the power was not cut.
         """
-        if self.opened is None or self.report is None or not self._unplugged:
-            raise UsageError("no plug was pulled")
+        if self.opened is None or self.report is None or not self._without_power:
+            raise UsageError("the power was not cut")
         folder, report = self.opened.folder, self.report
         self._process = self._pipe = None
-        self._unplugged = False
+        self._without_power = False
         try:
             self.opened, self.report = await self._begin("recover", folder, report)
         except BaseException:
-            self._unplugged, self._closing = True, False
+            self._without_power, self._closing = True, False
             raise
         return self.report
 
-    async def recover_again(self) -> PlugReport:
+    async def recover_again(self) -> PowerLossReport:
         """Recover what the disk kept once more, beside the store; the report says whether it gave the same.
 
         Raises ``UsageError`` where nothing was recovered yet, ``StoreError``, ``OSError``.
         """
         if self.opened is None or self.report is None or self.report.after is None:
             raise UsageError("there is no recovery yet that could be repeated")
-        report: PlugReport = await self._ask("recover_again", self.opened.folder, self.report)
+        report: PowerLossReport = await self._ask("recover_again", self.opened.folder, self.report)
         self.report = report
         return report
 
@@ -302,7 +302,7 @@ class LabClient:
     async def _ask(self, verb: str, *args: object) -> Any:
         if self.error is not None:
             raise self.error
-        if self._process is None or self._closing or self._unplugged:
+        if self._process is None or self._closing or self._without_power:
             raise LabDied("the lab is closed")
         number = next(self._numbers)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -352,7 +352,7 @@ class LabClient:
         if pipe is not self._pipe or self.error is not None:
             return
         error = LabDied("the lab's process has ended; its store was not closed in order and is recovered when opened")
-        called_for = self._closing or self._unplugged
+        called_for = self._closing or self._without_power
         if not called_for:
             self.error = error
         waiting = list(self._waiting.values())

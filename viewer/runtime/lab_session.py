@@ -25,7 +25,7 @@ from viewer.runtime.live_history import history_of
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.load_settings import LoadSettings
-    from engine.lab.plug import PlugReport
+    from engine.lab.power_loss_report import PowerLossReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, TopicFed
     from engine.lab.server import Opened
     from engine.lab.serving import ServingState
@@ -86,7 +86,7 @@ class PutDone:
 
 class LabSession(QObject):
     """``changed()``: opened, closed, busy, load begun or ended; ``sampled(PositionSample)`` ten times a second;
-    ``answered(PutDone)``; ``served()``: :attr:`serving` is new; ``plugged()``: :attr:`report` is new;
+    ``answered(PutDone)``; ``served()``: :attr:`serving` is new; ``power_was_cut()``: :attr:`report` is new;
     ``failed(words)``; ``died(words)``: the engine's process ended by itself.
     """
 
@@ -94,7 +94,7 @@ class LabSession(QObject):
     sampled = Signal(object)
     counted = Signal(object)
     answered = Signal(object)
-    plugged = Signal()
+    power_was_cut = Signal()
     failed = Signal(str)
     died = Signal(str)
     served = Signal()
@@ -112,7 +112,7 @@ class LabSession(QObject):
         self.load: LoadSettings | None = None
         self.load_paused = False
         self.done: deque[PutDone] = deque(maxlen=PUTS_KEPT)
-        self.report: PlugReport | None = None
+        self.report: PowerLossReport | None = None
         self.rerunning = False
         """Whether a further recovery of what the disk kept is under way, beside the store."""
         self.busy = ""
@@ -145,7 +145,7 @@ class LabSession(QObject):
         return self.client is not None and not self.busy
 
     @property
-    def unplugged(self) -> bool:
+    def without_power(self) -> bool:
         """True after a simulated power cut until the store is recovered."""
         return self.report is not None and self.report.after is None
 
@@ -155,7 +155,7 @@ class LabSession(QObject):
         return self.alive and self.report is not None and self.report.after is not None and not self.rerunning
 
     @property
-    def plug_possible(self) -> bool:
+    def can_cut_power(self) -> bool:
         """True if a power cut may be simulated: only on stores that the lab made."""
         return self.alive and self.folder is not None
 
@@ -168,7 +168,7 @@ class LabSession(QObject):
         self._take(client, await client.start(folder, config, like))
 
     async def open_store(self, path: Path, config: MessageStoreConfig | None, like: Release | None = None) -> None:
-        """Open somebody's own store for writing: its plug is never pulled. Raises as :meth:`LabClient.open_store`."""
+        """Open somebody's own store for writing: its power is never cut. Raises as :meth:`LabClient.open_store`."""
         await self.close()
         client = self._client()
         self._take(client, await client.open_store(path, config, like))
@@ -418,9 +418,9 @@ class LabSession(QObject):
         finally:
             self._set_busy("")
 
-    # ---- the plug ----------------------------------------------------------------------------------------------------
+    # ---- the power cut ----------------------------------------------------------------------------------------------
 
-    async def pull_the_plug(self, seed: int) -> None:
+    async def cut_power(self, seed: int) -> None:
         """Simulate a power cut; :attr:`report` tells what there was and what the disk kept."""
         client = self.client
         if client is None or self.folder is None:
@@ -428,11 +428,11 @@ class LabSession(QObject):
         self._set_busy("plug")
         try:
             self.load, self.load_paused, self.serving = None, False, None
-            self.report = await client.pull_the_plug(seed)
+            self.report = await client.cut_power(seed)
             self._note("error", words("power cut"))
         finally:
             self._set_busy("")
-        self.plugged.emit()
+        self.power_was_cut.emit()
 
     async def recover(self) -> None:
         """Recover and open the store as the next start would; :attr:`report` gets the result."""
@@ -445,7 +445,7 @@ class LabSession(QObject):
             self._note("live", words("recovered"))
         finally:
             self._set_busy("")
-        self.plugged.emit()
+        self.power_was_cut.emit()
 
     async def recover_again(self) -> None:
         """Recover the bytes that the disk kept once more; :attr:`report` says whether the result is the same store."""
@@ -459,7 +459,7 @@ class LabSession(QObject):
         finally:
             self.rerunning = False
             self.changed.emit()
-        self.plugged.emit()
+        self.power_was_cut.emit()
 
     async def fed(self, max_topics: int) -> tuple[TopicFed, ...]:
         """Return put statistics of the queues of the fullest topics; () while the engine does not answer."""

@@ -177,7 +177,7 @@ class TailWatch(QObject):
         sample = self._sample
         if self._lab is None:
             return look
-        if sample is None or not self._lab.alive or self._lab.unplugged:
+        if sample is None or not self._lab.alive or self._lab.without_power:
             return replace(look, live=False)  # no broker: our own engine is down, or about to run
         flushes, self._flushes = tuple(self._flushes), []
         services = {name: Service(service.paused, service.waiting_bytes) for name, service in sample.services.items()}

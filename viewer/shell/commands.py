@@ -634,7 +634,13 @@ COMMANDS = (
         "lab.serve.show", words("Serve the store to clients"), "Lab", lambda p: p.lab.serve(), icon="requests", group=4
     ),
     Command(
-        "lab.plug", words("Cut the power…"), "Lab", lambda p: p.lab.plug(), icon="plug", keys=("Ctrl+Alt+U",), group=4
+        "lab.plug",
+        words("Cut the power…"),
+        "Lab",
+        lambda p: p.lab.ask_to_cut_power(),
+        icon="plug",
+        keys=("Ctrl+Alt+U",),
+        group=4,
     ),
     Command("lab.recover", words("Recover"), "Lab", lambda p: p.lab.recover(), keys=("Ctrl+Alt+R",), group=4),
     Command(

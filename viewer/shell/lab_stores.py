@@ -64,7 +64,7 @@ class LabRoom(QObject):
         pane.lab_folder = self._window.settings.lab_folder
         pane.createAsked.connect(self.create)
         pane.writeAsked.connect(self.open_for_writing)
-        pane.plugAsked.connect(self.plug)
+        pane.powerLossAsked.connect(self.ask_to_cut_power)
         pane.recoverAsked.connect(self.recover)
         pane.recoverAgainAsked.connect(self.recover_again)
         pane.compareAsked.connect(self.compare)
@@ -92,7 +92,7 @@ class LabRoom(QObject):
     def able(self) -> dict[str, bool]:
         """Return for each command whether it can run now."""
         lab = self.session
-        alive = lab.alive and not lab.unplugged
+        alive = lab.alive and not lab.without_power
         running = lab.load is not None
         return {
             "lab.put": alive,
@@ -103,8 +103,8 @@ class LabRoom(QObject):
             "lab.pause": alive and running,
             "lab.stop": alive and running,
             "lab.serve.show": lab.there,
-            "lab.plug": lab.plug_possible and not lab.unplugged,
-            "lab.recover": lab.unplugged and not lab.busy,
+            "lab.plug": lab.can_cut_power and not lab.without_power,
+            "lab.recover": lab.without_power and not lab.busy,
             "lab.recoverAgain": lab.again_possible,
             "lab.close": lab.there and not lab.busy,
             "lab.write": self._window.session is not None and not lab.open_here,
@@ -301,21 +301,21 @@ class LabRoom(QObject):
         """Write the pool's buffers to the page cache."""
         self.session.begin(self.session.commit())
 
-    def plug(self) -> None:
+    def ask_to_cut_power(self) -> None:
         """Show what a power loss would destroy, and ask."""
-        if not self.session.plug_possible:
+        if not self.session.can_cut_power:
             return
         from viewer.lab.confirmations import PowerLossDialog
 
         dialog = PowerLossDialog(self._window, self.session)
-        dialog.agreed.connect(lambda: self._window.jobs.start(self.pull_the_plug()))
+        dialog.agreed.connect(lambda: self._window.jobs.start(self.cut_power()))
         dialog.open()
 
-    async def pull_the_plug(self, seed: int | None = None) -> None:
+    async def cut_power(self, seed: int | None = None) -> None:
         """Stop the engine as a power loss would, and show the directory that remains on disk."""
         store = self.session.store
         self._window.say(tr("Cutting the power"))
-        await self.session.pull_the_plug(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
+        await self.session.cut_power(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
         if store is not None:
             await self._open_window(store)
 

@@ -145,7 +145,7 @@ def test_pages_are_lost_torn_or_kept(disk: ShadowDisk, tmp_path: Path) -> None:
 
 def test_after_the_plug_nothing_reaches_the_disk(disk: ShadowDisk) -> None:
     file = disk.open(disk.root / "index/1", SIZE)
-    disk.pull_the_plug()
+    disk.cut_power()
     for call in (
         lambda: file.write(0, b"x"),
         lambda: file.flush(0, 1),

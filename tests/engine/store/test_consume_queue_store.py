@@ -82,7 +82,7 @@ def test_wherever_the_power_fails_a_topic_has_all_of_its_queue_files_or_none(kee
             done = False
         else:
             done = True
-        disk.pull_the_plug()
+        disk.cut_power()
         with contextlib.suppress(PowerLoss):
             store.abandon()
         found = disk.after_power_loss(random.Random(call), keep)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.lab.plug import Figure
+from engine.lab.power_loss_report import Figure
 from viewer.findings.recovery_outcome import tried_chip, tried_note, tried_rows
 from viewer.findings.recovery_trial import Trial
 

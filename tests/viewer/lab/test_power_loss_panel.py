@@ -11,13 +11,13 @@ def test_what_can_be_done_is_asked_for(qtbot):
     panel = PowerLossPanel()
     qtbot.addWidget(panel)
     requests = []
-    panel.plugAsked.connect(lambda: requests.append("plug"))
+    panel.powerLossAsked.connect(lambda: requests.append("plug"))
     panel.recoverAsked.connect(lambda: requests.append("recover"))
-    panel.show_able(plug=True, recover=False)
+    panel.show_able(can_cut=True, recover=False)
     for name in ("lab.plug", "lab.recover"):
         panel.findChild(QPushButton, name).click()
     assert requests == ["plug"]
-    panel.show_able(plug=False, recover=True)
+    panel.show_able(can_cut=False, recover=True)
     panel.recover.click()
     assert requests == ["plug", "recover"]
 

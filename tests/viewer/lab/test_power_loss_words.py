@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from engine.codec.checkpoint import Checkpoint
-from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
+from engine.lab.power_loss_report import Figure, Loss, PowerLossReport, RepeatedRecovery, StoreState
 from engine.store.put_message import PutMessageStatus
 from engine.store.recovery.plan import IndexPlan, RecoveryPlan
 from viewer.lab.power_loss_panel import PowerLossPanel
@@ -47,11 +47,11 @@ BEFORE = StoreState(
 )
 KEPT = StoreState(AT + 1, 0, 5300, 53, True, {("T", 0): 60}, 60, 1, Checkpoint(AT - 17_000, AT, AT), 1)
 AFTER = replace(KEPT, end_offset=5000, units=50, torn=False, queues={("T", 0): 50}, index_entries=50)
-PULLED = PlugReport(7, 0.3, "ASYNC_FLUSH", True, BEFORE, KEPT, PLAN, 12, 3, 1, 0)
+PULLED = PowerLossReport(7, 0.3, "ASYNC_FLUSH", True, BEFORE, KEPT, PLAN, 12, 3, 1, 0)
 DONE = replace(PULLED, after=AFTER, recovered_ms=1100.0, loss=Loss(40), figures=(Figure("endOffset", 5000, 5000),) * 14)
 
 
-def _row(report: PlugReport, figure: str) -> CompareRow:
+def _row(report: PowerLossReport, figure: str) -> CompareRow:
     return next(row for row in power_loss_view(report).rows if row.what == figure)
 
 
@@ -95,11 +95,11 @@ def test_rows_judge_what_was_lost() -> None:
 
 def test_a_further_recovery_is_held_against_the_first() -> None:
     assert "recovered again" not in [row.what for row in power_loss_view(DONE).rows]
-    same = replace(DONE, again=Again(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50))))
+    same = replace(DONE, again=RepeatedRecovery(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50))))
     row = _row(same, "recovered again")
     assert (row.kept, row.after, row.mark) == ("5,300", "5,000", "ok")
     assert row.verdict == "the same disk gives the same store: equal in all 2 figures · round 2 · took 900 ms"
-    differing = replace(DONE, again=Again(3, 900.0, (Figure("endOffset", 5000, 4000),)))
+    differing = replace(DONE, again=RepeatedRecovery(3, 900.0, (Figure("endOffset", 5000, 4000),)))
     assert _row(differing, "recovered again").verdict.startswith(
         "the same disk gave another store: endOffset 5,000 ≠ 4,000"
     )
@@ -121,9 +121,9 @@ def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
     panel.show_report(DONE)
     assert "torn unit" in panel.lines[1].accessibleDescription()
     assert panel.table.total_rows() == len(power_loss_view(DONE).rows)
-    panel.show_able(plug=False, recover=True)
+    panel.show_able(can_cut=False, recover=True)
     assert panel.recover.isEnabled()
-    assert not panel.plug.isEnabled()
+    assert not panel.cut.isEnabled()
     assert panel.recover.isHidden()
     assert not panel.again.isHidden()
     panel.deleteLater()

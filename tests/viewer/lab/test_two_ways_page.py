@@ -1,4 +1,4 @@
-"""Two ways at once, over engines that only pretend: how the stores are made, fed, unplugged, shown and deleted."""
+"""Two ways at once, over engines that only pretend: how the stores are made, fed, without_power, shown and deleted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Desk(QObject):
         self.error: Exception | None = None
 
     @property
-    def plug_possible(self) -> bool:
+    def can_cut_power(self) -> bool:
         return self.alive
 
     def begin(self, work: Any) -> None:
@@ -88,7 +88,7 @@ class Desk(QObject):
     async def pause_load(self, on: bool) -> None:
         self.load_paused = on
 
-    async def pull_the_plug(self, seed: int) -> None:
+    async def cut_power(self, seed: int) -> None:
         self.asked.append(("plug", seed))
         self.load = None
 
@@ -198,7 +198,7 @@ def test_both_are_made_as_chosen_in_a_folder_of_their_own_and_fed_alike(
         assert desk.load is LOAD
     assert messages == ["Making both stores", "Both stores get the same load"]
     assert not page.panels[0].preset.isEnabled(), "values stand while the load runs"
-    assert page.plug.isEnabled()
+    assert page.cut.isEnabled()
 
 
 def test_a_store_that_cannot_be_made_leaves_the_page_usable(
@@ -208,12 +208,12 @@ def test_a_store_that_cannot_be_made_leaves_the_page_usable(
     with pytest.raises(StoreError):
         asyncio.run(page.run(LOAD))
     assert page.panels[0].preset.isEnabled()
-    assert not page.plug.isEnabled()
+    assert not page.cut.isEnabled()
     desks[1].failed.emit("no room for it")
     assert messages[-1] == "B: no room for it"
     desks[1].error = None
     asyncio.run(page.run(LOAD))
-    assert page.plug.isEnabled()
+    assert page.cut.isEnabled()
 
 
 def test_nothing_begins_twice(page: TwoWays, desks: tuple[Any, Any]) -> None:
@@ -234,7 +234,7 @@ def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
     asyncio.run(page.pull_both())
     assert [desk.asked[-1] for desk in desks] == [("plug", 1)] * 2, "the same chance for both"
     assert [(side.lost, side.lost_bytes, side.recovered_units) for side in page.sides] == [(3, 260, 5)] * 2
-    assert not page.plug.isEnabled(), "it is pulled once"
+    assert not page.cut.isEnabled(), "it is pulled once"
     assert "lost at the power cut" in page.markdown()
 
 

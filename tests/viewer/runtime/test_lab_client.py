@@ -78,7 +78,7 @@ def test_looks_are_answered_under_full_load_and_the_plug_can_be_pulled(tmp_path:
         await client.load(LoadSettings(producers=1, rate=50))
         counts = await client.counts()
         assert counts.running
-        report = await client.pull_the_plug(11, keep=0.5)
+        report = await client.cut_power(11, keep=0.5)
         assert report.after is None
         assert not client.alive
         with pytest.raises(LabDied):
@@ -90,7 +90,7 @@ def test_looks_are_answered_under_full_load_and_the_plug_can_be_pulled(tmp_path:
         assert report.loss.messages == report.before.units - report.after.units
         assert client.alive
         assert (await client.put(Message("T", b"goes on"))).status == "PUT_OK"
-        with pytest.raises(UsageError, match="no plug was pulled"):
+        with pytest.raises(UsageError, match="the power was not cut"):
             await client.recover()
         await client.close()
 
@@ -166,7 +166,7 @@ def test_somebodys_own_store_is_opened_with_its_own_sizes_and_has_no_plug(tmp_pa
         assert opened.config.max_index_num == TINY.max_index_num
         assert opened.config.file_reserved_time > 100_000
         with pytest.raises(UsageError, match="only a store that the lab made can lose its power"):
-            await client.pull_the_plug(1)
+            await client.cut_power(1)
         assert client.alive
         other = LabClient()
         with pytest.raises(StoreLocked, match=f"process {opened.pid} has the store open"):
@@ -192,7 +192,7 @@ def test_two_stores_side_by_side_take_the_same_load_each_in_its_own_way(tmp_path
         await pool.pause("commit")
         while min([(await one.sample()).statuses.get("PUT_OK", 0) for one in (sync, pool)]) < 200:
             await asyncio.sleep(0.02)
-        lost = [(await one.pull_the_plug(4, keep=0.0)).loss for one in (sync, pool)]
+        lost = [(await one.cut_power(4, keep=0.0)).loss for one in (sync, pool)]
         assert (lost[0].messages, lost[0].allowed) == (0, True)
         assert lost[1].messages > 0
         assert (lost[1].below_flushed, lost[1].allowed) == (0, True)

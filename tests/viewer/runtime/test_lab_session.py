@@ -83,7 +83,7 @@ def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client:
         lab.sampled.connect(seen.append)
         await until(lambda: len(seen) >= 2)
         assert lab.alive
-        assert lab.plug_possible
+        assert lab.can_cut_power
         session: Any = SimpleNamespace(path=tmp_path / "store")
         assert lab_of(session.path) is lab
         await lab.close()

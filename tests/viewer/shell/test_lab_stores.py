@@ -40,7 +40,7 @@ class Desk(QObject):
         self.load: LoadSettings | None = None
         self.load_paused = False
         self.busy = ""
-        self.unplugged = self.again_possible = False
+        self.without_power = self.again_possible = False
         self.done: list[object] = []
         self.asked: list[Any] = []
         self.begun: list[Any] = []
@@ -59,7 +59,7 @@ class Desk(QObject):
         return self.there and not self.busy
 
     @property
-    def plug_possible(self) -> bool:
+    def can_cut_power(self) -> bool:
         return self.alive and self.folder is not None
 
     def begin(self, work: Any) -> None:
@@ -88,7 +88,7 @@ class Desk(QObject):
     async def pause_load(self, on: bool) -> None:
         self.load_paused = on
 
-    async def pull_the_plug(self, seed: int) -> None:
+    async def cut_power(self, seed: int) -> None:
         self.asked.append(("plug", seed))
 
     async def recover(self) -> None:
@@ -202,7 +202,7 @@ def test_each_state_of_a_lab_store_has_its_commands(room: LabRoom, desk: Desk, m
     assert possible(room) == at_rest | {"lab.again", "lab.commit"}
     desk.done, desk.config, desk.load = [], None, LOAD
     assert possible(room) == at_rest - {"lab.start"} | {"lab.pause", "lab.stop"}
-    desk.load, desk.unplugged = None, True
+    desk.load, desk.without_power = None, True
     assert possible(room) == {"lab.serve.show", "lab.recover", "lab.close"}
     desk.busy = "recover"
     assert possible(room) == {"lab.serve.show"}, "a recovery is neither begun twice nor cut"
@@ -211,7 +211,7 @@ def test_each_state_of_a_lab_store_has_its_commands(room: LabRoom, desk: Desk, m
 def test_the_plug_of_somebody_s_own_store_is_never_pulled(room: LabRoom, desk: Desk) -> None:
     desk.store = Path("/data/store")
     assert "lab.plug" not in possible(room)
-    room.plug()
+    room.ask_to_cut_power()
     assert desk.asked == []
 
 
@@ -331,7 +331,7 @@ def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
     room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     desk.store, desk.folder = tmp_path / "store", tmp_path
-    run(room.pull_the_plug(7))
+    run(room.cut_power(7))
     run(room.recover_now())
     assert desk.asked == [("plug", 7), "recover"]
     assert made.said == ["Cutting the power", "Recovering"]

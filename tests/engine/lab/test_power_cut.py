@@ -22,8 +22,8 @@ from engine.lab.acknowledged import Acknowledged
 from engine.lab.lab_store import MARKER, LabStore, NotALab
 from engine.lab.load import Load
 from engine.lab.load_settings import LoadSettings
-from engine.lab.plug import PlugReport
-from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_again, timed_open
+from engine.lab.power_cut import cut_power, finish_report, keep_disk, recover_again, timed_open
+from engine.lab.power_loss_report import PowerLossReport
 from engine.rules.findings import Finding
 from engine.store.put_message import PutMessageStatus
 
@@ -108,7 +108,7 @@ def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, Ledger]:
 def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Path, mode: str, seed: int) -> None:
     lab, ledger = lived(tmp_path / "lab", mode, seed)
     flushed = lab.store.positions().flushed
-    report = pull_the_plug(lab, None, [ledger.own], seed)
+    report = cut_power(lab, None, [ledger.own], seed)
     again, took = timed_open(tmp_path / "lab")
     report = finish_report(again, report, took)
     again.close()
@@ -138,7 +138,7 @@ def test_files_made_while_the_pool_was_empty_are_counted_behind_those_that_wait_
     buffers = [file.has_buffer for file in lab.store.parts.files.files]
     assert True in buffers
     assert False in buffers[buffers.index(True) :], "one file has the pool's only buffer, and later ones have none"
-    report = pull_the_plug(lab, None, [ledger.own], 3)
+    report = cut_power(lab, None, [ledger.own], 3)
     assert report.before.units == len(ledger.acknowledged)
 
 
@@ -151,7 +151,7 @@ def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, b
     done = threading.Event()
     while load.counts().messages < 2000:
         done.wait(0.01)
-    report = pull_the_plug(lab, load, load.acknowledged, 5, keep=0.5)
+    report = cut_power(lab, load, load.acknowledged, 5, keep=0.5)
     counts = load.counts()
     again, took = timed_open(tmp_path / "lab")
     report = finish_report(again, report, took)
@@ -174,7 +174,7 @@ def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_sto
     lab.store.services.pause("flush")
     while lab.store.positions().waiting < 4:
         done.wait(0.01)
-    report = pull_the_plug(lab, load, load.acknowledged, 1, keep=0.0)
+    report = cut_power(lab, load, load.acknowledged, 1, keep=0.0)
     assert report.loss.messages == 0
     assert report.before.end_offset > report.before.flushed
     assert report.kept.units == load.counts().statuses["PUT_OK"]
@@ -189,7 +189,7 @@ def test_only_what_the_lab_made_has_a_plug(tmp_path: Path) -> None:
     lab.store.put_message(Message("T", b"precious"))
     (tmp_path / "lab" / MARKER).unlink()
     with pytest.raises(NotALab, match="not made by the lab"):
-        pull_the_plug(lab, None, [], 0)
+        cut_power(lab, None, [], 0)
     assert lab.store.put_message(Message("T", b"still works")).ok
     lab.close()
     assert bodies(tmp_path / "lab/store") == {b"precious", b"still works"}
@@ -203,7 +203,7 @@ def test_a_second_plug_begins_from_where_the_first_recovery_ended(tmp_path: Path
     for turn in range(4):
         for number in range(40):
             ledger.put(lab, b"%d %d " % (turn, number) + bytes(200), "T", number % 3)
-        pull_the_plug(lab, None, [ledger.own], turn)
+        cut_power(lab, None, [ledger.own], turn)
         lab, _ = timed_open(tmp_path / "lab")
     lab.close()
     assert bodies(tmp_path / "lab/store") == ledger.acknowledged.keys()
@@ -222,7 +222,7 @@ TINY_AGAIN = replace(
 )
 
 
-def recovered(folder: Path) -> tuple[LabStore, PlugReport]:
+def recovered(folder: Path) -> tuple[LabStore, PowerLossReport]:
     """A lab store whose plug was pulled and that was recovered once."""
     lab = LabStore.create(folder, TINY_AGAIN)
     for number in range(300):
@@ -230,7 +230,7 @@ def recovered(folder: Path) -> tuple[LabStore, PlugReport]:
         if number == 200:
             lab.store.flush()
     lab.store.wait_dispatched()
-    pulled = pull_the_plug(lab, None, [], 3, 0.4)
+    pulled = cut_power(lab, None, [], 3, 0.4)
     keep_disk(folder)
     opened, took = timed_open(folder)
     return opened, finish_report(opened, pulled, took)

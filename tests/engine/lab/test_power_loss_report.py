@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.lab.plug import Again, Figure, PlugReport, StoreState
+from engine.lab.power_loss_report import Figure, PowerLossReport, RepeatedRecovery, StoreState
 
 STATE = StoreState(0, 0, 100, 3, False, {}, 0, 0, None, 1)
 EQUAL, OTHER = Figure("end", 5, 5), Figure("units", 5, 6)
@@ -12,11 +12,11 @@ EQUAL, OTHER = Figure("end", 5, 5), Figure("units", 5, 6)
 
 def test_a_figure_that_differs_is_seen():
     assert (EQUAL.equal, OTHER.equal) == (True, False)
-    report = PlugReport(1, 0.5, "ASYNC_FLUSH", False, STATE, STATE, plan=None)  # type: ignore[arg-type]
+    report = PowerLossReport(1, 0.5, "ASYNC_FLUSH", False, STATE, STATE, plan=None)  # type: ignore[arg-type]
     assert report.as_planned
     assert not replace(report, figures=(EQUAL, OTHER)).as_planned
 
 
 def test_a_further_recovery_is_the_same_or_not():
-    assert Again(2, 1.0, (EQUAL,)).same
-    assert not Again(2, 1.0, (EQUAL, OTHER)).same
+    assert RepeatedRecovery(2, 1.0, (EQUAL,)).same
+    assert not RepeatedRecovery(2, 1.0, (EQUAL, OTHER)).same

@@ -1,4 +1,4 @@
-"""The report of a pulled plug: how the store stood, what the disk kept, and how recovery left it. Values only.
+"""The report of a power cut: how the store stood, what the disk kept, and how recovery left it. Values only.
 
 Offsets and sizes are bytes of the commit log, times are ms since 1970.
 """
@@ -16,8 +16,8 @@ Queue = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """A store at one moment. ``end_offset`` is the end of the last byte that says something; before the plug that is
-    where the next message would have gone, the pool included.
+    """A store at one moment. ``end_offset`` is the end of the last byte that is not zero; before the power cut it is
+    the place of the next message, the pool included.
 
     ``units`` are whole messages of the log, ``torn`` says whether bytes follow that are none. ``queues`` has the queue
     offset behind each queue's last entry, ``index_entries`` those of all index files. The three positions are −1 where
@@ -69,8 +69,8 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """A further recovery, number ``round`` (from 2), of the disk that the plug left, in ``took_ms``: ``figures`` have
+class RepeatedRecovery:
+    """A further recovery, number ``round`` (from 2), of the disk that it left, in ``took_ms``: ``figures`` have
     the first recovery as planned and this one as done.
     """
 
@@ -85,7 +85,7 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class PlugReport:
+class PowerLossReport:
     """Report of a simulated power cut. ``after``, ``loss`` and ``figures`` are set once the store has been
     recovered.
 
@@ -109,7 +109,7 @@ class PlugReport:
     recovered_ms: float = 0.0
     loss: Loss = field(default_factory=Loss)
     figures: tuple[Figure, ...] = ()
-    again: Again | None = None
+    again: RepeatedRecovery | None = None
 
     @property
     def as_planned(self) -> bool:

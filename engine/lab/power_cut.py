@@ -1,4 +1,4 @@
-"""Pulling the plug of a lab store, comparing what recovery makes of it, and recovering once more beside the store: the
+"""Cutting the power of a lab store, comparing what recovery makes of it, and recovering once more beside the store: the
 same disk gives the same store.
 
 The live directory is kept as ``before/``; what the disk kept is put in its place, and copied to ``kept/`` before the
@@ -20,7 +20,7 @@ from engine.lab import store_state
 from engine.lab.acknowledged import Acknowledged, lost_behind
 from engine.lab.lab_store import LabStore, check_is_lab, read_marker, remove_part
 from engine.lab.load import Load
-from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
+from engine.lab.power_loss_report import Figure, Loss, PowerLossReport, RepeatedRecovery, StoreState
 from engine.lab.shadow_disk import ShadowDisk, copy_data
 from engine.mapped.power_loss import PageFates, chance_of, surviving
 from engine.message_store import MessageStore
@@ -29,9 +29,9 @@ from engine.store.recovery.plan import RecoveryPlan
 _QUICK_SECONDS = 0.5
 
 
-def pull_the_plug(
+def cut_power(
     lab: LabStore, load: Load | None, acknowledged: Iterable[Acknowledged], seed: int, keep: float | None = None
-) -> PlugReport:
+) -> PowerLossReport:
     """End ``lab`` as a power loss would; its process must end after it. ``keep`` is the chance (0 to 1) that a page
     or name that was not flushed is on the disk all the same; drawn at random if not given.
 
@@ -43,7 +43,7 @@ def pull_the_plug(
     store, config, like = lab.store, lab.marker.config, lab.marker.like
     _hold_puts(store)
     queues = store_state.queue_ends(store)
-    lab.disk.pull_the_plug()
+    lab.disk.cut_power()
     state_before = store_state.of_running(store, 0, queues)
     uncommitted = _behind_committed(store)
     if load is not None:
@@ -55,7 +55,7 @@ def pull_the_plug(
     state_before = replace(state_before, units=store_state.units_of(lab.folder / "before", config, like, uncommitted))
     kept_state, plan = store_state.of_files(lab.root, config, like)
     lab.disk.close()
-    return PlugReport(
+    return PowerLossReport(
         seed=seed,
         keep=chance,
         flush_mode=config.flush_disk_type,
@@ -71,7 +71,7 @@ def pull_the_plug(
     )
 
 
-def finish_report(lab: LabStore, report: PlugReport, took_ms: float) -> PlugReport:
+def finish_report(lab: LabStore, report: PowerLossReport, took_ms: float) -> PowerLossReport:
     """Complete the report with the state after recovery, compared with the plan. Raises ``OSError``."""
     store = lab.store
     store.wait_dispatched()
@@ -144,7 +144,7 @@ def _loss(lab: LabStore, acknowledged: list[Acknowledged], plan: RecoveryPlan, s
     return Loss(messages, below, allowed=not below and not (waits and messages), exact=lost.exact)
 
 
-def _figures(report: PlugReport, state_after: StoreState, store: MessageStore) -> Iterable[Figure]:
+def _figures(report: PowerLossReport, state_after: StoreState, store: MessageStore) -> Iterable[Figure]:
     plan, kept_state = report.plan, report.kept
     yield Figure("endOffset", max(plan.end_offset, 0), state_after.end_offset)
     yield Figure("dispatchedTo", max(plan.end_offset, 0), state_after.dispatched)
@@ -176,7 +176,7 @@ def keep_disk(folder: Path) -> None:
     _copy_tree(folder / "store", folder / "kept")
 
 
-def recover_again(folder: Path, report: PlugReport) -> Again:
+def recover_again(folder: Path, report: PowerLossReport) -> RepeatedRecovery:
     """Recover what the disk kept once more and compare it with the first recovery.
 
     Raises :class:`UsageError` where nothing was recovered yet, ``NotALab``, ``StoreError``, ``OSError``.
@@ -197,10 +197,10 @@ def recover_again(folder: Path, report: PlugReport) -> Again:
     finally:
         remove_part(folder, "again")
     number = report.again.round + 1 if report.again is not None else 2
-    return Again(number, took_ms, tuple(_figures_of(report, first_state, state, dropped)))
+    return RepeatedRecovery(number, took_ms, tuple(_figures_of(report, first_state, state, dropped)))
 
 
-def _figures_of(report: PlugReport, first_state: StoreState, state: StoreState, dropped: int) -> Iterator[Figure]:
+def _figures_of(report: PowerLossReport, first_state: StoreState, state: StoreState, dropped: int) -> Iterator[Figure]:
     """Compare the first recovery with this one."""
     yield Figure("endOffset", first_state.end_offset, state.end_offset)
     yield Figure("units", first_state.units, state.units)
