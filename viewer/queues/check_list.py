@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import mono, px
 from viewer.widgets.basics import Button, Field
+from viewer.widgets.choices import draw_chevron
 
 _LONG_LIST = 12
 
@@ -27,7 +28,8 @@ class CheckList(Button):
         super().__init__("")
         self.setObjectName(name)
         self.setAccessibleName(accessible)
-        self.setFixedWidth(px(width))
+        self._width, self._words = width, ""
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setStyleSheet("text-align: left;")
         self._many = many
         self._all: list[tuple[object, str]] = []
@@ -68,11 +70,30 @@ class CheckList(Button):
             words = texts[0]
         else:
             words = tr(self._many, n=len(texts))
-        self.setFont(mono(12))
-        room = self.width() - px(46)
-        self.setText("▾ " + self.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, room))
+        self._words = words
+        self._elide()
         self.setToolTip("\n".join(texts[:40]))
         self.setAccessibleDescription(", ".join(texts[:40]))
+
+    def _elide(self) -> None:
+        self.setFont(mono(12))
+        room = self.width() - px(46)
+        self.setText(self.fontMetrics().elidedText(self._words, Qt.TextElideMode.ElideMiddle, room))
+
+    def sizeHint(self) -> QSize:
+        """The declared width; half a screen has less room."""
+        return QSize(px(self._width), super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(px(64), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        draw_chevron(self)
 
 
 class _Popup(QFrame):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
@@ -31,10 +31,25 @@ from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.survey import TopicFacts
-from viewer.widgets.basics import Button, Label, PaneHead, Paper, Tool
+from viewer.widgets.basics import Button, Elided, Label, PaneHead, Paper, Tool
 from viewer.widgets.boxes import fill, row, splitter
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+
+NARROW_FORM = 430
+"""Px at 100 % below which the form has no room for its command."""
+
+
+class _Form(Paper):
+    """The choice of topics and queues. In a narrow pane it hides ``command``, which the menus have, too."""
+
+    def __init__(self, command: Button) -> None:
+        super().__init__("pane", ("bottom",))
+        self._command = command
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._command.setVisible(self.width() >= px(NARROW_FORM))
 
 
 class QueuesPane(Pane):
@@ -61,7 +76,7 @@ class QueuesPane(Pane):
         self._queue_list.chosen.connect(self._queues_chosen)
         command = Button(tr("Copy as command"), "flat")
         command.clicked.connect(lambda: self.table.copy_current("cli"))
-        form = Paper("pane", ("bottom",))
+        form = _Form(command)
         form.setFixedHeight(px(40))
         self.picture, self.side = QueuePicture(), QueueSide()
         tools = (Label(tr("Problem"), 12, "text3"), self._step_tool("back", -1), self._step_tool("forward", 1))
@@ -76,7 +91,7 @@ class QueuesPane(Pane):
         fill(box, (form, self.picture, self._head, self.table, self.table.strip))
         lay = QVBoxLayout(form)
         lay.setContentsMargins(px(12), 0, px(12), 1)
-        topic, queue = Label(tr("Topic"), 12, "text3"), Label(tr("Queue"), 12, "text3")
+        topic, queue = Elided(tr("Topic"), 12, "text3"), Elided(tr("Queue"), 12, "text3")
         lay.addWidget(row(topic, self._topic_list, queue, self._queue_list, None, command))
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QCheckBox, QComboBox, QStyle, QStyleOptionButton
+from PySide6.QtWidgets import QCheckBox, QComboBox, QStyle, QStyleOptionButton, QWidget
 
 from viewer.look.assets import icon_pixmap
 from viewer.look.theme import C, px
@@ -15,10 +15,15 @@ class ChoiceField(QComboBox):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        side = px(14)
-        role = "text2" if self.isEnabled() else "disabled"
-        picture = icon_pixmap("chevron-down", C(role), side, self.devicePixelRatioF())
-        QPainter(self).drawPixmap(self.width() - side - px(6), (self.height() - side) // 2, picture)
+        draw_chevron(self)
+
+
+def draw_chevron(widget: QWidget) -> None:
+    """Draw the arrow of a choice at the right edge of ``widget``; for its ``paintEvent``."""
+    side = px(14)
+    role = "text2" if widget.isEnabled() else "disabled"
+    picture = icon_pixmap("chevron-down", C(role), side, widget.devicePixelRatioF())
+    QPainter(widget).drawPixmap(widget.width() - side - px(6), (widget.height() - side) // 2, picture)
 
 
 class TickBox(QCheckBox):

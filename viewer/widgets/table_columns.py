@@ -159,7 +159,12 @@ class TableColumns(QObject):
                     measured.width, measured.any, grew = max(width, measured.width), True, True
                 if n in names and len(measured.names) < NAMES:
                     measured.names.add(text)
+                    grew = grew or self._is_shortened(n)  # it may look like a name before it
         return grew
+
+    def _is_shortened(self, section: int) -> bool:
+        """Return True if the column is narrower than its longest name."""
+        return self._view.horizontalHeader().sectionSize(section) < self._seen[section].width
 
     def _head_width(self, section: int) -> int:
         """Width of the title, with the arrow if the table is sorted by the column."""
@@ -257,7 +262,7 @@ class TableColumns(QObject):
         if kept_width is not None:
             return Need(round(kept_width * z), round(kept_width * z), WHOLE)
         full, rank, measured = self._full(section), rank_of(column), self._seen[section]
-        least = round(LEAST[rank] * z)
+        least = round((LEAST_TOPIC if column.paint == "topic" else LEAST[rank]) * z)
         if not measured.any:
             return Need(full, min(full, least), rank, round(LONG_NAME * z) if rank == NAME else 0)
         least = max(measured.width, least) if rank == WHOLE else min(measured.width, least)
@@ -460,6 +465,8 @@ LONG_NAME = 220
 """Px at 100 % to which a name shrinks before it is computed how short it can be without looking like another."""
 LEAST = {BODY: 72, SENTENCE: 88, NAME: 64, WHOLE: 68}
 """Minimum px at 100 % of the columns of a rank, unless their values are shorter. Short titles stay complete."""
+LEAST_TOPIC = 110
+"""The same for topics: their coloured bar and about ten letters. Two letters of each tell nothing."""
 
 
 def rank_of(column: Column) -> int:

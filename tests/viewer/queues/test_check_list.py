@@ -22,6 +22,19 @@ def test_the_button_says_one_name_or_how_many(chooser) -> None:
     assert chooser.keys == [1, 3]
 
 
+def test_in_a_narrow_form_the_name_loses_its_middle(chooser) -> None:
+    """In a window of half a screen the choice of the topic lay over the word and the choice beside it."""
+    name = "OrdersOfTheShop-" * 4
+    chooser.set_items([(name, name)], [name])
+    assert chooser.minimumSizeHint().width() < 80
+    chooser.resize(110, chooser.height())
+    narrow = chooser.text()
+    assert "…" in narrow
+    assert chooser.fontMetrics().horizontalAdvance(narrow) < 80
+    chooser.resize(250, chooser.height())
+    assert len(chooser.text()) > len(narrow)
+
+
 def test_enter_chooses_one_and_space_adds_to_the_choice(chooser, qtbot) -> None:
     told = []
     chooser.chosen.connect(told.append)

@@ -104,6 +104,20 @@ def test_offsets_stay_whole_where_room_is_short_and_names_stay_different(view):
     assert any("…" in one for one in shown)
 
 
+def test_a_name_that_comes_later_and_would_look_like_another_makes_the_column_wider(view):
+    """In tied windows of 640 px two topics were both "C…s": the second one came when the table was scrolled."""
+    view.set_rows([row(n, "CartUpdatesOfShop-0123456789-eu", "x", "why " * 20) for n in range(300)])
+    view.resize(300, 300)
+    column = KIND.columns[section(view, "topic")]
+    near = ["CartUpdatesOfShop-0123456789-eu", "CartUpdatesOf-9876543210-eu"]
+    view.source.rows[260]["topic"] = near[1]
+    view.go_to_row(260)
+    view.grab()
+    shown = {view.painter.shortened(column, name, width(view, "topic")) for name in near}
+    assert len(shown) == 2
+    assert all(len(name) >= 8 for name in shown)
+
+
 def test_long_names_give_way_before_heads_are_cut_where_they_still_differ(view):
     names = [f"g-{n}" + "0123456789" * 6 for n in range(3)]
     view.set_rows([row(5, name, "x", name) for name in names])
