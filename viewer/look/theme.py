@@ -14,6 +14,8 @@ from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QStyle, QWidget
 from shiboken6 import isValid
 
+from viewer.look.assets import language
+
 LIGHT = {
     "window": "#F2F3F6",
     "pane": "#FFFFFF",
@@ -176,6 +178,7 @@ MONO_FAMILIES = (
     "Noto Sans CJK SC",
     "monospace",
 )
+REGULAR, REGULAR_BESIDE_CHINESE = 400, 350
 ZOOM_STEPS = tuple(range(70, 210, 10))
 ZOOM_WAIT_MS = 40
 IN_PARTS = "storescope.inParts"
@@ -413,7 +416,13 @@ def _luminance(color: str) -> float:
 
 
 def ui(size: int = 13, weight: int = 400) -> QFont:
-    """The font of words; ``size`` in px at 100 %. Figures are tabular."""
+    """The font of words; ``size`` in px at 100 %. Figures are tabular.
+
+    Light letters on a dark ground look bolder than they are, Latin ones more than Chinese ones. Where both stand in
+    one line, regular Latin letters are thinner.
+    """
+    if weight == REGULAR and theme.dark and not theme.contrast and language() == "zh_CN":
+        weight = REGULAR_BESIDE_CHINESE
     return QFont(_font(False, size, weight))
 
 

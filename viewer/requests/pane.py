@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from viewer.requests.watch import RequestWatch
     from viewer.runtime.store_session import StoreSession
 
-FILTER_LIST_WIDTH = 264
+FILTER_LIST_WIDTH = 304
 SLIM_BELOW_WIDTH = 1240
 PILL_WORDS = {
     "not0": words("Not 0"),

@@ -351,7 +351,8 @@ class WherePane(Pane):
 
     def _show_sentence(self, row: EvidenceRow | None) -> None:
         """Show the selected piece of evidence as a full sentence."""
-        self._sentence.setText(f"{row.number}. {row.what}: {row.holds}" if row is not None else "")
+        text = tr("{n}. {what}: {contents}", n=row.number, what=row.what, contents=row.holds) if row is not None else ""
+        self._sentence.setText(text)
 
     def _show_route(self, row: RouteRow | None) -> None:
         """Explain why the selected route leads to the message, or does not."""

@@ -107,7 +107,7 @@ MAX_TOPIC_LETTERS = 16
 """Maximum letters of a topic in a row."""
 _AGAINST_PATTERN = re.compile(
     r"^(no |holds no|.* has no |names no)|is stored, the body has|no unit|a stale entry|does not match"
-    r"|is a wrong one|is empty"
+    r"|is a wrong one|is empty|it may not consume"
 )
 _JSON = ("verdict", "physical_offset", "topic", "queue_id", "queue_offset", "next_step")
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 import viewer
 from viewer.look import theme as looks
+from viewer.look.assets import set_language
 from viewer.look.theme import DARK, HEX_DARK, HEX_LIGHT, LIGHT, TOPICS_DARK, TOPICS_LIGHT, C, contrast, hex_fill, theme
 
 BOTH = [pytest.param(LIGHT, id="light"), pytest.param(DARK, id="dark")]
@@ -128,6 +129,21 @@ def test_no_font_draws_other_characters_than_the_text_has(dressed: QApplication)
     for font in (looks.ui(), looks.mono()):
         assert font.featureValue(QFont.Tag("calt")) == 0
         assert font.isFeatureSet(QFont.Tag("calt"))
+
+
+def test_regular_words_are_thinner_on_dark_beside_chinese_and_nowhere_else(dressed: QApplication) -> None:
+    """Latin letters looked heavier than the Chinese ones beside them in the same line."""
+    theme.set_scheme("dark")
+    assert looks.ui(13).weight() == 400
+    set_language("zh_CN")
+    assert looks.ui(13).weight() < 400
+    assert looks.ui(13, 600).weight() == 600
+    assert looks.mono(12).weight() == 400
+    theme.set_contrast(True)
+    assert looks.ui(13).weight() == 400
+    theme.set_contrast(False)
+    theme.set_scheme("light")
+    assert looks.ui(13).weight() == 400
 
 
 def test_scheme_can_be_forced(dressed: QApplication) -> None:

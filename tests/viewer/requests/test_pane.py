@@ -10,12 +10,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from engine.remoting.codes import RequestCode
 from engine.remoting.exchanges import FrameEvent
 from engine.remoting.recording import Recorder
-from viewer.look.theme import theme
-from viewer.requests.pane import RequestsPane, frame_fields
+from viewer.look.theme import px, theme
+from viewer.requests.columns import FILTER_ENTRIES, INDENT, FilterEntry
+from viewer.requests.pane import FILTER_LIST_WIDTH, RequestsPane, frame_fields
 from viewer.requests.watch import RequestWatch
 from viewer.runtime.places import Place
+from viewer.widgets.record_view import RecordView
 from viewer.widgets.table_tail import shows_last_row
 
 
@@ -315,3 +318,16 @@ def test_it_is_drawn_in_both_themes(pane: RequestsPane, file: Path, dark: bool) 
         assert not pane.grab().isNull()
     finally:
         theme.dark = dark_before
+
+
+def test_names_of_common_requests_are_complete_beside_their_count(qtbot) -> None:
+    """GET_TOPIC_STATS_INFO stood as "GET_TOPI…S_INFO"."""
+    view = RecordView("requests.talks", FILTER_ENTRIES)
+    qtbot.addWidget(view)
+    view.resize(px(FILTER_LIST_WIDTH), 400)
+    view.show()
+    codes = (RequestCode.GET_TOPIC_STATS_INFO, RequestCode.QUERY_CONSUMER_OFFSET, RequestCode.SEND_MESSAGE_V2)
+    names = [f"{INDENT}{code.name}  {int(code)}" for code in codes]
+    view.set_rows([FilterEntry("code", name, 1_234, "") for name in names])
+    slot = next(slot for slot in view.slots_on_screen() if slot.column.key == "name")
+    assert [view.painter.shortened(slot.column, name, slot.width) for name in names] == names

@@ -78,5 +78,7 @@ def test_a_group_that_may_not_consume_is_a_warning_among_the_ways(tmp_path):
     (permission,) = [row for row in evidence_rows(waiting) if row.evidence.what == "permission"]
     assert (permission.what, permission.place.name) == ("Permission", "subscriptionGroup.json")
     assert permission.is_against
+    (group,) = [row for row in evidence_rows(waiting) if row.evidence.what == "group"]
+    assert group.is_against
     (read,) = [row for row in route_rows(past) if row.route.by == "group"]
     assert read.chip.word == "Has read past it"
