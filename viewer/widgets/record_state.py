@@ -60,6 +60,22 @@ class State:
     steps: tuple[tuple[str, Callable[[], object]], ...] = field(default=(), compare=False)
 
 
+class _Sentence(QLabel):
+    """The sentence of a state. On one line it ends in ``…`` if it does not fit; the tool tip has all of it."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        shown = self.text()
+        if not self.wordWrap():
+            shown = self.fontMetrics().elidedText(shown, Qt.TextElideMode.ElideRight, self.width())
+        self.setToolTip(self.text() if shown != self.text() else "")
+        if shown == self.text():
+            super().paintEvent(event)
+            return
+        p = QPainter(self)
+        p.setPen(self.palette().color(QPalette.ColorRole.WindowText))
+        p.drawText(self.rect(), int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
+
+
 class StateLine(QWidget):
     """A state on one line, with its next steps. ``show_state(None)`` hides it."""
 
@@ -69,7 +85,7 @@ class StateLine(QWidget):
         self._strip = strip
         self.state: State | None = None
         self._room = 460 * scale()
-        self._text = QLabel(self)
+        self._text = _Sentence(self)
         self._text.setWordWrap(not strip)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._text.setSizePolicy(
