@@ -36,7 +36,7 @@ FURTHER_MASKS = {
 class ReportBox(QDialog):
     """Asks what the report leaves out; the choice is in ``masking`` and ``pictures``."""
 
-    def __init__(self, parent: QWidget, store: str, findings: int) -> None:
+    def __init__(self, parent: QWidget, store: str, findings: int, *, is_checked: bool = True) -> None:
         super().__init__(parent)
         self.setObjectName("report.box")
         self.setWindowTitle(tr("Save a report"))
@@ -61,6 +61,8 @@ class ReportBox(QDialog):
             "versions.",
             n=findings,
         )
+        if not is_checked:
+            explanation += " " + tr("The check has not finished: the report has the findings so far and says so.")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(20), px(16), px(20), px(16))
         layout.setSpacing(px(10))
@@ -85,7 +87,7 @@ def ask_report(
     parent: QWidget, session: StoreSession, say: Callable[[str], object], grab_window: Callable[[], Picture]
 ) -> None:
     """Ask what to leave out and where to save, then write the file. See :func:`save_report`."""
-    box = ReportBox(parent, str(session.path), len(session.findings))
+    box = ReportBox(parent, str(session.path), len(session.findings), is_checked=session.findings_complete or bool(session.unread))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
     def where() -> None:

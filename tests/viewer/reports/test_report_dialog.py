@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from made_stores import healthy
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
 from engine.errors import StoreError
 from engine.rules.masking import Masking
@@ -175,3 +175,11 @@ def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, report_inp
     assert asyncio.run(work)
     assert list(report_inputs[0].mask.parts) == ["groups"]
     dialog.reject()
+
+
+def test_a_report_before_the_end_of_the_check_says_that_it_has_the_findings_so_far(window: Window) -> None:
+    """The box promised "0 findings with their bytes" of a damaged store whose check had just begun."""
+    for is_checked in (True, False):
+        box = ReportBox(window, "/data/store", 0, is_checked=is_checked)
+        sentences = " ".join(label.text() for label in box.findChildren(QLabel))
+        assert ("The check has not finished" in sentences) is not is_checked
