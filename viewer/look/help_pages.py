@@ -76,9 +76,9 @@ def page_file(path: str) -> tuple[str, str]:
 
 
 def picture_bytes(path: str) -> bytes:
-    """Return the picture ``path`` of a window in the language in force, of an English one where there is no other."""
-    for prefix in (f"{language()}/", ""):
-        entry = _docs().joinpath(prefix + path)
+    """Return the picture that a page names by ``path``, the English one where a language has none of its own."""
+    for name in (path, path[path.index("pictures/") :]):
+        entry = _docs().joinpath(name)
         if entry.is_file():
             return entry.read_bytes()
     raise FileNotFoundError(f"no picture {path} in resources/docs")

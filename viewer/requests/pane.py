@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 FILTER_LIST_WIDTH = 304
-SLIM_BELOW_WIDTH = 1240
+SLIM_BELOW_WIDTH = 1280
 PILL_WORDS = {
     "not0": words("Not 0"),
     "held": words("Held"),

@@ -145,7 +145,7 @@ class HelpPage(QTextBrowser):
     def loadResource(self, kind: int, url: QUrl | str) -> Any:
         """Load a picture of the documentation, at most as wide as the page."""
         path = resolve(self._folder, url if isinstance(url, str) else url.toString())
-        if kind == 2 and re.fullmatch(r"pictures/[a-z]+\.png", path):
+        if kind == 2 and re.fullmatch(r"(?:[a-zA-Z_]+/)?pictures/[a-z]+\.png", path):
             picture = QImage.fromData(picture_bytes(path))
             room = max(px(600), self.viewport().width() - px(56))
             return picture.scaledToWidth(min(picture.width(), room), Qt.TransformationMode.SmoothTransformation)
