@@ -87,7 +87,9 @@ def ask_report(
     parent: QWidget, session: StoreSession, say: Callable[[str], object], grab_window: Callable[[], Picture]
 ) -> None:
     """Ask what to leave out and where to save, then write the file. See :func:`save_report`."""
-    box = ReportBox(parent, str(session.path), len(session.findings), is_checked=session.findings_complete or bool(session.unread))
+    box = ReportBox(
+        parent, str(session.path), len(session.findings), is_checked=session.findings_complete or bool(session.unread)
+    )
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
     def where() -> None:

@@ -21,7 +21,7 @@ def test_states_are_said_and_offer_the_next_step(view, qtbot):
 
 
 def test_a_sentence_that_does_not_fit_on_the_line_ends_in_an_ellipsis_and_is_in_the_tool_tip(view):
-    """ "Linked to /data/store: both windows go to the sam" stood above tied windows, without a sign that more follows."""
+    """ "Linked to /data/store: both windows go to the sam" stood above tied windows: no sign that more follows."""
     sentence = "Linked to /data/store: both windows go to the same place of the log. " * 4
     view.set_state(State("cut", sentence, steps=(("Unlink", lambda: None),)))
     view.strip.grab()
