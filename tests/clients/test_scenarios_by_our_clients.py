@@ -51,10 +51,8 @@ async def drive(traffic: OurTraffic) -> None:
         await traffic.run()
 
 
-@pytest.mark.parametrize(
-    "scenario",
-    [*(pytest.param(name, marks=pytest.mark.clients_full) for name in ("retries", "transactions")), "orders"],
-)
+@pytest.mark.clients_full
+@pytest.mark.parametrize("scenario", ["retries", "transactions", "orders"])
 def test_beside_our_broker(scenario: str, tmp_path: Path) -> None:
     """With the broker in the same process."""
 

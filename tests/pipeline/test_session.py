@@ -33,6 +33,7 @@ def test_a_master_that_does_not_answer_is_one_line(monkeypatch):
 
 
 @pytest.mark.spark
+@pytest.mark.spark_full
 def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path):
     """Who listens there takes what is said and says nothing."""
     script = """if True:
