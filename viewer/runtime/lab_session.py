@@ -20,7 +20,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import StoreError
 from engine.releases import NEWEST
 from viewer.look.assets import words
-from viewer.runtime.live_history import history_of
+from viewer.runtime.live_feed import history_of
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig

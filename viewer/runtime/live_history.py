@@ -1,11 +1,8 @@
-"""History of a store's positions since somebody began to watch: series for the plots, rows for going back, marks; and
-the feed that all views and windows of this program share. No Qt.
+"""History of a store's positions since somebody began to watch: series for the plots, rows for going back, marks; no
+Qt.
 
 Memory is bounded however long it goes on. Offsets are bytes, times in series are seconds since the epoch, elsewhere
 ms. The same history is filled live, and from a recording.
-
-Whoever looks at a store feeds its history; of several windows on one store the first feeds and the others read, and the
-next goes on where it closes. A lab store's desk keeps the history as long as the store is open, whoever looks.
 """
 
 from __future__ import annotations
@@ -14,9 +11,6 @@ import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -348,45 +342,3 @@ def fill(history: LiveHistory, looks: Sequence[Look]) -> LiveHistory:
 
 
 __all__ = ["Flush", "LiveHistory", "Mark", "Service", "checkpoint_age", "fill"]
-_histories: WeakValueDictionary[Path, LiveHistory] = WeakValueDictionary()
-_feeds: dict[Path, list[Feed]] = {}
-
-
-def history_of(store: Path) -> LiveHistory:
-    """Return the history of the store at ``store``; a new one if nobody keeps it."""
-    history = _histories.get(store)
-    if history is None:
-        from viewer.runtime.live_history import LiveHistory  # with numpy, which the first rows do without
-
-        history = _histories[store] = LiveHistory()
-    return history
-
-
-class Feed:
-    """Passes the looks of one window to the history of its store."""
-
-    def __init__(self, store: Path) -> None:
-        self._store = store
-        _feeds.setdefault(store, []).append(self)
-
-    @cached_property
-    def history(self) -> LiveHistory:
-        """The history of the store, kept as long as this window looks."""
-        return history_of(self._store)
-
-    @property
-    def begun(self) -> bool:
-        """True if this window has added or shown anything."""
-        return "history" in self.__dict__
-
-    def add(self, look: Look) -> list[Mark]:
-        """Add a look and return the marks it made; none while another window feeds the history."""
-        return self.history.add(look) if _feeds[self._store][:1] == [self] else []
-
-    def close(self) -> None:
-        """Stop feeding: the window is closed."""
-        feeds = _feeds.get(self._store, [])
-        if self in feeds:
-            feeds.remove(self)
-        if not feeds:
-            _feeds.pop(self._store, None)

@@ -19,7 +19,7 @@ from engine.errors import StoreError
 from engine.inspection.positions import Position, Positions
 from engine.inspection.tail import StoreTail
 from viewer.look.assets import words
-from viewer.runtime.live_history import Feed
+from viewer.runtime.live_feed import Feed
 from viewer.runtime.loop_calls import run_in
 from viewer.runtime.position_look import Flush, Look, Service
 from viewer.runtime.priority import stand_back

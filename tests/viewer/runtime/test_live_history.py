@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from made_looks import FILES, START, look
 
 from viewer.look import assets
 from viewer.pane.live_plots import Range, rate_frame
-from viewer.runtime.live_history import DISPATCH_ALARM, Feed, LiveHistory, checkpoint_age, fill
+from viewer.runtime.live_history import DISPATCH_ALARM, LiveHistory, checkpoint_age, fill
 from viewer.runtime.position_look import KEYS, Flush, Look, Service, gaps_of
 
 
@@ -152,15 +151,3 @@ def test_rates_are_not_taken_from_files_to_the_engine() -> None:
     history = fill(LiveHistory(), [replace(look(n, lab=False), units=1_000_000) for n in range(20)])
     fill(history, [look(n, statuses={"PUT_OK": 5}) for n in range(20, 40)])
     assert np.nanmax(history.puts.values) == 0
-
-
-def test_all_windows_of_a_store_show_one_series_from_its_start(tmp_path: Path) -> None:
-    first, second = Feed(tmp_path), Feed(tmp_path)
-    first.add(look(0))
-    assert second.history is first.history
-    second.add(look(0))
-    assert len(second.history) == 1
-    first.close()
-    second.add(look(1))
-    assert len(second.history) == 2
-    assert Feed(tmp_path / "other").history is not second.history
