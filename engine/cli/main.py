@@ -17,6 +17,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from engine import __version__
 from engine.cli.options import Parser, masking
@@ -24,6 +25,9 @@ from engine.cli.output import Output, escape_controls
 from engine.errors import StoreError, UsageError
 from engine.files.store_folders import OutsidePath
 from engine.mapped.reading import Gathered, gather_unread
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 MAX_UNREAD_LINES = 20
 """Unread files that are named for people; ``--json`` has a record for each."""
@@ -139,14 +143,20 @@ def build_parser(only: str | None = None) -> Parser:
         "--verbose", action="store_true", help="with --version: print the Python version and the system too"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name in COMMANDS if only is None or only not in COMMANDS else (only,):
+    above = _commands_above() if only not in COMMANDS else {}
+    for name in (only,) if only in COMMANDS else () if only in above else COMMANDS:
         importlib.import_module(f"engine.cli.commands.{name}").register(commands)
-    if only is None or only not in COMMANDS:
-        from importlib.metadata import entry_points
-
-        for entry in entry_points(group="storescope.commands"):
+    for name, entry in above.items():
+        if only == name or only not in above:
             entry.load()(commands)
     return parser
+
+
+def _commands_above() -> dict[str, EntryPoint]:
+    """Return the commands of other packages by name: the window's ``view``."""
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group="storescope.commands")}
 
 
 def _run(arguments: list[str], unread: Gathered) -> int:

@@ -16,10 +16,10 @@ from viewer.look import theme
 Golden = Callable[..., Path]
 
 
-def view(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def view(tmp_path: Path, *args: str, program: tuple[str, ...] = ("-m", "viewer")) -> subprocess.CompletedProcess[str]:
     """Run the viewer without a display."""
     environment = {k: v for k, v in os.environ.items() if k not in {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}}
-    command = [sys.executable, "-m", "viewer", "--config-dir", str(tmp_path / "config"), *args]
+    command = [sys.executable, *program, "--config-dir", str(tmp_path / "config"), *args]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
 
 
@@ -115,14 +115,20 @@ def test_window_that_nobody_could_see_is_not_opened(tmp_path: Path, golden: Gold
     assert done.stderr == "storescope: there is no display; --screenshot OUT.png draws the window into a file\n"
 
 
-def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(tmp_path: Path, golden: Golden) -> None:
+STORESCOPE_VIEW = ("-c", "import sys\nfrom engine.cli.main import main\nsys.exit(main(['view', *sys.argv[1:]]))")
+
+
+@pytest.mark.parametrize("program", [("-m", "viewer"), STORESCOPE_VIEW], ids=["viewer", "storescope view"])
+def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(
+    tmp_path: Path, golden: Golden, program: tuple[str, ...]
+) -> None:
     """Importing pyqtgraph takes 0.9 s and numba 1.0 s: rows must not wait for them."""
     file = tmp_path / "drive.py"
     file.write_text(
         "import sys\nasync def drive(window):\n"
         "    print([name for name in ('numpy', 'numba', 'pyqtgraph') if name in sys.modules])\n"
     )
-    done = view(tmp_path, str(golden("broker-orders")), "--drive", str(file))
+    done = view(tmp_path, str(golden("broker-orders")), "--drive", str(file), program=program)
     assert done.stdout == "[]\n"
 
 

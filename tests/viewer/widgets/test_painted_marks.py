@@ -49,7 +49,7 @@ NO_MARKS = {
     "welcome": "the way into a store: none is open",
     **dict.fromkeys(("Frame", "jump_highlight"), "a hint over the window"),
     "incident_card": "the edge of a card of words",
-    "choices": "the arrow of a choice and the tick of a box",
+    **dict.fromkeys(("choices", "CheckList"), "the arrow of a choice and the tick of a box"),
     "power_loss_panel": "the colours of the legend",
     "rate_strip": "requests a second; a click goes to their rows, which have the menus",
     "side": "the curve of a minute, and a side column that is folded",
