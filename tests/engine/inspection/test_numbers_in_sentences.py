@@ -64,7 +64,8 @@ def bare(root: Path, config: MessageStoreConfig | None = None) -> list[str]:
 
 
 def _numbers(text: str) -> set[str]:
-    return {number for number in BARE.findall(text) if len(number) != len("00000000000001048576")}
+    names_of_files = {len("00000000000001048576"), len("20261121081026770")}
+    return {number for number in BARE.findall(text) if len(number) not in names_of_files}
 
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))

@@ -45,7 +45,8 @@ def make(root: Path, **more: object) -> Path:
 
 
 def conf(place: Path, **more: object) -> Path:
-    text = "".join(f"{key}={str(value).lower()}\n" for key, value in {**SIZES, **more}.items())
+    values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in {**SIZES, **more}.items()}
+    text = "".join(f"{key}={value}\n" for key, value in values.items())
     (place / "broker.conf").write_text(text)
     return place / "broker.conf"
 
