@@ -15,7 +15,7 @@ cd "$root"
 unset PYTHONDONTWRITEBYTECODE
 "$venv/bin/python" -m compileall -q -j 2 engine viewer tests/support
 
-# Tests write some 20 GB and flush all the time. In memory a run takes two thirds of the time; it is removed at the end.
+# Tests write some 20 GB and flush all the time. Where there is memory to spare they write there, and it is emptied at the end.
 memory_to_spare() { # KiB that are available, KiB that are free in the folder
   local available free
   available=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo 2>/dev/null) || return 1
