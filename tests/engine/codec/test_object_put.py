@@ -242,6 +242,7 @@ def test_puts_pass_their_tests_without_machine_code() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *map(str, put_tests)),
+            *("-m", "not machine_code"),
         ],
         env={**os.environ, "STORESCOPE_PLAIN": "1"},
         stdout=subprocess.PIPE,

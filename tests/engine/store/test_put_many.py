@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import threading
 from array import array
 
@@ -24,9 +23,6 @@ from engine.store import commit_log, put_many
 from engine.store.put_message import PutMessageStatus
 
 Status = PutMessageStatus
-of_machine_code = pytest.mark.skipif(
-    os.environ.get("STORESCOPE_PLAIN") == "1", reason="the run of tests/engine/codec/test_object_put.py without it"
-)
 plain = st.characters(exclude_categories=["Cs"], exclude_characters="\x01\x02")
 simple = st.builds(
     Message,
@@ -132,7 +128,7 @@ messages = st.builds(
 )
 
 
-@of_machine_code
+@pytest.mark.machine_code
 @given(st.lists(messages, max_size=12), st.booleans(), st.booleans())
 def test_one_by_one_and_all_at_once_make_the_same_bytes(tmp_path_factory, many, crc, lmq) -> None:
     folder = tmp_path_factory.mktemp("twice")
@@ -197,7 +193,7 @@ def test_whether_anybody_waits_for_the_flush(tmp_path, found) -> None:
         assert put.log.put_messages(rushed).waits is False
 
 
-@of_machine_code
+@pytest.mark.machine_code
 def test_compiled_code_comes_once_many_were_put_and_follows_the_log_through_its_files(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(commit_log, "PUTS_UNTIL_COMPILED", 3)
     plain_log, put = PutLog(tmp_path / "plain", 2000), PutLog(tmp_path / "put", 2000)
@@ -213,7 +209,7 @@ def test_compiled_code_comes_once_many_were_put_and_follows_the_log_through_its_
     assert plain_log.offsets.offsets() == put.offsets.offsets()
 
 
-@of_machine_code
+@pytest.mark.machine_code
 def test_what_was_written_counts_whatever_interrupts(tmp_path) -> None:
     put = PutLog(tmp_path, 1 << 16)
     compiled = put.log.compiled_put()
@@ -235,7 +231,7 @@ def test_what_was_written_counts_whatever_interrupts(tmp_path) -> None:
     assert (result.append.queue_offset, put.log.lock_time) == (6, 0)
 
 
-@of_machine_code
+@pytest.mark.machine_code
 def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None:
     put = PutLog(tmp_path, 1 << 16)
     put.log.compiled_put()
@@ -251,7 +247,7 @@ def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None
     assert (compiled.file, compiled.target) == (None, None)
 
 
-@of_machine_code
+@pytest.mark.machine_code
 def test_what_cannot_be_learnt_is_not_the_senders_trouble(tmp_path, monkeypatch) -> None:
     put = PutLog(tmp_path, 1 << 16)
     compiled = put.log.compiled_put()
