@@ -9,6 +9,7 @@ from engine.rules.findings import SEVERITIES, Finding
 from viewer.look.assets import tr
 from viewer.look.formats import size, span
 from viewer.pane.finding_facts import FindingRow, finding_rows
+from viewer.widgets.table_state import TableState
 
 CHECK_AGAIN, CHECK_NOW, STOP = "check again", "check now", "stop"
 """Next steps of a :class:`TableState`."""
@@ -36,19 +37,6 @@ class Progress:
     done: float
     total: float | None
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class TableState:
-    """What the table says in place of rows or below them. ``kind`` is one of the kinds of a record table's state.
-
-    ``step`` is the next step that it offers, ``part`` the share of the work that is done (0 to 1).
-    """
-
-    kind: str
-    text: str
-    step: str = ""
-    part: float | None = None
 
 
 @dataclass

@@ -18,8 +18,9 @@ from engine.codec.index_keys import key_text
 from engine.errors import StoreError
 from viewer.index.chain_canvas import ChainCanvas
 from viewer.index.columns import chain_kind, file_kind, step_kind
-from viewer.index.facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry, with_health
+from viewer.index.facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry
 from viewer.index.hash_strip import HashStrip
+from viewer.index.index_model import CHAIN, FILES, STEPS, IndexModel
 from viewer.index.slot_map import SlotPanel
 from viewer.index.trace_form import TraceForm
 from viewer.index.trace_lanes import Answer, ChainLane, Question, StepRow, ask_near, with_lanes
@@ -36,7 +37,7 @@ from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Button, Link, Mark, PaneHead
 from viewer.widgets.boxes import empty, fill, row, splitter, stacked
 from viewer.widgets.record_menu import build_menu
-from viewer.widgets.record_state import State
+from viewer.widgets.record_state import State, state_of
 from viewer.widgets.record_view import RecordView
 
 
@@ -45,13 +46,8 @@ class IndexPane(Pane):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._files: list[FileRow] = []
-        self.answer: Answer | None = None
-        self._wanted: Place | None = None
-        self._turn = 0
-        self._chain_turn = 0
-        self._slot: tuple[str, int] | None = None
-        self._quiet = self._late = False
+        self.model = IndexModel()
+        self._filling = False
         self._build()
         self.strip.show_parts(strip_parts(None))
         self._show_chips(None)
@@ -94,7 +90,7 @@ class IndexPane(Pane):
         fill(box, (self.form, self.strip, splitter(True, (upper, 480), (lower, 330))))
         box.setStretch(2, 1)
         self._connect()
-        self.show_page(top=0, low=1)
+        self._show_pages()
 
     def _table(self, name: str, kind: Any, accessible: str) -> RecordView:
         table = RecordView(name, kind)
@@ -125,11 +121,17 @@ class IndexPane(Pane):
 
     def show_page(self, top: int | None = None, low: int | None = None) -> None:
         """Files (0) or the chain of the trace (1) above; its steps (0) or the chosen slot (1) below."""
-        for stack, buttons, page in ((self._top, self._top_switch, top), (self._low, self._low_switch, low)):
-            if page is not None:
-                stack.setCurrentIndex(page)
-                for number, button in enumerate(buttons):
-                    button.setChecked(number == page)
+        self.model.show_page(top, low)
+        self._show_pages()
+
+    def _show_pages(self) -> None:
+        for stack, buttons, page in (
+            (self._top, self._top_switch, self.model.top_page),
+            (self._low, self._low_switch, self.model.low_page),
+        ):
+            stack.setCurrentIndex(page)
+            for number, button in enumerate(buttons):
+                button.setChecked(number == page)
         self._show_heads()
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
@@ -137,8 +139,7 @@ class IndexPane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
         super().set_session(session)
-        self._turn += 1
-        self._files, self.answer, self._slot = [], None, None
+        self.model.forget_store()
         self.slots.set_session(session)
         if session is None:
             self.form.clear()
@@ -149,12 +150,10 @@ class IndexPane(Pane):
         self.canvas.show_lanes([])
         self.strip.show_parts(strip_parts(None))
         self._show_chips(None)
-        self.show_page(top=0, low=1)
+        self._show_pages()
         if session is None:
             return
-        self.steps.set_state(
-            State("empty", tr("Type a topic and a key, then Trace: every step of the query is shown here."))
-        )
+        self.steps.set_state(state_of(self.model.steps_state()))
         self.chain.set_state(State("empty", tr("Choose a slot in the map: its chain is shown here.")))
         self.files.set_state(State("loading", tr("Looking at the index files")))
         session.surveyed.connect(self._offer_topics)
@@ -165,28 +164,27 @@ class IndexPane(Pane):
     def show_place(self, place: Place) -> None:
         """Bring a file, a slot, an entry or the trace of a key into view."""
         if self.session is None:
-            self._wanted = place
+            self.model.pending_place = place
         elif place.kind == "trace":
             self.form.show_question(place.topic, place.key)
             if place.topic and place.key:
                 self._ask_from(place)
             else:
                 (self.form.topic if place.key else self.form.key).setFocus()
-        elif place.name and not self._files:
-            self._wanted = place
+        elif place.name and not self.model.files:
+            self.model.pending_place = place
         elif place.name:
             self._show_file_place(place)
 
     def refresh(self) -> None:
         """The store has grown: the headers are read again, when somebody looks."""
-        self._late = not self.isVisible()
-        if not self._late:
+        if self.model.grow(visible=self.isVisible()):
             self._load_files()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Refresh if the store grew while the view was hidden."""
         super().showEvent(event)
-        if self._late:
+        if self.model.is_stale:
             self.refresh()
 
     def retheme(self) -> None:
@@ -204,22 +202,19 @@ class IndexPane(Pane):
         return {
             **table_commands(self, self._front, "index.jsonl"),
             "trace.open": self.form.focus_key,
-            "copy.cli": self._copy_command if self.answer else lambda: self._front().copy_current("cli"),
-            "find.next": lambda: find_or(self, self._front, 1, self._next_match),
-            "find.previous": lambda: find_or(self, self._front, -1, self._next_match),
-            "problem.next": lambda: self._next_match(1, trouble=True),
-            "problem.previous": lambda: self._next_match(-1, trouble=True),
+            "copy.cli": self._copy_command if self.model.answer else lambda: self._front().copy_current("cli"),
+            "find.next": lambda: find_or(self, self._front, 1, self._next_step),
+            "find.previous": lambda: find_or(self, self._front, -1, self._next_step),
+            "problem.next": lambda: self._next_step(1, problem=True),
+            "problem.previous": lambda: self._next_step(-1, problem=True),
         }
 
     def status(self) -> str:
         """The result of the trace, or what files there are."""
-        if self.answer is not None:
-            return sentence(self.answer)
-        entries = sum(row.used or 0 for row in self._files)
-        return tr("{n:,} index files · {entries:,} entries", n=len(self._files), entries=entries) if self._files else ""
+        return self.model.status()
 
     def _front(self) -> RecordView:
-        below = self.steps if self._low.currentIndex() == 0 else self.chain
+        below = self.steps if self.model.low_page == STEPS else self.chain
         return self.files if self.files.hasFocus() or not below.total_rows() else below
 
     # ---- files -------------------------------------------------------------------------------------------------------
@@ -245,27 +240,24 @@ class IndexPane(Pane):
 
     def _mark_files(self) -> None:
         """Mark the files in which the check found something."""
-        if self._files:
-            self._show_files(self._files)
+        if self.model.files:
+            self._show_files(self.model.files)
 
     def _show_files(self, rows: list[FileRow]) -> None:
-        if self.session is not None:
-            rows = with_health(rows, self.session.findings)
-        if rows and rows == self._files:
+        if not self.model.take_files(rows, self.session.findings if self.session is not None else None):
             return
         chosen = self.files.current_row()
-        self._files, self._quiet = rows, True
-        self.files.set_rows(rows)
-        self.files.set_state(None if rows else State("empty", tr("This store has no index files.")))
+        self._filling = True
+        self.files.set_rows(self.model.files)
+        self.files.set_state(state_of(self.model.files_state()))
         self._show_heads()
-        names = [row.name for row in rows]
-        if rows:
-            self.files.go_to(names.index(chosen.name) if chosen is not None and chosen.name in names else 0)
-        self._quiet = False
+        if self.model.files:
+            self.files.go_to((self.model.index_of_file(chosen.name) if chosen is not None else None) or 0)
+        self._filling = False
         step = self.steps.current_row()
         if step is not None:
             self._step_chosen(step)
-        place, self._wanted = self._wanted, None
+        place = self.model.take_pending_place()
         if place is not None:
             self.show_place(place)
 
@@ -273,16 +265,16 @@ class IndexPane(Pane):
         if chosen is None:
             return
         self.slots.show_file(chosen.name, chosen.used or 0)
-        if not self._quiet:
+        if not self._filling:
             self.placeMoved.emit(places.index(chosen.name))
 
     def _show_file_place(self, place: Place) -> None:
-        names = [row.name for row in self._files]
-        if place.name not in names:
+        index = self.model.index_of_file(place.name)
+        if index is None:
             self.statusMessage.emit(tr("No index file is named {name}.", name=place.name))
             return
-        self.show_page(top=0)
-        self.files.go_to(names.index(place.name))
+        self.show_page(top=FILES)
+        self.files.go_to(index)
         if place.offset is None or self.session is None:
             return
         if place.part == "slot":
@@ -308,13 +300,11 @@ class IndexPane(Pane):
     def _load_chain(self, name: str, slot: int, entry: int | None = None) -> None:
         if self.session is None:
             return
-        self._chain_turn += 1
-        turn, store = self._chain_turn, self.session.snapshot
-        self._slot = (name, slot)
-        self.show_page(low=1)
+        turn, store = self.model.begin_chain(name, slot), self.session.snapshot
+        self._show_pages()
 
         def done(rows: list[ChainRow]) -> None:
-            if turn == self._chain_turn:
+            if self.model.is_chain_turn(turn):
                 self._show_chain(slot, rows, entry)
 
         self.session.jobs.read(lambda: chain_rows(store, name, slot), done, self._failed)
@@ -344,8 +334,7 @@ class IndexPane(Pane):
     def trace(self, question: Question) -> None:
         """Walk the index for a key, off the loop; an older trace under way is dropped."""
         if self.session is not None:
-            self._turn += 1
-            self.session.jobs.start(self._trace(self.session, question, self._turn))
+            self.session.jobs.start(self._trace(self.session, question, self.model.begin_trace()))
 
     async def _trace(self, session: StoreSession, question: Question, turn: int) -> None:
         self.strip.show_parts(strip_parts(question))
@@ -357,39 +346,29 @@ class IndexPane(Pane):
                 lambda control: with_lanes(ask_near(session.snapshot, question, control.stop)),
             )
         except (Cancelled, StoreError, OSError) as error:
-            if turn == self._turn:
+            if self.model.is_trace_turn(turn):
                 self.steps.set_state(State("error", str(error) or tr("The trace was stopped.")))
             return
-        if turn == self._turn and session is self.session:
+        if self.model.is_trace_turn(turn) and session is self.session:
             self.show_answer(answer, drawn)
 
     def show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
-        self.answer = answer
+        self.model.take_answer(answer)
         question = answer.question
         if question.near and question.begin is not None and question.end is not None:
             self.form.show_window(question.begin, question.end)
         self.canvas.show_lanes(drawn)
         self.steps.set_kind(step_kind(places.log, question.text))
         self.steps.set_rows(list(answer.steps))
-        if not answer.files:
-            self.steps.set_state(
-                State("empty", tr("This store has no index files, so no key can be found through them."))
-            )
-        elif answer.cut:
-            self.steps.set_state(State("cut", tr("Cut off after {n:,} steps.", n=len(answer.steps))))
-        else:
-            self.steps.set_state(None)
+        self.steps.set_state(state_of(self.model.steps_state()))
         self.strip.show_parts(strip_parts(answer.question, answer))
         self._show_chips(answer)
-        self.show_page(top=1, low=0)
+        self._show_pages()
         self._scroll.verticalScrollBar().setValue(0)
-        near = question.near or (None, None)
-        matches = [s for s in answer.steps if s.verdict == "match" and s.kind == "entry"]
-        first_match = next((s for s in matches if s.phy_offset == near[0]), next(iter(matches), None))
-        chosen = first_match or next(iter(answer.steps), None)
-        if chosen is not None:
-            self.steps.go_to(chosen.step - 1)
-        self.placeMoved.emit(places.trace(question.topic, question.indexed_text, *near))
+        first_step = self.model.first_step()
+        if first_step is not None:
+            self.steps.go_to(first_step.step - 1)
+        self.placeMoved.emit(places.trace(question.topic, question.indexed_text, *(question.near or (None, None))))
         self.statusMessage.emit(sentence(answer))
 
     def _step_chosen(self, step: StepRow | None) -> None:
@@ -400,67 +379,48 @@ class IndexPane(Pane):
         if box is not None:
             self._scroll.ensureVisible(int(box.x + box.width), int(box.y + box.height), px(24), px(24))
             self._scroll.ensureVisible(int(box.x), int(box.y), px(24), px(24))
-        file = next((row for row in self._files if row.name == step.file), None)
-        if file is not None and self.answer is not None:
-            self.slots.show_file(file.name, file.used or 0)
-            entries = [
-                s for s in self.answer.steps if s.file == step.file and s.kind == "entry" and s.verdict != "loop"
-            ]
-            self.slots.choose(step.slot, len(entries))
+        shown_slot = self.model.slot_of_step(step)
+        if shown_slot is not None:
+            self.slots.show_file(shown_slot.file.name, shown_slot.file.used or 0)
+            self.slots.choose(shown_slot.slot, shown_slot.length)
         if self.session is not None and step.phy_offset is not None and step.verdict in {"match", "collision"}:
             self.session.select(step.phy_offset)
 
     def _card_chosen(self, step: int) -> None:
-        self.show_page(low=0)
+        self.show_page(low=STEPS)
         self.steps.go_to(step - 1)
 
     def _menu_of_step(self, step: int) -> QMenu | None:
         """A card has the menu of its row, asked where it leads to its unit."""
-        step_row = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
+        step_row = self.model.step(step)
         columns = [column.key for column in self.steps.kind.columns]
         return build_menu(self.steps, step_row, columns.index("phyOffset")) if step_row is not None else None
 
     def _follow_step(self, step: int) -> None:
-        step_row = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
+        step_row = self.model.step(step)
         if step_row is not None and step_row.phy_offset is not None:
             self.placeRequested.emit(places.log(step_row.phy_offset))
 
-    def _next_match(self, way: int, *, trouble: bool = False) -> None:
+    def _next_step(self, way: int, *, problem: bool = False) -> None:
         """Choose the next (−1: previous) match, or the next step where something is wrong."""
-        if self.answer is None:
+        if self.model.answer is None:
             return
-        current = self.steps.current_row()
-        current_step = current.step if current is not None else 0
-        verdicts = {"gone", "loop", "beyondCount", "collision"} if trouble else {"match"}
-        steps_ahead = [
-            s.step
-            for s in self.answer.steps
-            if s.kind == "entry" and s.verdict in verdicts and (s.step - current_step) * way > 0
-        ]
-        if steps_ahead:
-            self.steps.go_to((steps_ahead[0] if way > 0 else steps_ahead[-1]) - 1)
+        number = self.model.next_step(self.steps.current_row(), way, problem=problem)
+        if number is not None:
+            self.steps.go_to(number - 1)
         else:
-            self.statusMessage.emit(tr("No further problem.") if trouble else tr("No further match."))
+            self.statusMessage.emit(tr("No further problem.") if problem else tr("No further match."))
 
     # ---- words -------------------------------------------------------------------------------------------------------
 
     def _show_heads(self) -> None:
-        if self._top.currentIndex() == 0:
-            self._top_head.set_title(tr("Files"))
-            self._top_head.set_note(tr("{n:,} files, newest first, as a query walks them", n=len(self._files)))
-        else:
-            self._top_head.set_title(tr("Chain"))
-            self._top_head.set_note(tr("newest file first, as the broker walks"))
-        self._chips.setVisible(self._top.currentIndex() == 1)
-        if self._low.currentIndex() == 0:
-            self._low_head.set_title(tr("Steps"))
-            self._low_head.set_note(tr("as trace --json gives them"))
-        elif self._slot is not None:
-            self._low_head.set_title(tr("Slot {slot:,}", slot=self._slot[1]))
-            self._low_head.set_note(tr("in {file}, newest entry first", file=self._slot[0]))
-        else:
-            self._low_head.set_title(tr("Slot"))
-            self._low_head.set_note(tr("choose one in the map"))
+        for head, (title, note) in (
+            (self._top_head, self.model.top_head()),
+            (self._low_head, self.model.low_head()),
+        ):
+            head.set_title(title)
+            head.set_note(note)
+        self._chips.setVisible(self.model.top_page == CHAIN)
 
     def _show_chips(self, answer: Answer | None) -> None:
         layout = self._chips.box
@@ -472,7 +432,7 @@ class IndexPane(Pane):
 
     def _go_to_step(self, step: int) -> None:
         """Choose a step in the table, and its card."""
-        self.show_page(low=0)
+        self.show_page(low=STEPS)
         self.steps.go_to(step - 1)
 
     def _copy_command(self) -> None:

@@ -137,7 +137,7 @@ class IndexFollow(Follower):
         if session is None or not pane.isVisible():
             return
         pane.refresh()
-        answer = pane.answer
+        answer = pane.model.answer
         if answer is None or self._asking or not pane.canvas.isVisible():
             return
         self._asking = True
@@ -147,7 +147,7 @@ class IndexFollow(Follower):
 
         def done(answer_and_lanes: tuple[Any, Any]) -> None:
             self._asking = False
-            if pane.session is session and pane.answer is answer and answer_and_lanes[0].steps != answer.steps:
+            if pane.session is session and pane.model.answer is answer and answer_and_lanes[0].steps != answer.steps:
                 self._show(answer_and_lanes)
 
         def failed(_error: Exception) -> None:
@@ -161,7 +161,8 @@ class IndexFollow(Follower):
         """Show the grown chain. The chosen step stays chosen, new steps glow."""
         pane = self._index
         chosen = pane.steps.current_row()
-        known_entries = {(step.file, step.entry) for step in pane.answer.steps} if pane.answer is not None else set()
+        answer = pane.model.answer
+        known_entries = {(step.file, step.entry) for step in answer.steps} if answer is not None else set()
         pane.show_answer(*answer_and_lanes)
         for number, step in enumerate(answer_and_lanes[0].steps):
             if step.kind == "entry" and (step.file, step.entry) not in known_entries:

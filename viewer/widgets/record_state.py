@@ -17,6 +17,7 @@ from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import C, follow, scale, ui
 from viewer.widgets.paint import mark
+from viewer.widgets.table_state import TableState
 
 MARKS = {
     "empty": "chat",
@@ -58,6 +59,14 @@ class State:
     text: str
     done: float | None = None
     steps: tuple[tuple[str, Callable[[], object]], ...] = field(default=(), compare=False)
+
+
+def state_of(state: TableState | None, action: Callable[[], object] | None = None) -> State | None:
+    """Return what a model says of a table as a state; ``action`` does its next step."""
+    if state is None:
+        return None
+    steps = ((state.step, action),) if state.step and action is not None else ()
+    return State(state.kind, state.text, state.part, steps)
 
 
 class _Sentence(QLabel):

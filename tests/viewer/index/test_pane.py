@@ -50,7 +50,7 @@ def test_a_key_is_traced_to_its_units_and_every_step_is_a_row(qapp, golden, qtbo
         pane.form.key.setText(key)
         qtbot.keyClick(pane.form.key, Qt.Key.Key_Return)
         await settled(session.jobs)
-        answer = pane.answer
+        answer = pane.model.answer
         assert {match.unit.offset for match in answer.matches} <= truth
         assert len(answer.matches) == min(32, len(truth))
         assert pane.steps.total_rows() == len(answer.steps)
@@ -130,7 +130,7 @@ def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden
         assert pane.files.table.kind.columns[1].text(rows[looped.name]) == "loop"
         pane.trace(Question(topic, key))
         await settled(session.jobs)
-        lane = next(one for one in lanes(pane.answer) if one.name == cut.name)
+        lane = next(one for one in lanes(pane.model.answer) if one.name == cut.name)
         assert (lane.chosen, lane.damaged) == (False, True)
         assert lane.why.startswith("damaged, not walked: ")
         link = next(one for one in pane.findChildren(Link) if one.text() == "1 loop")
