@@ -100,10 +100,6 @@ class BackupJournal:
     begun: bool = False
     undone: bool = False
 
-    def place(self, root: Path, name: str) -> Path:
-        """Return the path of ``name`` in the store at ``root``."""
-        return root / name  # an absolute name stays as it is
-
     @property
     def is_empty(self) -> bool:
         """True if the command was stopped before it did anything: the lock comes first."""
@@ -336,6 +332,8 @@ class BackupWriter:
     def before_folder_moves(self, source: Path, target: Path) -> None:
         """Record a folder that is about to get another name, with its content."""
         with self._lock:
+            if source.exists():
+                self._note_folder(source.parent)
             for place, _folders, names in os.walk(source):
                 folder, moved = Path(place), target / Path(place).relative_to(source)
                 self._note_folder(folder)

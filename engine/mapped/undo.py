@@ -147,7 +147,7 @@ def _check_log(journal: BackupJournal, root: Path, name: str) -> None:
         os.close(current)
 
 
-# -- the deed
+# -- the restoration
 
 
 def undo(journal: BackupJournal, root: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import golden_stores
@@ -14,7 +16,9 @@ from undone_stores import kept_in, made, same, undone
 from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import from_mapping
-from engine.mapped.backup import JOURNAL, BackupDisk, BackupFile, BackupWriter
+from engine.errors import StoreError
+from engine.mapped import undo
+from engine.mapped.backup import JOURNAL, TREES, BackupDisk, BackupFile, BackupWriter, CannotBackUp, read
 from engine.mapped.disk import Disk, DiskFile, RealDisk
 from engine.message_store import MessageStore
 
@@ -174,3 +178,222 @@ def test_an_append_of_a_store_that_keeps_comes_back(tmp_path):
     disk.close()
     keeper.finish()
     undone(root, before)
+
+
+# One change after the other, on a folder of small files.
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A log file, a queue file, a table, an empty file and an empty folder; the lock was never taken."""
+    root = tmp_path / "store"
+    for name in ("commitlog", "consumequeue/Orders/0", "config", "empty"):
+        (root / name).mkdir(parents=True)
+    (root / LOG).write_bytes(b"unit" * 1000 + bytes(4192))
+    (root / QUEUE).write_bytes(b"entry678" * 512)
+    (root / TABLE).write_text('{"topics":{}}')
+    (root / "abort").touch()
+    return root
+
+
+LOG, QUEUE, TABLE = "commitlog/00000000000000000000", "consumequeue/Orders/0/00000000000000000000", "config/topics.json"
+
+
+def write_table_twice(disk: BackupDisk, root: Path) -> None:
+    disk.write_file(root / TABLE, b"{}")
+    disk.write_file(root / TABLE, b"{} ")
+
+
+def write_a_new_file_in_new_folders(disk: BackupDisk, root: Path) -> None:
+    for path in (root / "timer" / "wheel" / "0", root / "timer" / "wheel" / "1"):
+        disk.write_file(path, b"new", sync=True)
+        disk.write_file(path, b"newer")
+        disk.delete(path)
+        disk.write_file(path, b"again")
+
+
+def write_the_empty_file(disk: BackupDisk, root: Path) -> None:
+    disk.write_file(root / "abort", b"4711")
+
+
+def lengthen_and_make(disk: BackupDisk, root: Path) -> None:
+    disk.open(root / QUEUE, 8192)
+    disk.open(root / "consumequeue/Orders/1/00000000000000000000", 4096).write(0, b"entry")
+
+
+def write_backwards(disk: BackupDisk, root: Path) -> None:
+    file = disk.open(root / QUEUE, 4096)
+    for position in (3000, 3500, 100):
+        file.write(position, b"changed")
+
+
+def write_through_a_view(disk: BackupDisk, root: Path) -> None:
+    file = disk.open(root / QUEUE, 4096)
+    file.view[10:20] = b"x" * 10
+    file.close()
+
+
+def append_to_the_log(disk: BackupDisk, root: Path) -> None:
+    file = disk.open(root / LOG, 8192)
+    file.reserve(4000, 8192)
+    file.view[4000:4008] = b"unitunit"
+    file.close()
+
+
+def touch_then_delete(disk: BackupDisk, root: Path) -> None:
+    disk.set_modified(root / TABLE, 1_700_000_000_000)
+    disk.delete(root / TABLE)
+
+
+def delete_then_write(disk: BackupDisk, root: Path) -> None:
+    disk.delete(root / TABLE)
+    disk.delete(root / TABLE)
+    disk.delete(root / "never.there")
+    disk.write_file(root / TABLE, b"anew")
+
+
+def delete_an_open_file(disk: BackupDisk, root: Path) -> None:
+    disk.open(root / QUEUE, 4096).delete()
+
+
+def replace_by_a_new_file(disk: BackupDisk, root: Path) -> None:
+    disk.write_file(root / "config/topics.json.tmp", b"{}")
+    disk.replace(root / "config/topics.json.tmp", root / TABLE)
+    disk.replace(root / TABLE, root / "config/other.json")
+
+
+def move_a_folder(disk: BackupDisk, root: Path) -> None:
+    disk.move_folder(root / "consumequeue/Orders", root / "aside/Orders")
+
+
+def remove_folders(disk: BackupDisk, root: Path) -> None:
+    assert disk.remove_folder(root / "empty")
+    assert disk.remove_folder(root / "empty")
+    assert not disk.remove_folder(root / "config")
+
+
+CHANGES = [
+    write_table_twice, write_a_new_file_in_new_folders, write_the_empty_file, lengthen_and_make, write_backwards,
+    write_through_a_view, append_to_the_log, touch_then_delete, delete_then_write, delete_an_open_file,
+    replace_by_a_new_file, move_a_folder, remove_folders,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_every_change_through_the_disk_comes_back(small, change: Callable[[BackupDisk, Path], None]):
+    before = golden_stores.fingerprint(small)
+    keeper = BackupWriter(small, "test", [small / "commitlog"])
+    disk = BackupDisk(keeper)
+    change(disk, small)
+    disk.close()
+    keeper.finish()
+    assert same(small, before) != []
+    journal = read(keeper.folder)
+    undo.check(journal, small)
+    undo.undo(journal, small)
+    undo.finish(journal, small)
+    assert same(small, before) == []
+
+
+def test_a_disk_that_rests_saves_nothing(small):
+    """A lab that keeps its store saves how it was before the lab, not what the lab does with it."""
+    keeper = BackupWriter(small, "test", [small / "commitlog"])
+    disk = BackupDisk(keeper)
+    disk.rest()
+    for change in CHANGES:
+        if change not in (touch_then_delete, move_a_folder):
+            change(disk, small)
+            (small / QUEUE).write_bytes(b"entry678" * 512)
+    disk.set_modified(small / LOG, 1_700_000_000_000)
+    disk.move_folder(small / "consumequeue", small / "aside")
+    disk.close()
+    keeper.finish()
+    assert read(keeper.folder).files == {}
+
+
+def test_the_journal_counts_what_is_saved_and_what_is_new(small):
+    """``amount`` and ``made`` are the numbers that a command prints; the lock is in none of them."""
+    keeper = BackupWriter(small, "test", [small / "commitlog"])
+    assert read(keeper.folder).is_empty is False
+    disk = BackupDisk(keeper)
+    disk.delete(small / QUEUE)  # a second name
+    disk.write_file(small / TABLE, b"{}")  # a copy
+    disk.write_file(small / "config" / "new.json", b"{}")
+    disk.close()
+    built = keeper.folder / TREES / "index"
+    built.mkdir()
+    (built / "20261128000000000").write_bytes(b"x" * 5000)
+    (small / "index").mkdir()
+    keeper.before_exchange("index")
+    keeper.before_exchange("missing")
+    keeper.finish()
+    journal = read(keeper.folder)
+    assert journal.made == ["config/new.json"]
+    assert journal.amount == (3, 4096 + len('{"topics":{}}') + 5000)
+    assert journal.trees["missing"] is None
+
+
+def test_the_lock_s_file_is_saved_with_its_text(small):
+    (small / "lock").write_bytes(b"Java")
+    keeper = BackupWriter(small, "test")
+    keeper.finish()
+    journal = read(keeper.folder)
+    assert (journal.files["lock"].text, journal.absent, journal.amount) == ("Java", [], (0, 0))
+
+
+def test_a_last_line_that_is_torn_is_no_change(small):
+    """The line is written before the change: if it is not complete, the change was not made."""
+    keeper = BackupWriter(small, "test")
+    keeper.before_make(small / "new")
+    keeper.close()
+    path = keeper.folder / JOURNAL
+    path.write_bytes(path.read_bytes()[:-3])
+    assert read(keeper.folder).absent == ["lock"]
+    head = path.read_bytes().split(b"\n")[0] + b"\n"
+    path.write_bytes(head)
+    assert read(keeper.folder).is_empty
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]\n", b"no json\n", b'{"storescopeKept":2}\n', b"HEAD\n{]\n", b"HEAD\n7\n"]
+)
+def test_a_journal_that_cannot_be_read_is_refused(small, content):
+    keeper = BackupWriter(small, "test")
+    keeper.close()
+    path = keeper.folder / JOURNAL
+    path.write_bytes(content.replace(b"HEAD", path.read_bytes().split(b"\n")[0]))
+    with pytest.raises(StoreError, match="found something else"):
+        read(keeper.folder)
+
+
+def test_two_backups_of_one_second_have_folders_of_their_own(small, monkeypatch):
+    monkeypatch.setattr("engine.mapped.backup.time.strftime", lambda _format: "20261129-060000")
+    names = []
+    for _ in range(2):
+        keeper = BackupWriter(small, "test")
+        keeper.close()
+        names.append(keeper.folder.name)
+    assert names == ["store.kept-20261129-060000", "store.kept-20261129-060000-2"]
+
+
+def test_a_folder_that_cannot_be_made_beside_the_store_is_named(tmp_path):
+    root = tmp_path / ("s" * 250)
+    root.mkdir()
+    with pytest.raises(CannotBackUp, match="File name too long") as refused:
+        BackupWriter(root, "test")
+    assert refused.value.file == str(tmp_path)
+
+
+def test_a_second_name_that_fails_for_another_reason_ends_the_command(small, monkeypatch):
+    """Copying in its place is right where links do not exist, not where the disk reports an error."""
+
+    def fails(*_arguments: object, **_more: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    keeper = BackupWriter(small, "test")
+    monkeypatch.setattr(os, "link", fails)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        BackupDisk(keeper).delete(small / TABLE)
+    keeper.close()
+    assert (small / TABLE).exists()
+    assert all("link" not in json.loads(line) for line in (keeper.folder / JOURNAL).read_text().splitlines())

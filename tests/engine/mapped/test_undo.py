@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+from pathlib import Path
 
 import golden_stores
 import pytest
 from undone_stores import kept_in, made, same
 
 from engine.cli.main import main
+from engine.errors import StoreError, StoreLocked
 from engine.mapped import undo
-from engine.mapped.backup import JOURNAL
+from engine.mapped.backup import JOURNAL, TREES, BackupDisk, BackupWriter, read
+from engine.mapped.undo import CannotUndo
 
 
 class Stopped(BaseException):
@@ -84,3 +88,235 @@ def test_a_backup_of_an_earlier_version_has_no_digests_and_is_restored(tmp_path)
     (folder / JOURNAL).write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0
     assert same(store, before) == []
+
+
+# One fault after the other, on a folder of small files.
+
+LOG, QUEUE, TABLE, INDEX = "commitlog/0", "consumequeue/Orders/0/0", "config/topics.json", "index/20261128"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A log file, a queue file, a table, an index file, and a lock that was taken before."""
+    root = tmp_path / "store"
+    for name, data in ((LOG, b"unit" * 1000), (QUEUE, b"entry" * 800), (TABLE, b"{}"), (INDEX, b"old"), ("lock", b"J")):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+def changed(root: Path, *, is_finished: bool = True) -> Path:
+    """Cut the log, write the table, delete the queue file, make a file, take the lock: return the backup folder."""
+    writer = BackupWriter(root, "test", [root / "commitlog"])
+    disk = BackupDisk(writer)
+    disk.open(root / LOG, 4000).write(3000, bytes(1000))
+    disk.write_file(root / TABLE, b"{}{}")
+    disk.delete(root / QUEUE)
+    disk.write_file(root / "config" / "new.json", b"{}")
+    disk.lock(root / "lock").release()
+    disk.close()
+    if is_finished:
+        writer.finish()
+    writer.close()
+    return writer.folder
+
+
+def restore(folder: Path, root: Path) -> None:
+    journal = read(folder)
+    undo.check(journal, root)
+    undo.undo(journal, root)
+    undo.finish(journal, root)
+
+
+def piece_of(folder: Path, name: str) -> Path:
+    return folder / read(folder).files[name].pieces[0].file_name
+
+
+def link_of(folder: Path, name: str) -> Path:
+    return folder / str(read(folder).files[name].link)
+
+
+def shorten(path: Path) -> None:
+    os.truncate(path, 10)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (lambda folder, _root: link_of(folder, QUEUE).unlink(), f"what was kept of {QUEUE} is missing"),
+        (lambda folder, _root: os.utime(link_of(folder, QUEUE)), f"what was kept of {QUEUE} is damaged"),
+        (lambda folder, _root: piece_of(folder, LOG).unlink(), f"what was kept of {LOG} is missing"),
+        (lambda folder, _root: shorten(piece_of(folder, LOG)), f"what was kept of {LOG} is damaged"),
+        (lambda folder, _root: piece_of(folder, TABLE).write_bytes(b"[]"), f"what was kept of {TABLE} is damaged"),
+        (lambda _folder, root: (root / "config" / "new.json").unlink(), "this file is gone"),
+        (lambda _folder, root: (root / QUEUE).write_bytes(b"entry"), "this file was made"),
+        (lambda _folder, root: (root / TABLE).write_bytes(b"[][]"), "this file was written or replaced"),
+    ],
+)
+def test_what_is_missing_damaged_or_newer_is_refused_before_anything_is_restored(root, fault, message):
+    folder = changed(root)
+    fault(folder, root)
+    before = golden_stores.fingerprint(root)
+    with pytest.raises(CannotUndo, match=message):
+        undo.check(read(folder), root)
+    assert same(root, before) == []
+
+
+def test_a_backup_of_another_store_is_refused(root, tmp_path):
+    """A store that was renamed is still the same store: its folder's inode says so."""
+    folder = changed(root)
+    shutil.copytree(root, tmp_path / "copy")
+    with pytest.raises(CannotUndo, match="belongs to"):
+        undo.check(read(folder), tmp_path / "copy")
+    undo.check(read(folder), root.rename(tmp_path / "renamed"))
+
+
+def test_a_command_that_was_stopped_is_undone_as_far_as_it_came(root):
+    """Nobody knows how the files are that it had begun with; the others must be as they were."""
+    before = golden_stores.fingerprint(root)
+    folder = changed(root, is_finished=False)
+    (root / QUEUE).with_name(".0.undo").write_bytes(b"of an undo that was stopped")
+    restore(folder, root)
+    assert same(root, before) == []
+
+
+def test_a_log_that_got_messages_since_a_stopped_command_is_left_alone(root):
+    """Only zeros were written there by the command: other bytes are newer messages, and would be lost."""
+    folder = changed(root, is_finished=False)
+    data = bytearray((root / LOG).read_bytes())
+    data[3500] = 7
+    (root / LOG).write_bytes(data)
+    with pytest.raises(CannotUndo, match="got other bytes") as refused:
+        undo.check(read(folder), root)
+    assert refused.value.file == str(root / LOG)
+    (root / LOG).unlink()  # that is no newer message
+    undo.check(read(folder), root)
+
+
+def test_a_file_that_is_another_one_now_is_replaced(root):
+    """A table is replaced by renaming. Its bytes are written to a new file, because the present one may be open."""
+    before = golden_stores.fingerprint(root)
+    folder = changed(root, is_finished=False)
+    (root / TABLE).rename(root / "config" / "aside")
+    (root / "config" / "aside").write_bytes(b"another's")
+    (root / "config" / "aside").rename(root / "config" / "new.json")
+    restore(folder, root)
+    assert same(root, before) == []
+
+
+def test_an_undo_is_repeated_and_an_incomplete_line_of_the_first_is_cut(root):
+    before = golden_stores.fingerprint(root)
+    folder = changed(root)
+    journal = read(folder)
+    undo.undo(journal, root)
+    with (folder / JOURNAL).open("ab") as file:
+        file.write(b'{"undo":"do')
+    restore(folder, root)
+    assert same(root, before) == []
+    assert read(folder).undone
+
+
+# Whole folders that were exchanged.
+
+
+def exchanged(root: Path, *, is_finished: bool = True) -> Path:
+    """Build an index folder in the backup folder and put it in place; make a folder that was not there."""
+    writer = BackupWriter(root, "test", [root / "commitlog"])
+    for name in ("index", "consumequeue_ext"):
+        built = writer.folder / TREES / name
+        built.mkdir()
+        (built / "0").write_bytes(b"new")
+        writer.before_exchange(name)
+        if (root / name).exists():
+            undo.exchange(built, root / name)
+        else:
+            built.rename(root / name)
+    if is_finished:
+        writer.finish()
+    writer.close()
+    return writer.folder
+
+
+def test_a_folder_that_was_exchanged_comes_back(root):
+    before = golden_stores.fingerprint(root)
+    folder = exchanged(root)
+    assert [path.name for path in (root / "index").iterdir()] == ["0"]
+    restore(folder, root)
+    assert same(root, before) == []
+    assert (folder / TREES / "index" / "0").read_bytes() == b"new"
+    restore(folder, root)  # what is in its place stays there
+    assert same(root, before) == []
+
+
+@pytest.mark.parametrize("place", ["aside", "missing"])
+def test_an_exchange_that_was_stopped_between_its_steps_is_undone(root, place):
+    """Without a system call for it the old folder is set aside first: it may be there, and no folder in its place."""
+    before = golden_stores.fingerprint(root)
+    folder = exchanged(root, is_finished=False)
+    (folder / TREES / "index").rename(folder / TREES / "index.old")
+    if place == "missing":
+        shutil.rmtree(root / "index")
+    restore(folder, root)
+    assert same(root, before) == []
+
+
+def test_a_folder_that_is_gone_is_named(root):
+    folder = exchanged(root)
+    shutil.rmtree(folder / TREES / "index")
+    with pytest.raises(CannotUndo, match="the folder index as it was is missing"):
+        undo.check(read(folder), root)
+
+
+def test_without_a_system_call_two_folders_are_swapped_in_steps(root, monkeypatch):
+    monkeypatch.setattr(undo, "_system_call", lambda: None)
+    undo.exchange(root / "index", root / "config")
+    assert (root / "config" / "20261128").exists()
+    assert (root / "index" / "topics.json").exists()
+    with pytest.raises(FileNotFoundError):
+        undo.exchange(root / "missing", root / "config")
+    assert (root / "config" / "20261128").exists()
+    assert not (root / "missing.old").exists()
+
+
+# A command that fails takes back what it did.
+
+
+def test_a_command_that_fails_is_undone_and_keeps_no_folder(root):
+    before = golden_stores.fingerprint(root)
+    writer = BackupWriter(root, "test", [root / "commitlog"])
+    disk = BackupDisk(writer)
+    disk.write_file(root / TABLE, b"half")
+    disk.close()
+    undo.take_back(writer, OSError(errno.ENOSPC, "No space left"))
+    assert same(root, before) == []
+    assert not writer.folder.exists()
+
+
+def test_a_command_that_found_the_store_locked_leaves_the_lock_s_file(root):
+    """The holder may have changed its text and time meanwhile; a first command finds no file at all."""
+    (root / "lock").unlink()
+    writer = BackupWriter(root, "test")
+    (root / "lock").write_bytes(b"lock")
+    undo.take_back(writer, StoreLocked("another process has the store open"))
+    assert (root / "lock").read_bytes() == b"lock"
+    assert not writer.folder.exists()
+    undo.take_back(BackupWriter(root, "test"), ValueError())
+    assert (root / "lock").read_bytes() == b"lock"
+
+
+def test_a_lock_s_file_that_was_not_there_goes(root):
+    (root / "lock").unlink()
+    before = golden_stores.fingerprint(root)
+    folder = changed(root)
+    restore(folder, root)
+    assert same(root, before) == []
+
+
+def test_where_even_that_fails_the_folder_is_named_and_stays(root):
+    writer = BackupWriter(root, "test")
+    BackupDisk(writer).write_file(root / TABLE, b"half")
+    piece_of(writer.folder, TABLE).unlink()
+    with pytest.raises(StoreError, match=r"disk full; what was changed until then is kept here") as failed:
+        undo.take_back(writer, OSError("disk full"))
+    assert failed.value.file == str(writer.folder)
+    assert writer.folder.exists()
