@@ -79,7 +79,7 @@ def with_command_words(text: str, language: str) -> str:
 
     def link(match: re.Match[str]) -> str:
         command = BY_ID[match[1]]
-        title = words.get(command.text, command.text).rstrip("…")
+        title = (words.find(command.text) or command.text).rstrip("…")
         keys = f" ({command.keys[0]})" if command.keys else ""
         return f"[{title}{keys}](command:{command.id})"
 

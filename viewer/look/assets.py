@@ -1,13 +1,14 @@
 """The only door to ``resources/``: icons in any colour, the application's icon, and the words in other languages.
 
-Texts are written in English where they are used and pass through :func:`tr`; a catalogue is a plain JSON object from
-English to the other language. Texts that stand in tables of data are marked with :func:`words` and translated where
-they are shown.
+Texts are written in English where they are used and pass through :func:`tr`, which looks them up in the gettext
+catalogue of the language. Texts that stand in tables of data are marked with :func:`words` and translated where they
+are shown.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -47,7 +48,7 @@ class _QtWords(QTranslator):
     def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str | None:
         """The text in the language in force; None where nobody knows it."""
         if source in QT_LACKS:
-            return language_state.catalogue.get(source)
+            return language_state.catalogue.find(source)
         return super().translate(context, source, disambiguation, n) or None
 
 
@@ -59,9 +60,7 @@ class _Language(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.name = "en"
-        self.catalogue: dict[str, str] = {}
-        self.sentences = Catalogue()
-        """The sentences with their plural forms."""
+        self.catalogue = Catalogue()
         self.qt_words: QTranslator | None = None
         """Qt's own catalogue, where it has one of this language."""
 
@@ -73,7 +72,7 @@ def tr(text: str, /, **values: Any) -> str:
     """``text`` in the language in force, its ``{names}`` filled: ``tr("{n:,} units would go", n=6)``; with 1 it says
     "1 unit would be lost".
     """
-    translation = language_state.catalogue.get(text)
+    translation = language_state.catalogue.find(text)
     if not values:
         return text if translation is None else translation
     return (in_number(text, values) if translation is None else translation).format(**values)
@@ -90,7 +89,6 @@ def set_language(name: str) -> None:
     if name == language_state.name:
         return
     language_state.name = name
-    language_state.sentences = sentence_catalogue(name)
     language_state.catalogue = catalogue(name)
     formats.set_translations(language_state.catalogue)
     speak_in_qt_dialogs()
@@ -121,25 +119,19 @@ def system_language() -> str:
     return "zh_CN" if QLocale.system().language() == QLocale.Language.Chinese else "en"
 
 
-def catalogue(name: str) -> dict[str, str]:
-    """English → ``name``, from ``i18n/NAME.json``, the ``i18n/NAME.*.json`` beside it and the sentences without plural
-    forms; empty for English.
-    """
-    sentences = sentence_catalogue(name)
-    translations = {text: forms[0] for text, forms in sentences.forms.items() if text not in sentences.counting}
-    if name != "en":
-        for entry in sorted(files("resources").joinpath("i18n").iterdir(), key=lambda e: e.name):
-            if entry.name.startswith(f"{name}.") and entry.name.endswith(".json"):
-                translations |= json.loads(entry.read_text("utf-8"))
-    return translations
-
-
 @lru_cache(maxsize=2)
-def sentence_catalogue(name: str) -> Catalogue:
-    """The sentences of the language ``name``, from ``i18n/NAME/LC_MESSAGES/storescope.po``; none for English."""
+def catalogue(name: str) -> Catalogue:
+    """The texts of the language ``name``, from ``i18n/NAME/LC_MESSAGES/storescope.po``; none for English.
+
+    ``i18n/NAME.engine.json`` adds what the engine says without a template.
+    """
     if name == "en":
         return Catalogue()
-    return read_catalogue(resource_bytes(f"i18n/{name}/LC_MESSAGES/storescope.po").decode())
+    texts = read_catalogue(resource_bytes(f"i18n/{name}/LC_MESSAGES/storescope.po").decode())
+    patterns = files("resources").joinpath("i18n", f"{name}.engine.json")
+    if patterns.is_file():
+        texts = replace(texts, texts=json.loads(patterns.read_bytes()) | texts.texts)
+    return texts
 
 
 def resource_bytes(path: str) -> bytes:

@@ -83,11 +83,13 @@ def engine_words(text: str, depth: int = 0) -> str:
 
 def _translated(sentence: Sentence, depth: int) -> str:
     """The sentence's translation with its values; its own template where the catalogue lacks it."""
-    count = sentence.params.get("n") if sentence.plural_id else None
-    template = language_state.sentences.find(sentence.id, count)
+    if sentence.plural_id:
+        template = language_state.catalogue.find_plural(sentence.id, sentence.params["n"])
+        own = sentence.id if sentence.params["n"] == 1 else sentence.plural_id
+    else:
+        template, own = None, sentence.id
     if template is None:
-        own = sentence.plural_id if sentence.plural_id and count != 1 else sentence.id
-        template = language_state.catalogue.get(own, own)
+        template = language_state.catalogue.find(own) or own
     if not sentence.params:
         text = template
     else:

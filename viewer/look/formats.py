@@ -7,9 +7,10 @@ of the machine unless told otherwise.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
+
+from viewer.look.catalogue import Catalogue
 
 _EARLIEST = -62_135_596_800_000
 _LATEST = 253_402_300_799_999
@@ -19,10 +20,10 @@ class _Shown:
     """The time zone of this process; None is that of the machine."""
 
     zone: tzinfo | None = None
-    translations: Mapping[str, str] = {}
+    translations = Catalogue()
 
 
-def set_translations(translations: Mapping[str, str]) -> None:
+def set_translations(translations: Catalogue) -> None:
     """Say lengths of time in the language of this catalogue; an empty one means English."""
     _Shown.translations = translations
 
@@ -144,7 +145,7 @@ def span(ms: int) -> str:
 
 
 def _translated(form: str, **values: float) -> str:
-    return _Shown.translations.get(form, form).format(**values)
+    return (_Shown.translations.find(form) or form).format(**values)
 
 
 def plain(text: str) -> str:

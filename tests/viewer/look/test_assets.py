@@ -26,19 +26,19 @@ UNCHANGED = ("English", "简体中文")
 
 
 def test_every_text_has_its_chinese() -> None:
-    chinese = assets.catalogue("zh_CN")
+    chinese = assets.catalogue("zh_CN").texts
     missing = {text: where for text, where in said(Path(viewer.__path__[0])).items() if text not in chinese}
     assert not missing, json.dumps(missing, ensure_ascii=False, indent=1)
 
 
 def test_chinese_fills_the_same_names() -> None:
-    for english, chinese in assets.catalogue("zh_CN").items():
+    for english, chinese in assets.catalogue("zh_CN").texts.items():
         assert _fields(english) == _fields(chinese), english
 
 
 def test_chinese_keeps_the_house_style() -> None:
     """No "please", a half-width space between Chinese and Latin letters, full-width full stops."""
-    for english, chinese in assets.catalogue("zh_CN").items():
+    for english, chinese in assets.catalogue("zh_CN").texts.items():
         assert "请" not in re.sub("请求|申请", "", chinese), english  # to ask, to apply
         assert "您" not in chinese, english
         if english.endswith(".") and not english.endswith("…") and len(english) > 20:
@@ -59,7 +59,7 @@ def test_language_changes_what_is_said_and_tells(dressed: QApplication) -> None:
 
 def test_sample_stores_are_said_in_chinese() -> None:
     listing = files("resources").joinpath("samples", "samples.json")
-    chinese = assets.catalogue("zh_CN")
+    chinese = assets.catalogue("zh_CN").texts
     for item in json.loads(listing.read_text("utf-8")):
         for key in ("title", "text", "word"):
             assert item[key] in chinese, item[key]

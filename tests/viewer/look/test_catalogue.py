@@ -55,23 +55,26 @@ msgstr ""
 
 def test_each_language_has_its_own_plural_forms() -> None:
     catalogue = read_catalogue(POLISH)
-    forms = [catalogue.find("{n:,} file", n) for n in (1, 3, 5)]
+    forms = [catalogue.find_plural("{n:,} file", n) for n in (1, 3, 5)]
     assert forms == ["{n:,} plik", "{n:,} pliki", "{n:,} plików"]
     assert catalogue.find('a "quoted" word\nand a line') == "„słowo”\ni wiersz"
     assert catalogue.find("doubtful") is None
     assert catalogue.find("not translated") is None
 
 
-def entries() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+def entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield each entry of the Chinese catalogue: singular and plural, then its translations."""
     data = files("resources").joinpath("i18n/zh_CN/LC_MESSAGES/storescope.po").read_bytes()
     for message in read_po(io.BytesIO(data), locale="zh_CN"):
         ids, texts = (text if isinstance(text, tuple) else (text,) for text in (message.id, message.string))
         if ids[0]:
-            yield ids[0], ids, texts
+            yield ids, texts
 
 
 def test_the_catalogue_is_read_as_gettext_reads_it() -> None:
-    assert assets.sentence_catalogue("zh_CN").forms == {msgid: texts for msgid, _, texts in entries()}
+    catalogue = read_catalogue(assets.resource_bytes("i18n/zh_CN/LC_MESSAGES/storescope.po").decode())
+    assert catalogue.texts == {ids[0]: texts[0] for ids, texts in entries() if len(ids) == 1}
+    assert catalogue.plurals == {ids[0]: texts for ids, texts in entries() if len(ids) > 1}
 
 
 def gaps(text: str) -> set[tuple[str, str]]:
@@ -79,9 +82,9 @@ def gaps(text: str) -> set[tuple[str, str]]:
 
 
 def test_a_translation_has_the_gaps_of_its_sentence() -> None:
-    for msgid, ids, texts in entries():
+    for ids, texts in entries():
         for text in texts:
-            assert gaps(text) == gaps(ids[-1]), msgid
+            assert gaps(text) == gaps(ids[-1]), ids
 
 
 def test_every_sentence_of_the_engine_is_translated() -> None:
@@ -90,7 +93,8 @@ def test_every_sentence_of_the_engine_is_translated() -> None:
     assert spec.loader is not None
     tool = module_from_spec(spec)
     spec.loader.exec_module(tool)
-    known = assets.catalogue("zh_CN").keys() | assets.sentence_catalogue("zh_CN").forms.keys()
+    chinese = assets.catalogue("zh_CN")
+    known = chinese.texts.keys() | chinese.plurals.keys()
     found = {text for source in (ROOT / "engine").rglob("*.py") for text, _ in tool.sentences_of(source)}
     assert len(found) > 300
     assert {text for text in found if has_words(text)} - known == set()
@@ -102,13 +106,14 @@ def has_words(template: str) -> bool:
 
 def is_listed(text: str) -> bool:
     forms = (text, text[:1].lower() + text[1:], text[:1].upper() + text[1:])
-    return any(form in assets.language_state.catalogue for form in forms)
+    return any(assets.language_state.catalogue.find(form) is not None for form in forms)
 
 
 def untranslated(value: object) -> Iterator[str]:
     """Yield what the window could not look up: templates that the catalogue lacks, and plain English."""
     if isinstance(value, Sentence):
-        if has_words(value.id) and value.id not in assets.language_state.sentences.forms and not is_listed(value.id):
+        is_known = value.id in assets.language_state.catalogue.plurals or is_listed(value.id)
+        if has_words(value.id) and not is_known:
             yield value.id
         for part in value.params.values():
             yield from untranslated(part)

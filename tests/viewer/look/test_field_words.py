@@ -34,7 +34,7 @@ def test_every_field_of_a_unit_an_entry_and_an_index_file_is_explained():
 
 
 def test_explanations_are_sentences_with_a_page_in_both_languages():
-    chinese = catalogue("zh_CN")
+    chinese = catalogue("zh_CN").texts
     for name, (text, page) in FIELDS.items():
         assert text.endswith("."), name
         assert re.fullmatch(r"docs/formats/[a-z-]+\.md(#[a-z-]+)?", page), name
