@@ -30,8 +30,9 @@ async def counted(walker: Walker) -> SpacePane:
     """The view, once the log was walked."""
     pane = walker.window.panes["space"]
     assert isinstance(pane, SpacePane)
-    await walker.until(lambda: pane._account is not None and pane._account.how == "walked", "the log was walked")
-    await walker.until(lambda: not pane._running, "the count ends")
+    model = pane.model
+    await walker.until(lambda: model.account is not None and model.account.how == "walked", "the log was walked")
+    await walker.until(lambda: not model.running, "the count ends")
     return pane
 
 
@@ -54,9 +55,9 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
         assert f"{whole:,} B accounted for to the byte" in walker.said
         treemap = walker.find(Treemap, "space.treemap")
         held = sum(path.lstat().st_blocks * 512 for path in walker.window.session.path.rglob("*") if path.is_file())
-        assert sum(area.bytes for area in pane._root.children) == held
+        assert sum(area.bytes for area in pane.model.root.children) == held
         walker.find(WordTabs, "space.measure").choose("bytes")
-        assert sum(area.bytes for area in pane._root.children) == whole
+        assert sum(area.bytes for area in pane.model.root.children) == whole
         topics = [row["Topic"] for row in rows if row["Units"]]
         walker.click(treemap, box_of(treemap, (topics[1], treemap._root.child(topics[1]).children[0].key)))
         await walker.rest()
@@ -83,7 +84,7 @@ def test_row_83_every_grouping_and_measure_and_enter_goes_there(run: Run, walker
             assert treemap.placed(), key
         treemap.setFocus()
         walker.press(treemap, Qt.Key.Key_Home)
-        topic = next(area.key for area in pane._root.children if area.topic and area.target is not None)
+        topic = next(area.key for area in pane.model.root.children if area.topic and area.target is not None)
         treemap.choose((topic,))
         walker.press(treemap, Qt.Key.Key_PageDown)
         number = treemap.path[1]
@@ -188,11 +189,11 @@ def test_the_account_is_exported_and_grows_with_the_store(
         lines = [json.loads(line) for line in target.read_text().splitlines()]
         assert count == len(lines)
         assert sum(line["bytes"] + (line["queueBytes"] or 0) * 0 for line in lines if line["what"] == "sum") > 0
-        before = pane._account.bytes
+        before = pane.model.account.bytes
         folder = Path(str(walker.window.session.path))
         (folder / "left-over.bin").write_bytes(b"x" * 12_345)
         await walker.act("view.refresh")
-        await walker.until(lambda: pane._account.bytes == before + 12_345, "the new file is counted", 60)
+        await walker.until(lambda: pane.model.account.bytes == before + 12_345, "the new file is counted", 60)
 
     run(walk())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QShowEvent
@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
-from viewer.look.formats import clock, size
 from viewer.look.theme import px
 from viewer.look.topic_colours import colours_of
 from viewer.pane import Pane
@@ -24,27 +23,19 @@ from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place, Search
 from viewer.runtime.settings import default_cache
 from viewer.runtime.worker import WorkerDied
-from viewer.space.areas import GROUPINGS, MEASURES, REST_PREFIX, area_of
+from viewer.space.areas import GROUPINGS, MEASURES
 from viewer.space.day_bars import DayBars
-from viewer.space.facts import (
-    area_facts,
-    blocks_of,
-    cache_words,
-    flags_of,
-    queue_counts,
-    retention_note,
-    retention_sentences,
-    status_words,
-)
+from viewer.space.facts import blocks_of, cache_words, flags_of, retention_note, retention_sentences
 from viewer.space.file_strip import FilePanel
-from viewer.space.rows import NARROW, SLIM, SPACE, SpaceRow, day_bars, space_rows
+from viewer.space.rows import NARROW, SLIM, SPACE, SpaceRow, day_bars
 from viewer.space.space_line import Block, SpaceLine
-from viewer.widgets.areas import Area, find
+from viewer.space.space_model import SpaceModel, place_of_key
+from viewer.widgets.areas import Area
 from viewer.widgets.basics import Button, Hairline, Label, PaneHead, Paper
 from viewer.widgets.boxes import column, splitter, stacked
 from viewer.widgets.facts import Facts
 from viewer.widgets.log_line import LineFile, LogLine
-from viewer.widgets.record_state import State, StateLine
+from viewer.widgets.record_state import StateLine, state_of
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import BarPainter
 from viewer.widgets.skew_bars import SkewBars
@@ -56,10 +47,6 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
     from viewer.space.work import Forecast
 
-QUICK_ACCOUNT_MS, QUICK_ACCOUNT_BYTES = 1500, 256 << 20
-"""An account is repeated as the store grows if it took at most this time, or if the log is at most this large; else
-only on request.
-"""
 PAUSE_MS = 3000
 WORK = "viewer.space.work"
 CACHE_FOLDER = "space"
@@ -72,13 +59,7 @@ class SpacePane(Pane):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("space.pane")
-        self._account: Space | None = None
-        self._forecast: Forecast | None = None
-        self._root = Area("", "", 0)
-        self._pending_topic = ""
-        self._rows: list[SpaceRow] = []
-        self._max_topic_bytes = 1
-        self._running = self._started = False
+        self.model = SpaceModel()
         self._repeat_timer = QTimer(self, interval=PAUSE_MS, singleShot=True)
         self._repeat_timer.timeout.connect(self._repeat)
         self._build()
@@ -171,13 +152,11 @@ class SpacePane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none; counting begins when the view becomes visible."""
         super().set_session(session)
-        self._account = self._forecast = None
-        self._running = self._started = False
+        self.model.open(has_store=session is not None)
         self._repeat_timer.stop()
         self.table.copier = None if session is None else command_copier(self.table, session.command_line)
         self.table.set_rows([])
-        self.table.set_state(None if session is None else State("loading", tr("Counting the bytes of every file …")))
-        self.state.show_state(None)
+        self._show_count()
         self.file.set_session(session)
         self.map.choose(())
         self._show_account()
@@ -189,10 +168,10 @@ class SpacePane(Pane):
 
     def show_place(self, place: Place) -> None:
         """Show the whole directory, or select one topic."""
-        self._pending_topic = place.name
+        self.model.pending_topic = place.name
         self._begin()
-        if self._account is not None:
-            self._choose_wanted()
+        if self.model.account is not None:
+            self._choose_pending()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Hide two columns of a narrow table so that names and sums stay readable."""
@@ -209,13 +188,11 @@ class SpacePane(Pane):
 
     def refresh(self) -> None:
         """Count again soon after the store has grown, or say that the numbers are old."""
-        if self._account is None or self._running or self.session is None:
+        if not self.model.grow():
             return
         if not self._repeat_timer.isActive():  # not restarted, so that a store that grows all the time is counted too
             self._repeat_timer.start()
-        if not _is_quick(self._account):
-            words = tr("As of {time}; the store has grown since.", time=clock(self._account.at)[:8])
-            self.state.show_state(State("stale", words, steps=((tr("Refresh"), self._count),)))
+        self._show_count()
 
     def retheme(self) -> None:
         """Apply fonts and colours."""
@@ -223,13 +200,13 @@ class SpacePane(Pane):
 
     def busy(self) -> bool:
         """Return True while the first result is awaited."""
-        return self._running and self._account is None
+        return self.model.is_busy()
 
     def status(self) -> str:
         """Describe how many bytes are accounted for, and how they were counted."""
-        if self._account is None or self.session is None:
+        if self.model.account is None or self.session is None:
             return ""
-        return self.session.unread.beside(status_words(self._account, is_complete=not self.session.unread))
+        return self.session.unread.beside(self.model.status(is_complete=not self.session.unread))
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying, exporting and stepping in the table."""
@@ -238,29 +215,29 @@ class SpacePane(Pane):
     # ---- counting ----------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        if self.session is not None and not self._started and self.isVisible():
-            self._started = True
+        if self.session is not None and self.isVisible() and self.model.begin():
             self.session.jobs.start(self._read_forecast(self.session))
             self._count()
 
     def _count(self) -> None:
         session = self.session
-        if session is not None and not self._running:
-            self._running = True
-            session.jobs.start(self._count_bytes(session, quick=self._account is None))
+        if session is not None and self.model.begin_count():
+            session.jobs.start(self._count_bytes(session, quick=self.model.account is None))
 
     def _repeat(self) -> None:
         session = self.session
-        if session is None or not self.isVisible() or self._account is None:
+        if session is None or not self.isVisible() or self.model.account is None:
             return
-        if _is_quick(self._account):
+        if self.model.is_quick:
             self._count()
         session.jobs.start(self._read_forecast(session))
 
     async def _count_bytes(self, session: StoreSession, *, quick: bool) -> None:
-        def on_items(partial_account: Any) -> None:
+        def on_items(partial_account: Space) -> None:
             if session is self.session:
-                self._show_result(partial_account)
+                self.model.take_account(partial_account)
+                self._show_account()
+                self._show_forecast()
 
         try:
             account = await session.jobs.in_worker(
@@ -276,102 +253,87 @@ class SpacePane(Pane):
             account = None
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:
             if session is self.session:
-                self._running = False
-                self.table.set_state(State("error", engine_words(str(error))))
-                self.map.show_areas(Area("", "", 0), engine_words(str(error)))
+                self.model.fail(engine_words(str(error)))
+                self._show_count()
+                self.map.show_areas(Area("", "", 0), self.model.map_words())
             return
         if session is not self.session:
             return
-        self._running = False
+        self.model.end_count(account)
         if account is not None:
-            self._show_result(account)
-        if account is None or account.how == "cut":
-            words = tr("Stopped. The rest of the log was not looked at.")
-            self.state.show_state(State("cut", words, steps=((tr("Go on"), self._count),)))
-        else:
-            self.state.show_state(None)
+            self._show_account()
+            self._show_forecast()
+        self._show_count()
 
     async def _read_forecast(self, session: StoreSession) -> None:
         def on_items(partial: Forecast) -> None:
-            if session is self.session and self._forecast is None:
-                self._show_result(partial)
+            if session is self.session and self.model.take_forecast(partial, is_partial=True):
+                self._show_forecast()
 
         try:
-            surroundings = await session.jobs.in_worker(
+            forecast = await session.jobs.in_worker(
                 tr("Looking at retention"), f"{WORK}:read_forecast", session.path, session.config, on_items=on_items
             )
         except Cancelled:
             return
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:
-            if session is self.session and self._forecast is None:
-                self.line.show_files(LogLine(0, 0, 0), (), (), engine_words(str(error)))
-                self.retention.setText(engine_words(str(error)))
+            if session is self.session:
+                self.model.fail_forecast(engine_words(str(error)))
+                self._show_forecast()
             return
         if session is self.session:
-            self._show_result(surroundings)
-
-    def _show_result(self, result: Any) -> None:
-        """Show a result of the worker: a forecast with page cache, or an account."""
-        if hasattr(result, "retention"):
-            self._forecast = result
-        else:
-            self._account = result
-            self._show_account()
-        self._show_forecast()
+            self.model.take_forecast(forecast)
+            self._show_forecast()
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
+    def _show_count(self) -> None:
+        """Show how the count stands: in the table, and below the areas."""
+        self.table.set_state(state_of(self.model.table_state()))
+        self.state.show_state(state_of(self.model.count_state(), self._count))
+
     def _show_account(self) -> None:
-        account = self._account
+        account = self.model.account
+        self.table_head.set_note(self.model.table_note())
         if account is None:
-            self.map.show_areas(Area("", "", 0), tr("Counting the bytes of every file …") if self.session else "")
-            self.table_head.set_note("")
+            self.map.show_areas(Area("", "", 0), self.model.map_words())
             self.days.show_days(())
             self.facts.show_facts(())
             self.skew.show_bars(())
             return
         chosen = self.table.current_row()
-        rows = self._rows = space_rows(account)
-        self._max_topic_bytes = max((row.log for row in rows if row.kind == "topic"), default=1) or 1
         colours = colours_of(self)
-        colours.fill([row.key for row in sorted(rows, key=lambda row: -row.log) if row.kind == "topic"])
-        self.table.set_rows(rows)
+        colours.fill(self.model.topics_by_size())
+        self.table.set_rows(self.model.rows)
         self.table.horizontalHeader().setSectionsClickable(False)
-        self.table.set_state(None)
-        note = tr(
-            "{size} in {n:,} files, {allocated} allocated",
-            size=size(account.bytes),
-            n=account.file_count,
-            allocated=size(account.allocated),
-        )
-        self.table_head.set_note(note + " · " + tr("most bytes first, queue files too"))
-        placeholder = tr("The days are known when the log was walked.") if account.how in {"queues", "sampled"} else ""
-        self.days.show_days(day_bars(account, colours.order), placeholder or tr("The log holds no message."))
-        self._regroup()
-        if self._pending_topic:
-            self._choose_wanted()
+        self.table.set_state(state_of(self.model.table_state()))
+        self.days.show_days(day_bars(account, colours.order), self.model.days_words())
+        self._show_areas()
+        if self.model.pending_topic:
+            self._choose_pending()
         elif chosen is not None:
             self._choose_row(chosen.key)
         if self.isVisible():
             self.statusMessage.emit(self.status())
 
     def _show_forecast(self) -> None:
-        forecast = self._forecast
+        forecast, account = self.model.forecast, self.model.account
         if forecast is None:
-            self.line.show_files(LogLine(0, 0, 0), (), (), tr("Looking at the files …") if self.session else "")
+            words = tr("Looking at the files …") if self.session else ""
+            self.line.show_files(LogLine(0, 0, 0), (), (), self.model.forecast_error or words)
             self.retention_head.set_note("")
-            self.retention.setText("")
+            self.retention.setText(self.model.forecast_error)
             self.cache.setText("")
             return
         retention = forecast.retention
         unread = self.session.unread if self.session is not None else None
-        blocks = blocks_of(retention, forecast.cache, self._account, forecast=not unread)
+        blocks = blocks_of(retention, forecast.cache, account, forecast=not unread)
         files = tuple(LineFile(block.name, block.start, block.end) for block in blocks)
         start_offset, end_offset = (files[0].start, files[-1].end) if files else (0, 0)
         self.line.show_files(
             LogLine(start_offset, end_offset, end_offset, files),
             blocks,
-            flags_of(retention, self._account) if not unread else (),
+            flags_of(retention, account) if not unread else (),
             tr("The log has no files."),
         )
         self._show_broken()
@@ -387,68 +349,57 @@ class SpacePane(Pane):
             self.line.show_broken(self.session.broken)
 
     def _regroup(self) -> None:
-        account = self._account
-        if account is None:
-            return
-        self._root = area_of(account, self.group.key, self.measure.key)  # type: ignore[arg-type]
-        self.map.show_areas(self._root, tr("The directory holds no bytes."))
+        self.model.group_by(self.group.key, self.measure.key)  # type: ignore[arg-type]
+        if self.model.account is not None:
+            self._show_areas()
+
+    def _show_areas(self) -> None:
+        self.map.show_areas(self.model.root, self.model.map_words())
         self._show_facts(self.map.path)
 
     def _show_facts(self, path: tuple[str, ...]) -> None:
-        if self._account is None:
+        if self.model.account is None:
             return
-        area = find(self._root, path) if path else None
-        self.facts.show_facts(area_facts(self._account, path, area))
-        self._draw_skew()
-
-    def _draw_skew(self) -> None:
-        area = find(self._root, self.map.path) if self.map.path else None
-        topic = area.topic if area is not None else ""
-        bars = queue_counts(self._account, topic) if self._account is not None and topic else []
+        self.facts.show_facts(self.model.facts(path))
+        topic, bars = self.model.queue_bars(path)
         self.skew.show_bars(bars, topic)
 
     def _bar(self, row: SpaceRow) -> tuple[str, float] | None:
-        return (row.key, row.log / self._max_topic_bytes) if row.kind == "topic" else None
+        share = self.model.share_of_largest_topic(row)
+        return (row.key, share) if share is not None else None
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
-    def _choose_wanted(self) -> None:
-        topic, self._pending_topic = self._pending_topic, ""
-        if topic and find(self._root, (topic,)) is not None:
+    def _choose_pending(self) -> None:
+        topic = self.model.take_pending_topic()
+        if topic and self.model.area((topic,)) is not None:
             self.map.choose((topic,))
             self._show_facts((topic,))
         self._choose_row(topic)
 
     def _choose_row(self, key: str) -> None:
-        index = next((number for number, row in enumerate(self._rows) if row.key == key), None)
+        index = self.model.index_of(key)
         current = self.table.current_row()
         if index is not None and (current is None or current.key != key):
             self.table.go_to(index)
 
     def _area_chosen(self, path: tuple[str, ...]) -> None:
         self._show_facts(path)
-        area = find(self._root, path) if path else None
-        if area is None:
-            return
-        key = area.topic or path[0]
-        self._choose_row(key)
-        self.placeMoved.emit(Place("space", name="" if key.startswith(REST_PREFIX) else key))
+        key = self.model.key_of_area(path)
+        if key is not None:
+            self._choose_row(key)
+            self.placeMoved.emit(place_of_key(key))
 
     def _row_chosen(self, row: SpaceRow | None) -> None:
-        if row is not None and row.kind == "sum":
-            self.map.choose(())
-            self._show_facts(())
-            self.placeMoved.emit(Place("space"))
+        path = self.model.path_of_row(row)
+        if row is None or path is None or (path and self.map.path[:1] == path):
             return
-        if row is None or self.group.key not in {"topic", "tag"}:
-            return
-        if self.map.path[:1] != (row.key,) and find(self._root, (row.key,)) is not None:
-            self.map.choose((row.key,))
-            self._show_facts((row.key,))
-            self.placeMoved.emit(Place("space", name=row.topic or ""))
+        self.map.choose(path)
+        self._show_facts(path)
+        self.placeMoved.emit(Place("space", name=(row.topic or "") if path else ""))
 
     def _follow(self, path: tuple[str, ...]) -> None:
-        area = find(self._root, path)
+        area = self.model.area(path)
         target = area.target if area is not None else None
         session = self.session
         if isinstance(target, Place):
@@ -475,9 +426,3 @@ class SpacePane(Pane):
     def _file_chosen(self, block: Block) -> None:
         self.file.show_file(block.name)
         self.statusMessage.emit(block.words.replace("\n", " · "))
-
-
-def _is_quick(account: Space) -> bool:
-    """Return True if counting is quick enough to be repeated without a request."""
-    log_allocated = sum(kind.allocated for kind in account.kinds if kind.kind == "commitlog")
-    return account.took_ms <= QUICK_ACCOUNT_MS or log_allocated <= QUICK_ACCOUNT_BYTES

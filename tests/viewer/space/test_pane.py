@@ -21,7 +21,7 @@ def test_the_rows_add_up_to_the_directory_and_a_topic_is_chosen(qapp, tmp_path) 
         rows = pane.table.source.rows
         total_bytes = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
         assert [row.equal for row in rows if row.kind == "sum"] == [True]
-        assert pane._account.bytes == total_bytes
+        assert pane.model.account.bytes == total_bytes
         assert pane.table.current_row().key == "Orders"
         assert pane.map.path[:1] == ("Orders",)
         assert pane.retention.text()
