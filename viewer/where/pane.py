@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QGuiApplication
@@ -11,7 +10,7 @@ from PySide6.QtWidgets import QCompleter, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from engine.errors import StoreError
 from engine.inspection.copy_out import copy_found
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.pane import Pane
@@ -22,6 +21,7 @@ from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.where.history_line import HistoryLine
+from viewer.where.where_model import LOOKING, WhereModel
 from viewer.where.words import (
     EVIDENCE,
     RESULTS,
@@ -33,30 +33,20 @@ from viewer.where.words import (
     route_rows,
     verdict_chip,
     verdict_meaning,
-    without_absence_verdicts,
 )
-from viewer.where.work import Question, WhereAnswer, log_offsets
+from viewer.where.work import Question, log_offsets
 from viewer.widgets.basics import Button, Field, Hairline, Label, Link, Mark, PaneHead, Paper
 from viewer.widgets.boxes import column, empty, fill, row, splitter, stacked
 from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import Pin
-from viewer.widgets.record_state import State
+from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.inspection.where.evidence import WhereResult
     from viewer.runtime.store_session import StoreSession
-
-LOOKING = words("Looking for the message")
-EMPTY_HINT = words(
-    "An id, a unique key, a key, T# and tags, an offset, or topic/queue/offset. Storescope searches the whole store "
-    "for it."
-)
-NO_TAG_ENTRY = words(
-    "The index has no entry for these tags. RocketMQ before 5.4 does not index tags: filter the commit log instead."
-)
 
 
 class WherePane(Pane):
@@ -65,10 +55,7 @@ class WherePane(Pane):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("where.pane")
-        self.question = Question("")
-        self.results: tuple[WhereResult, ...] = ()
-        self._running = self._answered = False
-        self._summary = ""
+        self.model = WhereModel()
         self.strip = LineStrip("where.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
@@ -194,11 +181,10 @@ class WherePane(Pane):
         """Show another store, with an empty form."""
         super().set_session(session)
         self._survey.set_session(session)
-        self._running, self.results, self.question, self._summary = False, (), Question(""), ""
-        self._answered = False
+        self.model.forget_store()
         for field in (self.field, self.topic, self.group):
             field.clear()
-        self._fill((), "")
+        self._fill()
         if session is not None:
             self._survey.look()
             session.jobs.read(lambda: known_groups(session.snapshot), self._offer_groups, lambda _error: None)
@@ -212,7 +198,7 @@ class WherePane(Pane):
             self.field.selectAll()
             return
         question = Question(place.key, place.topic, place.name)
-        if question != self.question or not self.results:
+        if self.model.is_new(question):
             self.field.setText(question.text)
             self.topic.setText(question.topic)
             self.group.setText(question.group)
@@ -231,11 +217,11 @@ class WherePane(Pane):
 
     def busy(self) -> bool:
         """Return True while a search runs."""
-        return self._running
+        return self.model.running
 
     def status(self) -> str:
         """Return the verdict in one sentence."""
-        return self._summary
+        return self.model.summary
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying and stepping in the focused table."""
@@ -252,18 +238,18 @@ class WherePane(Pane):
 
     def ask(self) -> None:
         """Search for what the fields contain."""
-        text = self.field.text().strip()
-        if not text:
+        if not self.field.text().strip():
             self.field.setFocus()
             return
-        if self.session is not None and not self._running:
-            self.question = Question(text, self.topic.text().strip(), self.group.text().strip())
-            self._running, self._answered, self.results = True, False, ()
-            self._fill((), "")
-            self.session.jobs.start(self._ask(self.session, self.question))
+        if self.session is None:
+            return
+        question = self.model.begin(self.field.text(), self.topic.text(), self.group.text())
+        if question is not None:
+            self._fill()
+            self.session.jobs.start(self._ask(self.session, question))
 
     async def _ask(self, session: StoreSession, question: Question) -> None:
-        answer, error = WhereAnswer((), False), ""
+        answer, error = None, ""
         try:
             answer = await session.jobs.in_worker(
                 tr(LOOKING), "viewer.where.work:where_of", session.path, session.config, question
@@ -274,46 +260,31 @@ class WherePane(Pane):
             error = str(exception)
         if session is not self.session:
             return
-        self._running, self._answered = False, not error
-        self._fill(
-            [without_absence_verdicts(result) for result in answer.results] if session.unread else answer.results, error
-        )
-        if answer.is_truncated:
-            message = tr("The first {n:,} messages of this key. Name a topic to see others.", n=len(answer.results))
-            self.table.set_state(State("cut", message))
-        self.placeMoved.emit(Place("where", topic=question.topic, key=question.text, name=question.group))
-        self.statusMessage.emit(self._summary)
+        if answer is not None:
+            self.model.end(answer, has_unread=bool(session.unread))
+        else:
+            self.model.fail(error)
+        self._fill()
+        self.placeMoved.emit(self.model.place())
+        self.statusMessage.emit(self.model.summary)
 
-    def _fill(self, results: Sequence[WhereResult], error: str) -> None:
-        self.results = tuple(results)
-        self.table.set_rows(list(self.results))
-        self._results_head.set_note(tr("{n:,} with this name", n=len(results)) if len(results) > 1 else "")
-        pins = [Pin(offset, "note", self.question.text) for offset in log_offsets(self.results)]
-        if self.results:
-            self.strip.set_pins(pins)
+    def _fill(self) -> None:
+        self.table.set_rows(list(self.model.results))
+        self._results_head.set_note(self.model.head_note())
+        if self.model.results:
+            offsets = log_offsets(self.model.results)
+            self.strip.set_pins([Pin(offset, "note", self.model.question.text) for offset in offsets])
             self.table.go_to_row(0)
         else:
             self._show_result(None)
-        self._show_state(error)
+        self._show_state()
 
-    def _show_state(self, error: str = "") -> None:
-        if self._running:
-            self.table.set_state(State("loading", tr(LOOKING)))
-            state = None
-        elif error:
-            self.table.set_state(State("error", error, steps=((tr("Try again"), self.ask),)))
-            state = State("empty", tr("There are no details."))
-        elif not self.results and self._answered:
-            self.table.set_state(State("empty", tr(NO_TAG_ENTRY), steps=((tr("Filter the log"), self._filter_tags),)))
-            state = State("empty", tr("No message was found for these tags."))
-        elif not self.results:
-            self.table.set_state(State("empty", tr(EMPTY_HINT)))
-            state = State("empty", tr("Nothing was searched yet."))
-        else:
-            self.table.set_state(None)
-            state = None
-        self.evidence.set_state(state)
-        self.routes.set_state(state)
+    def _show_state(self) -> None:
+        self.table.set_state(
+            state_of(self.model.table_state(), self._filter_tags if self.model.lacks_tags else self.ask)
+        )
+        for table in (self.evidence, self.routes):
+            table.set_state(state_of(self.model.detail_state()))
 
     def _show_result(self, result: WhereResult | None) -> None:
         layout = self._chip.box
@@ -344,10 +315,10 @@ class WherePane(Pane):
             self.evidence.go_to_row(0)
         if result.physical_offset is not None:
             self.strip.set_frame(result.physical_offset, result.physical_offset + 1)
-        self._summary = tr("{text}: {verdict}. {meaning}", text=self.question.text, verdict=chip.word, meaning=meaning)
-        self.setAccessibleDescription(self._summary)
+        summary = self.model.describe(result, meaning)
+        self.setAccessibleDescription(summary)
         if self.isVisible():
-            self.statusMessage.emit(self._summary)
+            self.statusMessage.emit(summary)
 
     def _show_sentence(self, row: EvidenceRow | None) -> None:
         """Show the selected piece of evidence as a full sentence."""
@@ -360,21 +331,13 @@ class WherePane(Pane):
             self._sentence.setText(f"{row.route.value}: {row.chip.word}. {row.explanation}")
 
     def _copy_command(self) -> None:
-        if self.session is None or not self.question.text:
-            return
-        arguments = ["storescope", "where", "STORE"]
-        for option, value in (("--topic", self.question.topic), ("--group", self.question.group)):
-            arguments += [option, value] if value else []
-        if self.question.tags:
-            arguments.append("--tag")
-        self._copy_text(
-            self.session.command_line([*arguments, "--json", "--", self.question.tags or self.question.text])
-        )
+        command = self.model.command()
+        if self.session is not None and command:
+            self._copy_text(self.session.command_line(command))
 
     def _filter_tags(self) -> None:
         """Show the units of the log that have the tags."""
-        tags = json.dumps(self.question.tags, ensure_ascii=False)
-        self.placeRequested.emit(places.filtered("only", f"tags = {tags}"))
+        self.placeRequested.emit(self.model.filter_of_tags())
 
     def _copy_out_command(self, result: WhereResult | None) -> str:
         """Return the command that copies the message out; "" if none of it remains."""

@@ -23,7 +23,7 @@ def test_a_key_is_asked_for_and_found(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("where", key="K3"))
         await settled(session.jobs)
-        (result,) = pane.results
+        (result,) = pane.model.results
         assert (result.verdict, result.queue_offset) == ("found", 3)
         assert pane._meaning.text() == "The message is intact, and its queue leads to it."
         assert pane.evidence.total_rows() > 2
@@ -38,7 +38,7 @@ def test_what_is_nowhere_is_never_seen(qapp, root) -> None:
         pane.field.setText("K99")
         pane.ask()
         await settled(session.jobs)
-        assert [result.verdict for result in pane.results] == ["neverSeen"]
+        assert [result.verdict for result in pane.model.results] == ["neverSeen"]
         assert known_groups(session.snapshot) == []
 
     on_store(qapp, WherePane, root, drive)
@@ -48,8 +48,8 @@ def test_tags_are_looked_for_in_the_index(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("where", key="T#open"))
         await settled(session.jobs)
-        assert len(pane.results) > 1
-        assert {result.verdict for result in pane.results} == {"found"}
+        assert len(pane.model.results) > 1
+        assert {result.verdict for result in pane.model.results} == {"found"}
         pane._copy_command()
         assert QGuiApplication.clipboard().text().endswith("--tag --json -- open")
 
@@ -62,7 +62,7 @@ def test_tags_that_no_entry_has_lead_to_the_filter(qapp, root) -> None:
         pane.placeRequested.connect(places.append)
         pane.show_place(Place("where", key="T#open"))
         await settled(session.jobs)
-        assert not pane.results
+        assert not pane.model.results
         state = pane.table.note.state
         assert state.text.startswith("The index has no entry for these tags.")
         state.steps[0][1]()
