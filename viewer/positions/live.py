@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
 
 from viewer.look.assets import tr
-from viewer.look.formats import clock, size, span
+from viewer.look.formats import size
 from viewer.pane.live_plots import (
     Range,
     gaps_frame,
@@ -22,10 +22,10 @@ from viewer.pane.live_plots import (
     latency_frame,
     positions_frame,
     rate_frame,
-    shown_look,
 )
 from viewer.pane.plot_library import plot_library
 from viewer.positions.recording import Recorder, read_recording
+from viewer.positions.shown_time import REPLAY_MS, ShownTime
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.runtime.position_look import Look
 from viewer.runtime.store_session import StoreSession, in_store
@@ -35,9 +35,6 @@ from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.stepwise import Step, Turns
 from viewer.widgets.time_bar import Tick, TimeBar
 
-SPAN = 60.0
-SHORTEST, LONGEST = 2.0, 7 * 86_400.0
-REPLAY_MS = 100
 MOST_TICKS = 200
 _ROLES = {"warn": "warn", "error": "error", "ok": "ok", "note": "posLog", "live": "live", "chat": "text3"}
 
@@ -60,14 +57,8 @@ class LivePositions(QObject):
         self.rate = LivePlot("positions.rate", tr("Put rate"))
         self.below: QSplitter = splitter(False, (self.took, 330), (self.group, 330), (self.rate, 330))
         self.bar = TimeBar("positions")
-        self.history = LiveHistory()
-        self._replay: LiveHistory | None = None
-        self._replayed = ""
+        self.time = ShownTime()
         self.session: StoreSession | None = None
-        self._span = SPAN
-        self._end: float | None = None
-        self._cursor: float | None = None
-        self._pinned = False
         self._ready = self._loading = False
         self._recorder: Recorder | None = None
         self._writing = False
@@ -98,12 +89,9 @@ class LivePositions(QObject):
         if self.session is not None:
             self.session.tail.marked.disconnect(self._marked)
         self.session = session
-        self.history, self._replay, self._replayed = LiveHistory(), None, ""
+        self.time.open(session.tail.history if session is not None else LiveHistory())
         if session is not None:
-            self.history = session.tail.history
             session.tail.marked.connect(self._marked)
-        self._end = self._cursor = None
-        self._pinned, self._span = False, SPAN
 
     def add(self, look: Look) -> None:
         """Add a look to the history, also while the plots are hidden."""
@@ -116,102 +104,76 @@ class LivePositions(QObject):
             self.said.emit(" · ".join(part for part in mark.words() if part))
 
     @property
+    def history(self) -> LiveHistory:
+        """The looks at the open store."""
+        return self.time.history
+
+    @property
     def shown(self) -> LiveHistory:
         """The history that is drawn: the store's, or that of a recording."""
-        return self._replay if self._replay is not None else self.history
+        return self.time.shown
 
     @property
     def at_end(self) -> bool:
         """True while the picture follows the newest look."""
-        return self._end is None and self._replay is None
+        return self.time.at_end
 
     @property
     def cursor(self) -> float | None:
         """The cursor's place in s since the epoch."""
-        return self._cursor
+        return self.time.cursor
 
     def range(self) -> Range:
         """The time that is drawn."""
-        end = self._end if self._end is not None else self.shown.span[1] / 1000
-        return Range(end, self._span, self._cursor)
+        return self.time.range()
 
     # ---- hands -------------------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
         """Stop the picture where it is, or go on; looks are taken either way."""
-        if self._end is None or self._player.isActive():
-            self._player.stop()
-            self._end = self.range().end
-        elif self._replay is None:
-            self._end = None
+        self.time.pause()
         self.show()
 
     def go_live(self) -> None:
         """Back to the newest look of the store, out of a recording too."""
-        self._player.stop()
-        self._replay, self._replayed, self._end = None, "", None
+        self.time.go_live()
         self.show()
 
     def go_to(self, time_ms: int) -> None:
         """Show the time ``time_ms`` (ms) at the right edge."""
-        self._end = time_ms / 1000
+        self.time.go_to(time_ms)
         self.show()
 
     def play(self) -> None:
         """Play the shown time at its own pace."""
-        if self._player.isActive():
-            self._player.stop()
-        else:
-            first_ms, last_ms = self.shown.span
-            if self._end is None or self._end * 1000 >= last_ms:
-                self._end = first_ms / 1000
-            self._player.start()
+        self.time.play()
         self.show()
 
     def _play_on(self) -> None:
-        end = (self._end or 0) + REPLAY_MS / 1000
-        if end * 1000 >= self.shown.span[1]:
-            self._player.stop()
-            end = self.shown.span[1] / 1000
-            if self._replay is None:
-                self.go_live()
-                return
-        self._end = end
+        self.time.play_on()
         self.show()
 
     def zoom(self, factor: float, seconds: float) -> None:
         """Show ``factor`` as much time, the place at ``seconds`` from the right edge staying where it is."""
-        span_before, end = self._span, self.range().end
-        self._span = min(max(self._span * factor, SHORTEST), LONGEST)
-        if self._end is not None:
-            self._end = end + seconds - seconds * self._span / span_before
+        self.time.zoom(factor, seconds)
         self.show()
 
     def _dragged(self, seconds: float) -> None:
-        first_ms, last_ms = self.shown.span
-        end = self.range().end + seconds
-        self._end = (
-            None if end >= last_ms / 1000 and self._replay is None else max(first_ms / 1000, min(end, last_ms / 1000))
-        )
+        self.time.drag(seconds)
         self.show()
 
     def fit(self) -> None:
         """All the time that is held."""
-        first_ms, last_ms = self.shown.span
-        self._span = min(max((last_ms - first_ms) / 1000, SHORTEST), LONGEST)
-        self._end = None if self._replay is None else last_ms / 1000
+        self.time.fit()
         self.show()
 
     def _pointed(self, seconds: float | None) -> None:
-        if self._pinned:
-            return
-        self._cursor = None if seconds is None else self.range().end + seconds
-        self.show()
+        if self.time.point(seconds):
+            self.show()
 
     def _picked(self, seconds: float) -> None:
         """A click keeps the cursor where it is, another one lets it go."""
-        self._pinned = not self._pinned
-        self._cursor = self.range().end + seconds
+        self.time.pick(seconds)
         self.show()
 
     # ---- drawing -----------------------------------------------------------------------------------------------------
@@ -239,8 +201,11 @@ class LivePositions(QObject):
 
     def show(self, *, spread: bool = False) -> None:
         """Draw one frame; ``spread``: a part a turn of the loop, and none where the last frame is still being drawn."""
-        history, shown = self.shown, self.range()
-        look = shown_look(history, shown, live=self.at_end)
+        if not self.time.playing:
+            self._player.stop()
+        elif not self._player.isActive():
+            self._player.start()
+        history, shown, look = self.shown, self.range(), self.time.look()
         if look is None or (spread and self._turns.busy):
             return
         steps: list[Step] = [lambda: self._show_bar(history, shown)]
@@ -300,21 +265,15 @@ class LivePositions(QObject):
 
     def _show_bar(self, history: LiveHistory, shown: Range) -> None:
         first_ms, last_ms = history.span
-        shown_ms = round(shown.end * 1000)
         bar = self.bar
-        bar.clock.setText(clock(shown_ms)[:10])
-        ms_before_live = last_ms - shown_ms
-        if self._replay is not None:
-            bar.note.setText(tr("recording {name}", name=self._replayed))
-        else:
-            bar.note.setText(tr("live") if self.at_end else tr("{span} before live", span=span(ms_before_live)))
+        bar.clock.setText(self.time.clock())
+        bar.note.setText(self.time.note())
         marks = [m for m in history.marks if m.upright][-MOST_TICKS:]
-        bar.track.show_time(
-            history.span, shown_ms, [Tick(m.time_ms, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks]
-        )
+        ticks = [Tick(m.time_ms, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks]
+        bar.track.show_time(history.span, round(shown.end * 1000), ticks)
         for button, on in (
-            (bar.pause, self._end is not None and not self._player.isActive()),
-            (bar.play, self._player.isActive()),
+            (bar.pause, self.time.paused),
+            (bar.play, self.time.playing),
             (bar.record, self._recorder is not None),
         ):
             if button.isChecked() != on:
@@ -419,8 +378,8 @@ class LivePositions(QObject):
 
         def done(history: LiveHistory) -> None:
             if session is self.session:
-                self._replay, self._replayed = history, path.name
-                self.fit()
+                self.time.show_recording(path.name, history)
+                self.show()
                 self.said.emit(tr("Recording {name}: {n:,} samples", name=path.name, n=len(history)))
 
         session.jobs.read(work, done, lambda error: self.said.emit(str(error)))

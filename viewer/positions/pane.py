@@ -17,7 +17,8 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from engine.replication.master import SlavePosition
 from viewer.look.assets import tr, words
-from viewer.look.formats import clock, full_moment, size
+from viewer.look.broken import Broken
+from viewer.look.formats import clock, size
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.plan_words import headline, release_name, without_own_lock
@@ -29,35 +30,30 @@ from viewer.pane.position_facts import (
     PositionRow,
     gap_list,
     look,
-    rows,
     ruler_view,
     slaves_of,
 )
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.positions.live import LivePositions
 from viewer.positions.live_side import LiveSide, live_commands
+from viewer.positions.positions_model import PositionsModel, row_words
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
-from viewer.runtime.position_look import Look, gaps_of
+from viewer.runtime.position_look import Look
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, Paper
 from viewer.widgets.boxes import column, empty, fill, row, splitter
 from viewer.widgets.columns import Column, Record, RecordKind, number_column, text_column
-from viewer.widgets.facts import Fact, Facts
+from viewer.widgets.facts import Facts
 from viewer.widgets.live_frame import Line
 from viewer.widgets.live_plot import Bar, Curve, LivePlot
-from viewer.widgets.record_state import State
+from viewer.widgets.record_state import State, state_of
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_table import changed_cells
 from viewer.widgets.row_window import ListSource
 from viewer.widgets.ruler import Ruler
-
-SLAVES_EVERY = 1.0
-"""Seconds from one question to a broker who follows it to the next."""
-MOST_BROKEN = 6
-"""Stretches of the log that are not whole, listed beside the ruler."""
 
 
 def position_kind(*, live: bool = False) -> RecordKind:
@@ -99,13 +95,8 @@ class PositionsPane(Pane):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._seen: Look | None = None
-        self._listed: list[PositionRow] = []
+        self.model = PositionsModel()
         self._plan: RecoveryJob | None = None
-        self._looking = False
-        self._slaves: tuple[SlavePosition, ...] = ()
-        self._asked, self._asking = 0.0, False
-        self._late = self._parts_live = False
         self._build()
 
     def _build(self) -> None:
@@ -134,7 +125,7 @@ class PositionsPane(Pane):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(splitter(False, (plots_paper, 900), (scroll, 404)))
-        self._show_parts(live=False)
+        self._show_parts()
 
     def _build_side(self) -> QWidget:
         self._live = Chip("live", tr("growing"))
@@ -185,15 +176,15 @@ class PositionsPane(Pane):
             self.session.tail.looked.disconnect(self._looked)
         super().set_session(session)
         self.over_time.set_session(session)
-        self._seen, self._looking = None, False
-        self._slaves, self._asked, self._asking = (), 0.0, False
-        self._show_parts(live=False)
+        if self.model.live:
+            self.now.set_kind(position_kind())
+        self.model.forget_store()
+        self._show_parts()
         self.ruler.show_view(None)
         self.ruler.fit()
         self.now.set_rows([])
         self.now.set_state(None)
         self._how.setText("")
-        self._listed = []
         self._unknown.show_facts(())
         waits = "" if plot_library.loaded else tr("The plots are being loaded …")
         self.plot.show_nothing(waits)
@@ -214,14 +205,13 @@ class PositionsPane(Pane):
     def show_place(self, place: Place) -> None:
         """The checkpoint's fields are rows of the list."""
         if place.kind == "checkpoint":
-            names = [row.key for row in (rows(self._seen) if self._seen is not None else [])]
-            if "physicMsgTimestamp" in names:
-                self.now.go_to(names.index("physicMsgTimestamp"))
+            index = self.model.index_of("physicMsgTimestamp")
+            if index is not None:
+                self.now.go_to(index)
 
     def refresh(self) -> None:
         """The store has grown: one more look, when somebody looks."""
-        self._late = not self.isVisible()
-        if not self._late and not self._is_live:
+        if self.model.grow(visible=self.isVisible()):
             self._look()
 
     def retheme(self) -> None:
@@ -249,31 +239,22 @@ class PositionsPane(Pane):
 
     def status(self) -> str:
         """The end of the log, and what lags behind it."""
-        if self._seen is None or self._seen.positions.wrote.offset is None:
-            return ""
-        positions = self._seen.positions
-        parts = [tr("{n:,} bytes written", n=positions.wrote.offset)]
-        wrote, dispatched = positions.wrote.offset, positions.dispatched.offset
-        if wrote is not None and dispatched is not None:
-            lag = gaps_of(self._seen).dispatch or 0
-            parts.append(tr("dispatched to the end") if lag <= 0 else tr("dispatch is {size} behind", size=size(lag)))
-        parts.append(tr("as of {time}", time=clock(self._seen.time_ms)[:8]))
-        return " · ".join(parts)
+        return self.model.status()
 
     def showEvent(self, event: QShowEvent) -> None:
         """The plot library is loaded in a thread when the view is first looked at."""
         super().showEvent(event)
-        if self._late:
+        if self.model.is_stale:
             self.refresh()
         self.over_time.prepare()
-        if self._is_live:
+        if self.model.live:
             self.over_time.show(spread=True)
         if self._plan is not None and self._plan.unasked:
             self._plan.ask()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Space stops the picture, F shows all of it; a button in front keeps its own Space."""
-        if self._parts_live and event.key() == Qt.Key.Key_Space:
+        if self.model.live and event.key() == Qt.Key.Key_Space:
             self.over_time.pause()
         elif event.key() == Qt.Key.Key_F and not event.modifiers():
             self._fit()
@@ -284,26 +265,20 @@ class PositionsPane(Pane):
 
     def _look(self) -> None:
         session = self.session
-        if session is None or self._looking:
+        if session is None or not self.model.begin_look():
             return
-        self._looking = True
 
         def done(latest: Look) -> None:
-            self._looking = False
             if session is self.session:
+                self.model.end_look()
                 self._show_look(latest)
 
         def failed(error: Exception) -> None:
-            self._looking = False
             if session is self.session:
+                self.model.end_look()
                 self.now.set_state(State("error", str(error)))
 
         session.jobs.read(lambda: look(session.snapshot, round(time.time() * 1000)), done, failed)
-
-    @property
-    def _is_live(self) -> bool:
-        """True if somebody writes the store, or did since it was opened, or a recording is shown."""
-        return self._parts_live
 
     def _looked(self, latest: Look) -> None:
         """Keep a look that came, and draw it if the view is visible."""
@@ -311,22 +286,21 @@ class PositionsPane(Pane):
         if session is None:
             return
         self.over_time.add(latest)
-        if not self._parts_live and (session.tail.live or latest.lab):
-            self._show_parts(live=True)
-        if self._parts_live and self.over_time.at_end and self.isVisible():
+        if session.tail.live or latest.lab:
+            self._go_live()
+        if self.model.live and self.over_time.at_end and self.isVisible():
             self.over_time.show(spread=True)
             self._ask_slaves(session, latest)
 
     def _ask_slaves(self, session: StoreSession, latest: Look) -> None:
         """Ask the broker that writes the log which slaves follow it, once a second."""
-        wrote, now = latest.positions.wrote.offset, time.monotonic()
-        if self._asking or latest.lab or not wrote or now - self._asked < SLAVES_EVERY:
+        wrote = self.model.begin_slaves(latest, time.monotonic())
+        if wrote is None:
             return
-        self._asking, self._asked = True, now
 
         def done(slaves: tuple[SlavePosition, ...]) -> None:
             if session is self.session:
-                self._slaves, self._asking = slaves, False
+                self.model.take_slaves(slaves)
 
         def failed(_error: Exception) -> None:
             done(())
@@ -335,84 +309,75 @@ class PositionsPane(Pane):
 
     def _show_live(self, latest: Look) -> None:
         """Show the facts beside the plots for the time that these show."""
-        if not self._parts_live:
-            self._show_parts(live=True)
+        self._go_live()
         if self.isVisible():
             self._show_look(latest)
             self.beside.show_look(latest, self.over_time)
 
-    def _show_parts(self, *, live: bool) -> None:
+    def _go_live(self) -> None:
+        """The plots of flushes or rates, the slider and the marks stand there from now on."""
+        if not self.model.live:
+            self.model.live = True
+            self.now.set_kind(position_kind(live=True))
+            self._show_parts()
+
+    def _show_parts(self) -> None:
         """The plots of flushes or rates, the slider and the marks stand there while somebody writes."""
-        if live != self._parts_live:
-            self.now.set_kind(position_kind(live=live))
-        self._parts_live = live
         for part in (*self._live_parts, self.beside):
-            part.setVisible(live)
+            part.setVisible(self.model.live)
 
     def _show_look(self, latest: Look) -> None:
-        previous, self._seen = self._seen, latest
-        listed = rows(latest, self.over_time.shown if self._parts_live else None)
+        is_first = self.model.take(latest, self.over_time.shown)
+        listed = self.model.rows
         if not renew_rows(self.now, listed, lambda row: row.key, ("offset",)):
             chosen = self.now.current_row()
             self.now.set_rows(listed)
             self.now.setFixedHeight(px(26 + 24 * len(listed) + 14))
-            names = [row.key for row in listed]
-            self.now.go_to(names.index(chosen.key) if chosen is not None and chosen.key in names else 0)
-        self.now.set_state(None if latest.files else State("empty", tr("The store has no commit log.")))
-        at_end = not self._parts_live or self.over_time.at_end
-        self._now_head.set_title(tr("Now") if at_end else tr("At that time"))
-        self._now_head.set_note(full_moment(latest.time_ms))
-        self._live.setVisible(self._parts_live)
+            self.now.go_to((self.model.index_of(chosen.key) if chosen is not None else None) or 0)
+        self.now.set_state(state_of(self.model.table_state()))
+        title, note = self.model.head(at_end=self.over_time.at_end)
+        self._now_head.set_title(title)
+        self._now_head.set_note(note)
+        self._live.setVisible(self.model.live)
         self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("does not move"))
-        self._listed = listed
         self._show_unknown()
         self._draw()
         if not self.isVisible():
             return
         self.over_time.prepare()
-        if self._plan is not None and self._plan.unasked and (previous is None or not self._parts_live):
+        if self._plan is not None and self._plan.unasked and (is_first or not self.model.live):
             self._plan.ask()
         self.statusMessage.emit(self.status())
 
     def _show_unknown(self) -> None:
         """Show what the files do not tell, and which parts of the log are missing."""
-        broken = self.session.broken if self.session is not None else ()
-        unknown = unknown_facts(self._listed)
-        unknown += [
-            Fact(tr("commit log"), broken_range.words, code=False, place=places.log(broken_range.start), role="error")
-            for broken_range in broken[:MOST_BROKEN]
-        ]
-        if len(broken) > MOST_BROKEN:
-            unknown.append(Fact("", tr("and {n:,} more", n=len(broken) - MOST_BROKEN), code=False))
-        all_known = [Fact("", tr("The files show every position."), code=False)]
-        self._unknown.show_facts(unknown or (all_known if self._listed else ()))
+        self._unknown.show_facts(self.model.missing_facts(self._broken()))
+
+    def _broken(self) -> tuple[Broken, ...]:
+        return self.session.broken if self.session is not None else ()
 
     def _row_chosen(self, chosen: PositionRow | None) -> None:
-        if chosen is None:
-            self._how.setText("")
-            return
-        when = f" · {full_moment(chosen.timestamp)}" if chosen.timestamp else ""
-        self._how.setText(f"{chosen.name}: {chosen.sentence}{when}")
+        self._how.setText(row_words(chosen))
 
     # ---- drawing -----------------------------------------------------------------------------------------------------
 
     def _draw_all(self) -> None:
         """The plot library is there: a store at rest has plots over store time, another those of the last minute."""
-        if self._is_live:
+        if self.model.live:
             self.over_time.show()
         else:
             self._draw()
 
     def _draw(self) -> None:
-        if self._seen is None:
+        latest = self.model.look
+        if latest is None:
             return
-        plan = self._plan.plan if self._plan is not None and not self._parts_live else None
-        broken = self.session.broken if self.session is not None else ()
-        slaves = self._slaves if self._parts_live and self.over_time.at_end else ()
-        self.ruler.show_view(ruler_view(self._seen, plan, broken, slaves) if self._seen.files else None)
-        if self.over_time.ready and not self._parts_live:
-            draw_positions(self.plot, self._seen)
-            draw_gaps(self.gaps, self._seen)
+        plan = self._plan.plan if self._plan is not None and not self.model.live else None
+        slaves = self.model.slaves if self.model.live and self.over_time.at_end else ()
+        self.ruler.show_view(ruler_view(latest, plan, self._broken(), slaves) if latest.files else None)
+        if self.over_time.ready and not self.model.live:
+            draw_positions(self.plot, latest)
+            draw_gaps(self.gaps, latest)
 
     # ---- the plan ----------------------------------------------------------------------------------------------------
 
@@ -537,18 +502,6 @@ def draw_positions(plot: LivePlot, latest: Look) -> None:
         dots=True,
     )
     plot.show_curves([heads], _marks(latest, minimum), times=True)
-
-
-def unknown_facts(rows: Sequence[PositionRow]) -> list[Fact]:
-    """The positions that files do not tell, with the reason; those with the same reason are one line."""
-    by_reason: dict[str, list[str]] = {}
-    for row_ in rows:
-        if row_.offset is None:
-            by_reason.setdefault(row_.why, []).append(row_.name)
-    return [
-        Fact(names[0], why, code=False) if len(names) == 1 else Fact("", f"{', '.join(names)}: {why}", code=False)
-        for why, names in by_reason.items()
-    ]
 
 
 def with_breaks(latest: Look) -> list[tuple[float, float]]:

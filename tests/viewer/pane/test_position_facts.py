@@ -23,10 +23,10 @@ def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
         found = positions(session.snapshot)
         assert found.flushed.offset is None
         assert any("flushed" in text and "no file shows" in text for text in pane._unknown.texts())
-        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        row = next(r for r in rows(pane.model.look) if r.key == "flushed")
         assert (row.offset, row.behind) == (None, None)
-        assert not any(flag.name == "flushed" for flag in ruler_view(pane._seen, None).flags)
-        assert "flushed" not in [name for name, _, _ in gap_list(pane._seen)]
+        assert not any(flag.name == "flushed" for flag in ruler_view(pane.model.look, None).flags)
+        assert "flushed" not in [name for name, _, _ in gap_list(pane.model.look)]
 
     on_store(qapp, PositionsPane, golden("crash-power-5.3.3"), drive)
 
@@ -49,7 +49,7 @@ def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
     """Without its store nothing says whether the broker was stopped: the page cache may hold the tail."""
 
     async def drive(pane, session) -> None:
-        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        row = next(r for r in rows(pane.model.look) if r.key == "flushed")
         assert row.offset is None
         assert "only a commit log" in row.why
         assert "complete store" in pane._plan_words.text()

@@ -12,9 +12,10 @@ from made_looks import START, look
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from viewer.positions.live import LONGEST, SHORTEST, SPAN, LivePositions
+from viewer.positions.live import LivePositions
 from viewer.positions.live_side import export_samples
 from viewer.positions.recording import read_recording
+from viewer.positions.shown_time import SPAN
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.widgets.live_plot import LivePlot
 
@@ -105,30 +106,6 @@ def test_another_look_is_told_where_the_picture_stands_still(live: LivePositions
     live.go_live()
     assert told == [START + 5000, START + 9900]
     assert live.bar.live.isEnabled() is False
-
-
-def test_the_place_under_the_pointer_stays_where_it_is_as_one_zooms(live: LivePositions) -> None:
-    live.go_to(START + 9000)
-    place = live.range().end - 3.0
-    live.zoom(0.5, -3.0)
-    assert live.range().span == SPAN / 2
-    assert place == pytest.approx(live.range().end - 3.0 * 0.5)
-
-
-@pytest.mark.parametrize(("factor", "span"), [(1e-9, SHORTEST), (1e9, LONGEST)])
-def test_zooming_has_its_ends(live: LivePositions, factor: float, span: float) -> None:
-    live.zoom(factor, 0.0)
-    assert live.range().span == span
-    assert live.at_end, "the end of the log stays in sight"
-
-
-def test_dragging_ends_at_both_ends_of_what_is_held(live: LivePositions) -> None:
-    live._dragged(-4.0)
-    assert live.range().end == pytest.approx(LAST - 4.0)
-    live._dragged(-1000.0)
-    assert live.range().end == FIRST
-    live._dragged(1000.0)
-    assert live.at_end
 
 
 def test_all_that_is_held_fits(live: LivePositions) -> None:

@@ -10,9 +10,8 @@ import pytest
 from panes import on_store, settled, until, write_in_place
 
 from engine.replication.master import SlavePosition
-from viewer.pane.position_facts import PositionRow
 from viewer.positions import pane as module
-from viewer.positions.pane import PositionsPane, unknown_facts, with_breaks
+from viewer.positions.pane import PositionsPane, with_breaks
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.recovery_plan import recovery_of
@@ -79,13 +78,14 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
     file.write_bytes(whole[: units[0]].ljust(len(whole), b"\0"))
 
     async def drive(pane, session) -> None:
-        ends = [pane._seen.positions.wrote.offset]
+        ends = [pane.model.look.positions.wrote.offset]
         await looked_at(session)
         for cut in (units[1], units[2]):
             write_in_place(file, whole[:cut])
-            while pane._seen.positions.wrote.offset == ends[-1]:  # a look that was under way already does not see it
+            # A look that was under way already does not see it.
+            while pane.model.look.positions.wrote.offset == ends[-1]:
                 await looked_at(session)
-            ends.append(pane._seen.positions.wrote.offset)
+            ends.append(pane.model.look.positions.wrote.offset)
         assert ends == sorted(set(ends))
         await settled(session.jobs)
         await looked_at(session)
@@ -107,14 +107,6 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
         pane.grab()
 
     on_store(qapp, PositionsPane, store, drive)
-
-
-def test_positions_that_are_unknown_for_one_reason_are_one_line() -> None:
-    """A log file without rights said its three lines of "Permission denied" six times."""
-    rows = [
-        PositionRow(name, name, "posLog2", None, None, "", "Permission denied", None) for name in ("wrote", "flushed")
-    ]
-    assert [fact.value for fact in unknown_facts(rows)] == ["wrote, flushed: Permission denied"]
 
 
 def test_the_curve_breaks_where_a_file_could_not_be_read() -> None:

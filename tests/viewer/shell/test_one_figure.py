@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from engine.inspection.positions import Position, Positions
 from viewer.pane.position_facts import ruler_view
-from viewer.positions.pane import PositionsPane
+from viewer.positions.positions_model import PositionsModel
 from viewer.runtime.position_look import Look
 
 MIB = 1 << 20
 
 
-def test_status_and_ruler_say_the_same_of_dispatch(qapp, qtbot) -> None:
+def test_status_and_ruler_say_the_same_of_dispatch() -> None:
     told = {
         "wrote": 9 * MIB,
         "committed": 6 * MIB,
@@ -23,8 +23,5 @@ def test_status_and_ruler_say_the_same_of_dispatch(qapp, qtbot) -> None:
     }
     found = Positions(checkpoint={}, **{name: Position(value, "told") for name, value in told.items()})
     seen = Look(found, ((0, 16 * MIB, "0" * 20),), (), 1_795_280_000_000, True, True)
-    pane = PositionsPane()
-    qtbot.addWidget(pane)
-    pane._seen = seen
-    assert "dispatch is 2.00 MiB behind" in pane.status()
+    assert "dispatch is 2.00 MiB behind" in PositionsModel(seen).status()
     assert [gap.words for gap in ruler_view(seen, None).gaps if not gap.above] == ["to dispatch 2.00 MiB"]

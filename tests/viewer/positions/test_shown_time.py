@@ -1,0 +1,123 @@
+"""Which time the live plots show, without a window."""
+
+from __future__ import annotations
+
+import pytest
+from made_looks import START, look
+
+from viewer.positions.shown_time import LONGEST, SHORTEST, SPAN, ShownTime
+from viewer.runtime.live_history import LiveHistory, fill
+
+FIRST = START / 1000
+LAST = FIRST + 9.9
+"""Of a hundred looks, ten a second."""
+
+
+def looks(count: int) -> LiveHistory:
+    return fill(LiveHistory(), [look(number) for number in range(count)])
+
+
+@pytest.fixture
+def time() -> ShownTime:
+    shown_time = ShownTime()
+    shown_time.open(looks(100))
+    return shown_time
+
+
+def test_before_the_first_look_nothing_is_shown():
+    assert ShownTime().look() is None
+    assert ShownTime().at_end
+
+
+def test_the_newest_look_is_shown_until_it_is_paused(time: ShownTime):
+    assert (time.range().end, time.range().span, time.note()) == (LAST, SPAN, "live")
+    time.pause()
+    time.history.add(look(120))
+    assert (time.range().end, time.at_end, time.paused) == (LAST, False, True)
+    assert time.look().time_ms == START + 9900
+    assert time.note().endswith("before live")
+    time.pause()
+    assert (time.range().end, time.at_end, time.paused) == (FIRST + 12, True, False)
+
+
+def test_the_place_under_the_pointer_stays_where_it_is_while_zooming(time: ShownTime):
+    time.go_to(START + 9000)
+    place = time.range().end - 3.0
+    time.zoom(0.5, -3.0)
+    assert time.range().span == SPAN / 2
+    assert place == pytest.approx(time.range().end - 3.0 * 0.5)
+
+
+@pytest.mark.parametrize(("factor", "span"), [(1e-9, SHORTEST), (1e9, LONGEST)])
+def test_zooming_has_its_ends_and_stays_live(time: ShownTime, factor: float, span: float):
+    time.zoom(factor, 0.0)
+    assert time.range().span == span
+    assert time.at_end
+
+
+def test_dragging_ends_at_both_ends_of_what_is_held(time: ShownTime):
+    time.drag(-4.0)
+    assert time.range().end == pytest.approx(LAST - 4.0)
+    time.drag(-1000.0)
+    assert time.range().end == FIRST
+    time.drag(1000.0)
+    assert time.at_end
+
+
+def test_the_cursor_follows_the_pointer_until_it_is_pinned(time: ShownTime):
+    assert time.point(-2.0)
+    assert time.cursor == pytest.approx(LAST - 2.0)
+    time.pick(-3.0)
+    assert not time.point(-1.0)
+    assert time.cursor == pytest.approx(LAST - 3.0)
+    time.pick(-1.0)
+    assert time.point(None)
+    assert time.cursor is None
+
+
+def test_playing_begins_anew_at_the_end_and_becomes_live_there(time: ShownTime):
+    time.play()
+    assert (time.playing, time.paused, time.range().end) == (True, False, FIRST)
+    time.play_on()
+    assert time.range().end == pytest.approx(FIRST + 0.1)
+    time.play()
+    assert (time.playing, time.paused) == (False, True)
+    time.go_to(START + 9_850)
+    time.play()
+    time.play_on()
+    assert (time.playing, time.at_end) == (False, True)
+
+
+def test_pausing_while_it_plays_stops_where_it_is(time: ShownTime):
+    time.play()
+    time.play_on()
+    time.pause()
+    assert (time.playing, time.paused) == (False, True)
+    assert time.range().end == pytest.approx(FIRST + 0.1)
+
+
+def test_a_recording_has_no_end_to_follow(time: ShownTime):
+    time.show_recording("seen.jsonl", looks(20))
+    last = FIRST + 1.9
+    assert (time.range().end, time.at_end, time.note()) == (last, False, "recording seen.jsonl")
+    time.pause()
+    assert time.range().end == last
+    time.drag(1000.0)
+    assert time.range().end == last
+    time.play()
+    for _ in range(30):
+        time.play_on()
+    assert (time.playing, time.range().end) == (False, last)
+    time.go_live()
+    assert (time.shown, time.at_end, time.recording_name) == (time.history, True, "")
+
+
+def test_another_store_begins_live_without_a_cursor(time: ShownTime):
+    time.show_recording("seen.jsonl", looks(20))
+    time.pick(-1.0)
+    time.play()
+    other = looks(5)
+    time.open(other)
+    assert (time.shown, time.at_end, time.cursor, time.playing) == (other, True, None, False)
+    assert time.range().span == SPAN
+    assert time.point(-0.1)
