@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from viewer.groups.groups_model import Grouping, GroupsModel, sentences
 from viewer.look.assets import tr
-from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
-from viewer.pane.group_rows import (
-    GroupRow,
-    GroupsRead,
-    GroupSum,
-    groups_kind,
-    order,
-    read_groups,
-    sentence,
-    sum_sentence,
-    sums,
-    sums_kind,
-)
+from viewer.pane.group_rows import GroupRow, GroupsRead, GroupSum, groups_kind, read_groups, sentence, sums_kind
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime import places
@@ -30,16 +19,12 @@ from viewer.widgets.basics import Hairline, Label, PaneHead
 from viewer.widgets.boxes import column, stacked
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import Pin
-from viewer.widgets.record_state import State
+from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
-
-MAX_PINS = 200
-MAX_LETTERS = 48
-"""Maximum letters of a name in the sentence below the table; the tooltip has the full name."""
 
 
 class GroupsPane(Pane):
@@ -48,10 +33,7 @@ class GroupsPane(Pane):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("groups.pane")
-        self._pending_group = ""
-        self._summary = ""
-        self._rows: list[GroupRow] = []
-        self._groups_read: GroupsRead | None = None
+        self.model = GroupsModel()
         self.strip = LineStrip("groups.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
@@ -59,8 +41,8 @@ class GroupsPane(Pane):
         tabs = (("queues", tr("Queues")), ("topics", tr("Topics")), ("groups", tr("Groups")))
         self.tabs = WordTabs("groups.tabs", tabs)
         self.tabs.setToolTip(tr("A row each queue, or the sums of each topic or group"))
-        self.tabs.chosen.connect(lambda _key: self._show_rows())
-        self.head = PaneHead(tr("Consumer groups"), tr("config/consumerOffset.json against the queues"), self.tabs)
+        self.tabs.chosen.connect(self._group_by)
+        self.head = PaneHead(tr("Consumer groups"), self.model.head_note(), self.tabs)
         self.table = RecordView("groups.table", groups_kind())
         self.table.setAccessibleName(tr("Consumer groups"))
         self.table.placeRequested.connect(self.placeRequested)
@@ -79,14 +61,14 @@ class GroupsPane(Pane):
         self._survey.set_session(session)
         self.table.copier = None if session is None else command_copier(self.table, session.command_line)
         self.table.set_rows([])
-        self._rows, self._summary, self._groups_read = [], "", None
+        self.model.forget_store()
         self._sentence.setText("")
         if session is not None:
             self._survey.look()
 
     def show_place(self, place: Place) -> None:
         """Show all groups, or select one."""
-        self._pending_group = place.name
+        self.model.pending_group = place.name
         self.refresh()
 
     def refresh(self) -> None:
@@ -100,91 +82,49 @@ class GroupsPane(Pane):
             if session is self.session:
                 self._fill(groups_read)
 
-        session.jobs.read(
-            lambda: read_groups(session.snapshot), done, lambda error: self.table.set_state(State("error", str(error)))
-        )
+        def failed(error: Exception) -> None:
+            if session is self.session:
+                self.model.fail(str(error))
+                self.table.set_state(state_of(self.model.table_state()))
+
+        session.jobs.read(lambda: read_groups(session.snapshot), done, failed)
 
     def _fill(self, groups_read: GroupsRead) -> None:
         chosen = self.table.current_row()
-        self._groups_read = groups_read
-        rows = self._rows = order(groups_read.rows)
-        progress_list = [row.progress for row in rows]
-        self._summary = tr(
-            "{groups:,} groups, {queues:,} offsets, {behind:,} messages behind",
-            groups=len({progress.group for progress in progress_list}),
-            queues=len(rows),
-            behind=sum(progress.behind for progress in progress_list),
-        )
-        if groups_read.unknown is not None and not rows:
-            self._summary = tr("The progress of groups: {why}", why=engine_words(groups_read.unknown))
-        rule = tr(
-            "retention: files older than {hours:,} h, at {when} h",
-            hours=groups_read.reserved_hours,
-            when=groups_read.delete_when,
-        )
-        rule_source = tr("as the broker is configured") if groups_read.configured else tr("by RocketMQ's defaults")
-        broker_note = "" if groups_read.running else tr("; no broker runs, nothing is deleted before one does")
-        self.head.set_note(
-            f"{tr('config/consumerOffset.json against the queues')} · {rule}, {rule_source}{broker_note}"
-        )
-        self.statusMessage.emit(self._summary)
-        empty = State("empty", tr("No group has an offset in this store. Looked at: consumerOffset.json and its .bak"))
-        if groups_read.unknown is not None:
-            empty = State("unread", self._summary)
-        self.table.set_state(None if rows else empty)
+        self.model.take(groups_read)
+        self.head.set_note(self.model.head_note())
+        self.statusMessage.emit(self.model.summary())
+        self.table.set_state(state_of(self.model.table_state()))
         self._set_pins()
         self._show_rows()
-        if self.tabs.key == "queues":
-            self._restore_selection(chosen if isinstance(chosen, GroupRow) else None)
+        if self.model.queue_rows and self.model.grouping == "queues":
+            self.table.go_to_row(self.model.row_to_choose(chosen if isinstance(chosen, GroupRow) else None))
+
+    def _group_by(self, grouping: Grouping) -> None:
+        """Show the queues, or the sums of topics or groups."""
+        self.model.grouping = grouping
+        self._show_rows()
 
     def _show_rows(self) -> None:
-        """Show the queues, or the sums of topics or groups."""
-        by_topic = self.tabs.key == "topics"
-        summed = self.tabs.key != "queues"
         self.table.set_rows([])  # rows of one kind do not fit the columns of the other
-        self.table.set_kind(sums_kind(by_topic=by_topic) if summed else groups_kind())
-        rows: list[GroupRow] | list[GroupSum] = self._rows
-        if summed:
-            rows = sums(self._groups_read, by_topic=by_topic) if self._groups_read is not None else []
-        self.table.set_rows(list(rows))
+        grouping = self.model.grouping
+        self.table.set_kind(groups_kind() if grouping == "queues" else sums_kind(by_topic=grouping == "topics"))
+        self.table.set_rows(list(self.model.rows))
         self.table.go_to_row(0)
-
-    def _restore_selection(self, previous_row: GroupRow | None) -> None:
-        group = self._pending_group or (previous_row.progress.group if previous_row is not None else "")
-        previous_queue = (
-            (previous_row.progress.group, previous_row.progress.topic, previous_row.progress.queue_id)
-            if previous_row is not None
-            else None
-        )
-        index = next(
-            (
-                number
-                for number, row in enumerate(self._rows)
-                if previous_queue == (row.progress.group, row.progress.topic, row.progress.queue_id)
-            ),
-            None,
-        )
-        if index is None or (self._pending_group and self._rows[index].progress.group != self._pending_group):
-            index = next((number for number, row in enumerate(self._rows) if row.progress.group == group), 0)
-        if self._rows:
-            self.table.go_to_row(index)
 
     def _set_pins(self) -> None:
         """Pin on the Line the offsets that groups read next."""
-        pins = [
-            Pin(row.unread, "warn" if row.progress.state == "belowMin" else "note", sentence(row))
-            for row in self._rows[:MAX_PINS]
-            if row.unread is not None
-        ]
-        self.strip.set_pins(pins)
+        self.strip.set_pins(
+            [
+                Pin(offset, "warn" if row.progress.state == "belowMin" else "note", sentence(row))
+                for offset, row in self.model.pinned_rows()
+            ]
+        )
 
     def _chosen(self, row: GroupRow | GroupSum | None) -> None:
+        short_sentence, full_sentence = sentences(row)
         if isinstance(row, GroupSum):
-            full_sentence = short_sentence = sum_sentence(row)
             row = row.worst
-        else:
-            full_sentence = sentence(row) if row is not None else ""
-            short_sentence = sentence(row, MAX_LETTERS) if row is not None else ""
         self._sentence.setText(short_sentence)
         self._sentence.setToolTip(full_sentence if full_sentence != short_sentence else "")
         self._sentence.setAccessibleDescription(full_sentence)
@@ -197,7 +137,7 @@ class GroupsPane(Pane):
 
     def status(self) -> str:
         """Return the summary of the table."""
-        return self._summary
+        return self.model.summary()
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
