@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.batch import Member, MemberDamage, encode, members, walk
+from engine.codec.batch import Member, MemberDamage, encode, members, spans, walk
 from engine.codec.message import Unit
 from engine.codec.unit_scan import walk as walk_units
 
@@ -82,6 +82,22 @@ def test_damage_says_what_was_expected(raw, reason):
     assert members(raw) == [MemberDamage(0, 0, len(raw), reason)]
     good = encode(1, b"good", {})
     assert members(good + raw)[1] == MemberDamage(1, len(good), len(raw), reason)
+    assert spans(good + raw) == MemberDamage(1, len(good), len(raw), reason)
+
+
+@given(st.lists(_MEMBERS, max_size=4))
+def test_the_spans_of_members_are_where_they_lie(written):
+    """The put path takes flag, body and properties from the spans without making a member of each."""
+    body = b"".join(encode(*member) for member in written)
+    taken = [(flag, body[at : at + size], body[text : text + length]) for flag, at, size, text, length in spans(body)]
+    assert taken == [(member.flag, member.body, member.properties_raw) for member in members(body)]
+
+
+def test_a_member_has_tags_and_keys_of_its_own():
+    (member,) = members(encode(0, b"", {"TAGS": "A", "KEYS": "k1 k2", "UNIQ_KEY": "U"}))
+    assert (member.tags, member.keys, member.unique_key) == ("A", ["k1", "k2"], "U")
+    (bare,) = members(encode(0, b"", {}))
+    assert (bare.tags, bare.keys, bare.unique_key) == (None, [], None)
 
 
 def test_a_list_is_bounded_and_says_so():

@@ -7,7 +7,7 @@ import pytest
 from raw_units import raw_log
 
 from engine.codec import block_texts, columns
-from engine.codec.block_texts import FALSE, NULL, TRUE, bodies, property_values, rarest_first, searchable
+from engine.codec.block_texts import FALSE, NULL, TRUE, bodies, judge_pairs, property_values, rarest_first, searchable
 from engine.codec.columns import UnitColumns, scan_block
 from engine.codec.topic_table import TopicTable
 
@@ -16,8 +16,10 @@ PROPERTIES = (b"TAGS\x01A\x02K\x01one two\x02", b"K\x01first\x02K\x01last\x02", 
 
 @pytest.fixture
 def block():
-    units = ({"body": b"body %d" % n, "properties": text} for n, text in enumerate(PROPERTIES))
-    units = ({"body": b"body %d" % n, "properties": text} for n, text in enumerate(PROPERTIES))
+    return block_of(*({"body": b"body %d" % n, "properties": text} for n, text in enumerate(PROPERTIES)))
+
+
+def block_of(*units: dict[str, object]) -> UnitColumns:
     data = np.frombuffer(raw_log(*units), np.uint8)
     out = UnitColumns(16)
     scan_block(data, len(data), 0, 0, out, TopicTable(), False, False)
@@ -60,6 +62,29 @@ def test_without_machine_code_whoever_asks_decodes(block, monkeypatch):
     monkeypatch.setattr(columns, "twin", lambda: None)
     found = bodies(block, ROWS)
     assert (found.match("equal", b"x"), found.parse_numbers(), found.compare(b"x")) == (None, None, None)
+    assert judge_pairs(block, ROWS) is None
+
+
+def test_texts_are_ordered_where_the_order_of_bytes_is_that_of_java():
+    """Java orders UTF-16 units: beyond ASCII its order is not that of the bytes, and the caller decodes."""
+    signs, certain = bodies(block_of(*({"body": body} for body in (b"a", b"b", b"bb", b"\xc3\xa9"))), ROWS[:4]).compare(
+        b"b"
+    )
+    assert signs[:3].tolist() == [-1, 0, 1]
+    assert certain.tolist() == [True, True, True, False]
+
+
+def test_property_texts_that_are_json_as_they_are_are_told_from_the_others():
+    texts = (
+        b"TAGS\x01A\x02K\x01one\x02",
+        b"K\x01\xc3\xa9\x02",
+        b"K\x01a\x02K\x01b\x02",
+        b"K\x01\x02",
+        b'K\x01"\x02',
+        b"K\x01\n\x02",
+    )
+    judged = judge_pairs(block_of(*({"properties": text} for text in texts)), np.arange(len(texts)))
+    assert judged.tolist() == [block_texts.PLAIN, block_texts.PLAIN_WIDE, *[block_texts.ODD] * 4]
 
 
 def test_what_bytes_cannot_tell_is_not_sought():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import zlib
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.crc import MASK, crc31, crc32
+from engine.codec import crc
+from engine.codec.crc import MASK, crc31, crc32, hex_crc
 
 
 @given(st.binary(max_size=300))
@@ -20,3 +23,17 @@ def test_known_bytes():
     assert crc31(b"") == 0
     assert crc31(b"123456789") == 0xCBF43926 & 0x7FFFFFFF
     assert crc31(memoryview(bytearray(b"123456789"))) == crc31(b"123456789")
+
+
+def test_it_is_written_as_eight_digits():
+    assert [hex_crc(value) for value in (0x0D1FA485, 0, -1)] == ["0x0D1FA485", "0x00000000", "0xFFFFFFFF"]
+
+
+def test_without_the_faster_library_the_values_are_the_same(monkeypatch):
+    """``isal`` is an extra: a plain installation has the standard library's CRC."""
+    monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
+    spec = importlib.util.spec_from_file_location("crc_without_isal", crc.__file__)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.crc32 is zlib.crc32
+    assert module.crc31(b"123456789") == crc31(b"123456789")

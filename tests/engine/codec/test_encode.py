@@ -13,6 +13,7 @@ from engine.codec import message as codec
 from engine.codec.encode import (
     Message,
     TopicField,
+    UnitRun,
     delete_property,
     encode_batch,
     encode_properties,
@@ -221,3 +222,60 @@ def test_a_unit_made_by_hand_is_made_again() -> None:
         Message.of_unit(unit), queue_offset=5, physical_offset=1234, store_timestamp=unit.store_timestamp
     )
     assert again == raw
+
+
+run_texts = st.sampled_from([b"", b"a\x01b", b"a\x01b\x02", b"__CRC32#\x010000000000\x02k\x01v\x02"])
+elements = st.tuples(st.integers(0, 2**31 - 1), st.binary(max_size=20), run_texts)
+
+
+@given(st.lists(elements, min_size=1, max_size=4), run_texts, st.booleans(), st.sampled_from(["1.2.3.4:5", "[::1]:6"]))
+def test_a_run_of_units_is_the_units_one_by_one(many, shared, crc, host) -> None:
+    body = b"".join(batch.encode_member(*one) for one in many)
+    whole = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
+    run = UnitRun(whole, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
+    data, offsets = run.place(40, 1000, 99)
+    expected = b""
+    for number, (flag, content, own) in enumerate(many):
+        raw = joined_properties(own, shared)
+        assert offsets[number] == 1000 + len(expected)
+        message = whole.changed(body=content, flag=flag, properties_raw=raw, store_host="[::2]:7")
+        expected += encode_unit(
+            message, queue_offset=40 + number, physical_offset=offsets[number], store_timestamp=99, property_crc=crc
+        )
+    assert bytes(data) == expected
+    assert run.size == len(expected)
+
+
+def test_a_run_without_a_time_is_born_when_it_is_stored() -> None:
+    body = batch.encode_member(0, b"one", b"") + batch.encode_member(0, b"two", b"")
+    run = UnitRun(Message("Topic", body), batch.spans(body), b"", stored_host=host_raw("1.2.3.4:5"))
+    data, offsets = run.place(40, 1000, 99)
+    units = [codec.decode(bytes(data), offset - 1000, base=1000) for offset in offsets]
+    assert [(unit.born_timestamp, unit.store_timestamp, unit.queue_offset) for unit in units] == [
+        (99, 99, 40),
+        (99, 99, 41),
+    ]
+
+
+def test_what_does_not_fit_its_field_is_refused() -> None:
+    long_text = b"a\x01" + b"b" * 40_000
+    with pytest.raises(ValueError, match="properties of 40,002 bytes do not fit"):
+        encode_unit(MESSAGE.changed(properties_raw=long_text), **PLACE)
+    with pytest.raises(ValueError, match="properties of 40,002 bytes do not fit"):
+        encode_batch([MESSAGE.changed(properties_raw=long_text)])
+    with pytest.raises(ValueError, match="a number does not fit its field"):
+        encode_unit(MESSAGE.changed(queue_id=1 << 31), **PLACE)
+    member = batch.encode_member(0, b"", b"")
+    with pytest.raises(ValueError, match="a number does not fit its field"):
+        UnitRun(Message("T", member, 1 << 31), batch.spans(member), b"", stored_host=bytes(8))
+
+
+def test_many_sets_of_names_are_encoded_as_few_are() -> None:
+    """The formats of maps are kept by their names, and thrown away when there are too many."""
+    for number in range(5000):
+        assert encode_properties({f"name{number}": "v"}) == b"name%d\x01v\x02" % number
+
+
+def test_a_message_is_compared_with_messages_only_and_shown_without_its_body() -> None:
+    assert MESSAGE != "TopicTest"
+    assert repr(MESSAGE) == "Message('TopicTest', 5 bytes, queue 3, {'TAGS': 'TagA', 'KEYS': 'k1'})"

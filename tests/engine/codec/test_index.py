@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.codec import index
 from engine.codec import index as codec
 from engine.codec.dtypes import INDEX_ENTRY, INDEX_SLOT
-from engine.codec.index import Geometry, IndexEntry, IndexHeader, derive_geometry
+from engine.codec.index import Geometry, IndexEntry, IndexHeader, derive_geometry, next_header
 from engine.codec.java import index_key_hash
 from engine.files.layout import INDEX_ENTRIES, INDEX_SLOTS
 
@@ -178,3 +178,108 @@ def test_an_entry_that_is_counted_before_its_bytes_are_there_is_looked_at_again(
     assert derive_geometry(file)[0] == DEFAULT
     assert file.looks == 2
     assert file.most <= codec.HEADER_SIZE
+
+
+class Held:
+    """An index file in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.size = len(data)
+        self.reads = 0
+
+    def read(self, position: int, size: int) -> bytes:
+        self.reads += 1
+        return self.data[position : position + size]
+
+
+def index_file(geometry: Geometry, hashes: list[int]) -> Held:
+    """An index file with an entry for each hash, linked into the chains of its slots."""
+    data = bytearray(geometry.file_size)
+    data[: codec.HEADER_SIZE] = codec.encode_header(IndexHeader(1, 2, 3, 4, 1, len(hashes) + 1))
+    heads: dict[int, int] = {}
+    for number, key_hash in enumerate(hashes, 1):
+        slot = key_hash % geometry.slots
+        entry = codec.encode_entry(IndexEntry(key_hash, 100 * number, 0, heads.get(slot, 0)))
+        data[geometry.entry_position(number) : geometry.entry_position(number) + len(entry)] = entry
+        data[geometry.slot_position(slot) : geometry.slot_position(slot) + 4] = number.to_bytes(4, "big")
+        heads[slot] = number
+    return Held(bytes(data))
+
+
+HASHES = [index_key_hash("Orders", f"order-{number % 37}") for number in range(90)]
+
+
+@pytest.mark.parametrize("geometry", [Geometry(100, 400), Geometry(17, 91), Geometry(200_000, 210_000)])
+def test_numbers_of_slots_are_known_by_the_chains(geometry: Geometry) -> None:
+    """The numbers stand nowhere in the file; the last of these files is tried in bulk."""
+    assert derive_geometry(index_file(geometry, HASHES))[0] == geometry
+
+
+def test_a_few_damaged_links_do_not_hide_the_number_of_slots() -> None:
+    geometry = Geometry(100, 400)
+    file = index_file(geometry, HASHES)
+    data = bytearray(file.data)
+    for number in (5, 9):
+        position = geometry.entry_position(number)
+        data[position : position + 4] = b"\xff" * 4
+    assert derive_geometry(Held(bytes(data)))[0] == geometry
+
+
+def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
+    geometry = Geometry(100, 400)
+    file = index_file(geometry, HASHES)
+    no_newest, no_chains = bytearray(file.data), bytearray(file.data)
+    newest = geometry.entry_position(len(HASHES))
+    no_newest[newest : newest + 4] = b"\xff" * 4
+    for number in range(1, len(HASHES)):
+        position = geometry.entry_position(number)
+        no_chains[position : position + 4] = b"\xff" * 4
+    # one entry of hash 0 in slot 0, and zeros where the entry of a file with more slots would be
+    vague = index_file(Geometry(5, 3), [0])
+    for data, reason in (
+        (b"", "the file has 0 bytes, a header has 40"),
+        (file.data[:39], "the file has 39 bytes, a header has 40"),
+        (file.data + b"x", f"no numbers of slots and entries give a length of {file.size + 1:,} bytes"),
+        (index_file(geometry, []).data, "the file has no entries to try a number of slots against"),
+        (bytes(no_newest), f"no number of slots agrees with the chains in a file of {file.size:,} bytes"),
+        (bytes(no_chains), f"no number of slots agrees with the chains in a file of {file.size:,} bytes"),
+        (file.data[: codec.HEADER_SIZE + 8], "no number of slots agrees with the chains in a file of 48 bytes"),
+        (vague.data, "several numbers of slots agree with the chains: 5, 10"),
+    ):
+        assert derive_geometry(Held(data)) == (None, reason)
+
+
+class Sparse(Growing):
+    """A file of the default length, almost all of it zeros, that would be read in one piece; and counts the reads."""
+
+    reads = 0
+
+    def read(self, position: int, size: int) -> bytes:
+        if size > codec.HEADER_SIZE:
+            self.reads += 1
+            return b""
+        return super().read(position, size)
+
+
+@pytest.mark.parametrize("spoil", ["hash", "slot", "loop", "other slot", "short"])
+def test_a_file_of_the_default_length_is_taken_for_one_only_where_its_newest_entry_agrees(spoil: str) -> None:
+    file = Sparse(20, 2)
+    newest, ahead, slot = DEFAULT.entry_position(20), DEFAULT.entry_position(22), DEFAULT.slot_position(7)
+    if spoil == "hash":
+        file.parts[newest] = codec.encode_entry(IndexEntry(-5, 1, 0, 0))
+    elif spoil == "slot":
+        file.parts[slot] = b"\0\0"
+    elif spoil == "loop":
+        file.parts[ahead] = codec.encode_entry(IndexEntry(7, 1, 0, 22))
+    elif spoil == "other slot":
+        file.parts[ahead] = codec.encode_entry(IndexEntry(8, 1, 0, 21))
+    else:
+        file.parts[newest] = b"\0" * 19
+    assert derive_geometry(file)[0] is None
+    assert file.reads == 1
+
+
+def test_a_new_file_begins_at_the_end_of_the_full_one() -> None:
+    assert next_header(IndexHeader(1, 20, 3, 40, 5, 6)) == IndexHeader(20, 20, 40, 40, 0, 1)
+    assert next_header(IndexHeader(1, -20, 3, -40, 5, 6)) == IndexHeader(0, 0, 0, 0, 0, 1)

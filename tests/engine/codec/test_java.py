@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.java import divide, i32, i64, index_key_hash, jhash, split, utf8
+from engine.codec.java import divide, hash_map_order, i32, i64, index_key_hash, jhash, split, utf8
 
 HASHES = [
     pytest.param("", 0, id="empty"),
@@ -93,3 +93,10 @@ def test_any_bytes_are_a_text(raw):
 
 def test_malformed_bytes_become_replacement_characters():
     assert utf8(b"a\xffb") == "a�b"
+
+
+def test_keys_of_a_hash_map_come_out_bucket_by_bucket():
+    """As ``java.util.HashMap`` gives them: of sixteen buckets, and of thirty-two from thirteen keys on."""
+    assert hash_map_order(["UNIQ_KEY", "INNER_NUM", "INNER_BASE"]) == ["INNER_BASE", "UNIQ_KEY", "INNER_NUM"]
+    assert hash_map_order([chr(97 + n) for n in range(13)]) == [chr(97 + n) for n in range(13)]
+    assert hash_map_order([]) == []

@@ -5,25 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.consume_queue import PREFILLED_SIZE, decode
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, NO_ADDRESS, put, put_batch, put_ext, put_run
-
-rows = st.lists(
-    st.tuples(
-        st.sampled_from([0, 1, 4, 8, 12, 17]),
-        st.integers(-1, 2),
-        st.integers(-1, 2),
-        st.integers(0, 4),
-        st.integers(-5, 100),
-        st.integers(1, 9),
-        st.integers(-(2**63), 2**63 - 1),
-    ),
-    max_size=40,
-)
 
 
 @dataclass
@@ -98,6 +87,42 @@ def test_a_run_goes_as_one_by_one_would():
             put(one, 100 * number, 90, number, number)
         put_run(run, np.arange(5) * 100 + 90, np.arange(5), rows)
         assert (run.entries(), run.max_physic_offset, run.gaps) == (one.entries(), one.max_physic_offset, one.gaps)
+
+
+@given(st.integers(-1, 8), st.integers(-1, 8), st.integers(0, 8), st.integers(1, 8), st.integers(-1, 900))
+def test_a_run_behind_any_queue_goes_as_one_by_one_would(first, last, start, count, known):
+    """The queue begins anywhere and may be full to the end of a file; the run may begin before, in or behind it."""
+    one, run = Held(), Held()
+    for queue in (one, run):
+        for number in range(first, last + 1) if first >= 0 else ():
+            put(queue, 100 * number, 90, 7, number)
+        queue.max_physic_offset = known
+    offsets = np.arange(start, start + count)
+    for number in offsets.tolist():
+        put(one, 100 * number, 90, number, number)
+    put_run(run, offsets * 100 + 90, offsets, np.array([(100 * n, 90, n) for n in offsets.tolist()], CQ_UNIT))
+    assert run.entries() == one.entries()
+    assert (run.starts, run.end, run.flushed) == (one.starts, one.end, one.flushed)
+    assert run.gaps == one.gaps[:1]  # behind a gap every entry is at another place: a run says so once
+    assert (run.max_physic_offset, run.min_logic_offset) == (one.max_physic_offset, one.min_logic_offset)
+
+
+class Full(Held):
+    """A disk without room."""
+
+    def append(self, data):
+        raise OSError("no space left on the device")
+
+
+def test_an_entry_that_could_not_be_written_can_be_put_again():
+    """The queue's end in the log would claim that it has the entry, and the next attempt would be dropped."""
+    queue = Full()
+    with pytest.raises(OSError, match="no space"):
+        put(queue, 0, 90, 7, 0)
+    assert queue.max_physic_offset == -1
+    with pytest.raises(OSError, match="no space"):
+        put_run(queue, np.array([90]), np.array([0]), np.array([(0, 90, 7)], CQ_UNIT))
+    assert queue.max_physic_offset == -1
 
 
 def test_a_batch_is_taken_once_and_only_where_it_is_one():

@@ -11,7 +11,7 @@ from made_stores import unit_bytes
 from raw_units import raw_unit
 
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, check_frame, decode, list_fields
-from engine.codec.salvage import Entry, salvage, salvage_overwritten, shorten
+from engine.codec.salvage import Entry, FieldFault, salvage, salvage_overwritten, shorten
 from engine.codec.unit_flavours import MAGICS
 
 BASE = 123_456
@@ -169,3 +169,92 @@ def test_properties_whose_16_bit_length_overflowed_leave_the_message_whole(lengt
     unit = decode(shortened.data, 0, 0)
     assert (shortened.left_out, unit.size, unit.crc) == (("note",), len(shortened.data), "ok")
     assert (unit.body, unit.properties) == (b"one cup of tea", {"UNIQ_KEY": "U1"})
+
+
+WHOLE = raw_unit(BASE, topic=b"Orders", body=b"one cup of tea", queue_id=3, queue_offset=5)
+ENTRY = Entry(len(WHOLE), "Orders", 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("start", "data", "wrong"),
+    [
+        pytest.param(0, b"", [], id="nothing"),
+        pytest.param(
+            0,
+            bytes(40),
+            ["totalSize", "magicCode", "queueId", "queueOffset", "physicalOffset", "bodyCRC"],
+            id="the head",
+        ),
+        pytest.param(0, b"\xee" * 8, ["totalSize", "magicCode"], id="length and magic"),
+        pytest.param(84, b"\0\0\0\7", ["bodyLength"], id="the body's length"),
+        pytest.param(90, b"coffee", ["bodyCRC"], id="the body"),
+        pytest.param(103, b"\x04Olds", ["topicLength"], id="the topic"),
+        pytest.param(103, bytes(30), ["topicLength", "propertiesLength"], id="the end"),
+    ],
+)
+def test_what_was_overwritten_is_taken_from_the_queue_entry(start: int, data: bytes, wrong: list[str]) -> None:
+    raw = WHOLE[:start] + data + WHOLE[start + len(data) :]
+    found = salvage_overwritten(raw[: len(WHOLE)], BASE, ENTRY)
+    assert found is not None
+    assert [fault.field for fault in found.wrong] == wrong
+    unit = found.unit
+    assert (unit.topic, unit.queue_id, unit.queue_offset, unit.size) == ("Orders", 3, 5, len(WHOLE))
+    assert len(unit.body) == len(b"one cup of tea")
+    assert (unit.crc == "bad") == ("bodyCRC" in wrong)
+
+
+@pytest.mark.parametrize(
+    ("raw", "entry"),
+    [
+        pytest.param(WHOLE[:-1], ENTRY, id="cut off"),
+        pytest.param(WHOLE, Entry(50, "Orders", 3, 5), id="an entry that is too short for a unit"),
+        pytest.param(b"\xee" * len(WHOLE), ENTRY, id="nothing of it is there"),
+        pytest.param(WHOLE[:8] + bytes(len(WHOLE) - 8), ENTRY, id="the place is gone, and the end"),
+        pytest.param(WHOLE[:50] + bytes(len(WHOLE) - 50), ENTRY, id="the body's length is gone, and the end"),
+        pytest.param(WHOLE[:84] + b"\0\1\0\0" + bytes(len(WHOLE) - 88), ENTRY, id="a body longer than the unit"),
+        pytest.param(WHOLE, Entry(len(WHOLE), "T" * 100, 3, 5), id="a topic that does not fit"),
+    ],
+)
+def test_without_head_or_end_nothing_is_made_up(raw: bytes, entry: Entry) -> None:
+    assert salvage_overwritten(raw, BASE, entry) is None
+
+
+def test_a_topic_in_the_body_is_not_taken_for_the_unit_s_own() -> None:
+    """The bytes of length and name may stand in the body too: only the last can end the unit."""
+    raw = raw_unit(BASE, topic=b"Orders", body=b"see \x06Orders\0\0 for more", properties=b"K\x01\x06Orders\x02")
+    found = salvage_overwritten(bytes(40) + raw[40:], BASE, Entry(len(raw), "Orders", 3, 5))
+    assert found is not None
+    assert found.unit.body == b"see \x06Orders\0\0 for more"
+
+
+def test_a_fault_is_said_in_the_numbers_of_its_field() -> None:
+    assert FieldFault("totalSize", 77, 1572).words == "totalSize says 77, it would be 1,572"
+    assert (
+        FieldFault("magicCode", 0x1234, MAGICS[0]).words == f"magicCode says 0x00001234, it would be 0x{MAGICS[0]:08X}"
+    )
+    assert FieldFault("bodyCRC", -1, None).words == "bodyCRC says 0xFFFFFFFF"
+
+
+def test_a_unit_at_another_place_is_believed_by_its_body_only() -> None:
+    """The offset field may be the wrong one: then the body's CRC must bear the unit out."""
+    raw = bytearray(raw_unit(BASE + 8, topic=b"Orders", body=b"tea"))
+    raw[0] ^= 1
+    found = salvage(bytes(raw), BASE)
+    assert found is not None
+    assert {fault.field for fault in found.wrong} == {"totalSize", "physicalOffset"}
+    raw[88] ^= 1
+    assert salvage(bytes(raw), BASE) is None
+
+
+def test_of_several_long_properties_as_few_as_needed_are_left_out() -> None:
+    text = "".join(
+        f"{name}\x01{name * size}\x02" for name, size in (("a", 20_000), ("b", 30_000), ("c", 30_000), ("d", 9))
+    )
+    sound = unit_bytes("Orders", 1, 7, 0, 1_700_000_000_000, b"tea")
+    raw = bytearray(sound[:-2] + (len(text) & 0xFFFF).to_bytes(2, "big") + text.encode())
+    raw[:4] = len(raw).to_bytes(4, "big")
+    overflowed = salvage(bytes(raw), 0)
+    assert overflowed is not None
+    shortened = shorten(bytes(raw), overflowed)
+    assert shortened.left_out == ("b", "c")
+    assert list(decode(shortened.data, 0, 0).properties) == ["a", "d"]

@@ -13,7 +13,8 @@ from raw_units import raw_blank, raw_log, raw_unit
 
 from engine.codec import unit_scan
 from engine.codec.message import Unit
-from engine.codec.unit_scan import Blank, Damage, Stop, decode_item, find_unit, walk
+from engine.codec.unit_scan import Blank, Damage, Stop, decode_item, find_in_file, find_unit, walk, walk_file
+from engine.errors import CannotRead
 
 BASE = 1 << 33
 UNIT = len(raw_unit(0))
@@ -170,20 +171,24 @@ def test_random_bytes_are_no_accident(data, start):
 class InMemory:
     """A file of a log that lends the bytes of a string."""
 
-    start_offset = 0
-
-    def __init__(self, data):
+    def __init__(self, data, start_offset=0, *, followed=False, unread_from=None):
         self.data = data
         self.size = len(data)
+        self.start_offset = start_offset
+        self.followed = followed
+        self.unread_from = unread_from
 
     def read(self, position, size):
+        if self.unread_from is not None and position + size > self.unread_from:
+            raise CannotRead("input/output error", file="0", offset=position)
         return self.data[position : position + size]
 
     def next_data(self, position):
-        return position
+        rest = self.data[position:].lstrip(b"\0")
+        return len(self.data) - len(rest) if rest else -1
 
     def is_followed(self):
-        return False
+        return self.followed
 
 
 @pytest.mark.parametrize("inside", range(1, 12))
@@ -202,3 +207,124 @@ def test_a_unit_that_a_block_cuts_after_its_first_bytes_is_a_unit(inside):
     assert [type(item) for item in items] == [Unit] * (len(items) - 1) + [Stop]
     assert items[-3].offset == place
     assert items[-1].kind == "zero"
+
+
+def damaged_log(seed, faults):
+    """Twelve units and zeros behind them, with bytes that were overwritten."""
+    pick = random.Random(seed)
+    data = bytearray(raw_log(*({"body": pick.randbytes(pick.randrange(200))} for _ in range(12)), base=BASE))
+    for _ in range(faults):
+        at = pick.randrange(len(data))
+        piece = pick.choice([bytes(40), bytes(400), pick.randbytes(9), b"\xda\xa3\x20\xa7", b"\xff\xff\xff\xff"])
+        data[at : at + len(piece)] = piece[: len(data) - at]
+    return bytes(data) + bytes(pick.choice([0, 5, 300]))
+
+
+def joined_damage(items):
+    """Kind, offset and size of each item, with neighbouring damage in one."""
+    joined = []
+    for item in items:
+        if isinstance(item, Damage) and joined and joined[-1][0] is Damage:
+            joined[-1] = (Damage, joined[-1][1], joined[-1][2] + item.size)
+        else:
+            joined.append((Stop, 0, 0) if isinstance(item, Stop) else (type(item), item.offset, item.size))
+    return joined
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 1 << 32), st.integers(0, 6), st.integers(65, 700), st.booleans())
+def test_where_a_block_ends_does_not_show(seed, faults, block, followed):
+    """Blocks of a mebibyte hold the whole log; with small ones units, damage and zeros are cut anywhere.
+
+    Damage may come in two items: a block that cuts a unit does not show what is wrong behind its end.
+    """
+    file = InMemory(damaged_log(seed, faults), BASE, followed=followed)
+    whole = joined_damage(walk_file(file, BASE))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(unit_scan, "BLOCK_BYTES", block)
+        assert joined_damage(walk_file(file, BASE)) == whole
+    at = BASE
+    for kind, offset, size in whole:
+        assert kind is Stop or offset == at
+        at += size
+    assert not followed or at == BASE + file.size
+
+
+def test_damage_reaches_to_the_next_unit_and_the_walk_goes_on():
+    log = raw_unit(BASE) + b"\xee" * 50
+    log += raw_unit(BASE + len(log))
+    log += bytes(60)
+    log += raw_unit(BASE + len(log)) + bytes(300)
+    first, damage, second, zeros, third, stop = walk_file(InMemory(log, BASE), BASE)
+    assert [type(item) for item in (first, second, third)] == [Unit] * 3
+    assert (damage.offset, damage.size) == (BASE + UNIT, 50)
+    assert (zeros.size, zeros.reason) == (60, "zero bytes in front of the next unit")
+    assert (stop.offset, stop.kind) == (BASE + len(log) - 300, "zero")
+
+
+def test_without_a_search_the_first_damage_ends_the_walk():
+    log = raw_unit(BASE) + b"\xee" * 50 + raw_unit(BASE + UNIT + 50)
+    _, stop = walk_file(InMemory(log, BASE), BASE, resync=False)
+    assert (stop.offset, stop.kind) == (BASE + UNIT, "damage")
+
+
+def test_damage_behind_the_last_unit_ends_at_its_last_byte():
+    """A log file is preallocated: the zeros behind the damage are no part of it."""
+    log = raw_unit(BASE) + b"\xee" * 50 + bytes(3000)
+    for block in (unit_scan.BLOCK_BYTES, 100):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(unit_scan, "BLOCK_BYTES", block)
+            _, damage, stop = walk_file(InMemory(log, BASE), BASE)
+        assert (damage.offset, damage.size) == (BASE + UNIT, 50)
+        assert (stop.offset, stop.kind, stop.reason) == (BASE + UNIT, "damage", damage.reason)
+
+
+def test_in_front_of_a_later_file_all_of_the_file_is_damage():
+    log = raw_unit(BASE) + bytes(300)
+    _, damage = walk_file(InMemory(log, BASE, followed=True), BASE)
+    assert (damage.offset, damage.size) == (BASE + UNIT, 300)
+    assert damage.reason == "zero bytes in front of the next unit; to the end of the file"
+
+
+def test_a_walk_of_a_range_ends_at_the_first_unit_behind_it():
+    file = InMemory(raw_log({}, {}, {}, base=BASE), BASE)
+    first, stop = walk_file(file, BASE, BASE + 1)
+    assert (first.offset, stop) == (BASE, Stop(BASE + UNIT, "limit", "end of the range"))
+    assert len(list(walk_file(file, BASE, BASE + len(file.data)))) == 3
+    assert len(list(walk_file(InMemory(THREE + raw_blank(100), BASE), BASE))) == 4
+
+
+def test_a_file_that_became_shorter_is_cut():
+    file = InMemory(raw_unit(BASE), BASE)
+    file.size += 100
+    _, damage, stop = walk_file(file, BASE)
+    assert (damage.offset, stop.offset, stop.kind) == (BASE + UNIT, BASE + UNIT, "end")
+    file.data = b""
+    (stop,) = walk_file(file, BASE)
+    assert (stop.kind, stop.reason) == ("cut", f"the file ends here, it had {UNIT + 100} bytes when it was opened")
+
+
+@pytest.mark.parametrize("readable", [0, UNIT + 10])
+def test_what_cannot_be_read_is_damage_of_unknown_bytes(readable):
+    """The first read may fail, or the one that looks for the next unit behind damage."""
+    log = raw_unit(BASE) + b"\xee" * 50 + raw_unit(BASE + UNIT + 50)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(unit_scan, "BLOCK_BYTES", UNIT + 8)
+        *units, damage = walk_file(InMemory(log, BASE, unread_from=readable), BASE)
+        *same_units, stop = walk_file(InMemory(log, BASE, unread_from=readable), BASE, resync=False)
+    assert len(units) == len(same_units) == (readable > 0)
+    assert (damage.offset + damage.size, damage.unread) == (BASE + len(log), True)
+    assert damage.reason.endswith("input/output error")
+    assert (stop.offset, stop.kind) == (damage.offset, "unread")
+
+
+def test_the_next_unit_of_a_file_is_looked_for_in_a_range():
+    log = bytes(2000) + raw_unit(BASE + 2000) + b"\xee" * 400
+    file = InMemory(log, BASE)
+    for block in (unit_scan.BLOCK_BYTES, 150):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(unit_scan, "BLOCK_BYTES", block)
+            ends = (len(log), 2001, 2000, 1900, 0)
+            assert [find_in_file(file, 0, end) for end in ends] == [2000, 2000, -1, -1, -1]
+            assert find_in_file(file, 2001, len(log)) == -1
+    assert find_in_file(InMemory(bytes(100)), 0, 100) == -1

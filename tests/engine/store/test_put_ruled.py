@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import golden_stores
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from put_logs import PutLog
 
 from engine.codec import batch, properties
 from engine.codec import message as codec
-from engine.codec.encode import Message, UnitRun, encode_unit, host_raw, joined_properties
+from engine.codec.encode import Message
 from engine.errors import CorruptUnit, UsageError
 from engine.store.put_message import AppendMessageStatus, PutMessageStatus
 
@@ -264,25 +262,3 @@ def test_members_that_make_no_sense_are_refused_whole(tmp_path, body) -> None:
     put = PutLog(tmp_path)
     assert put.log.put_encoded_batch(Message("T", body)).status is Status.MESSAGE_ILLEGAL
     assert put.log.wrote == 0
-
-
-texts = st.sampled_from([b"", b"a\x01b", b"a\x01b\x02", b"__CRC32#\x010000000000\x02k\x01v\x02"])
-elements = st.tuples(st.integers(0, 2**31 - 1), st.binary(max_size=20), texts)
-
-
-@given(st.lists(elements, min_size=1, max_size=4), texts, st.booleans(), st.sampled_from(["1.2.3.4:5", "[::1]:6"]))
-def test_a_run_of_units_is_the_units_one_by_one(many, shared, crc, host) -> None:
-    body = b"".join(batch.encode_member(*one) for one in many)
-    whole = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
-    run = UnitRun(whole, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
-    data, offsets = run.place(40, 1000, 99)
-    expected = b""
-    for number, (flag, content, own) in enumerate(many):
-        raw = joined_properties(own, shared)
-        assert offsets[number] == 1000 + len(expected)
-        message = whole.changed(body=content, flag=flag, properties_raw=raw, store_host="[::2]:7")
-        expected += encode_unit(
-            message, queue_offset=40 + number, physical_offset=offsets[number], store_timestamp=99, property_crc=crc
-        )
-    assert bytes(data) == expected
-    assert run.size == len(expected)

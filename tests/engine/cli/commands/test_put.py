@@ -18,7 +18,6 @@ from explicit_plans import write_conf, write_plan
 
 from engine.cli.commands.put import read_plan
 from engine.cli.main import main
-from engine.codec.java import hash_map_order
 from engine.config import from_mapping, read_properties
 from engine.errors import UsageError
 from engine.inspection import open_store
@@ -192,13 +191,6 @@ def test_either_a_plan_or_one_message_is_wanted(tmp_path, options, capsys):
     assert main(["put", str(tmp_path / "store"), *options]) == 2
     assert capsys.readouterr().err.startswith("storescope: ")
     assert not (tmp_path / "store").exists()
-
-
-def test_keys_of_a_hash_map_come_out_bucket_by_bucket():
-    """As ``java.util.HashMap`` gives them: of sixteen buckets, and of thirty-two from thirteen keys on."""
-    assert hash_map_order(["UNIQ_KEY", "INNER_NUM", "INNER_BASE"]) == ["INNER_BASE", "UNIQ_KEY", "INNER_NUM"]
-    assert hash_map_order([chr(97 + n) for n in range(13)]) == [chr(97 + n) for n in range(13)]
-    assert hash_map_order([]) == []
 
 
 @pytest.fixture
