@@ -12,6 +12,7 @@ from numbers import Number
 from typing import Any, Self
 
 _PORTABLE = frozenset({str, int, float})
+_CHAIN = "{first}{second}"
 
 
 class Sentence(str):
@@ -54,8 +55,15 @@ class Sentence(str):
 
 def sentence(template: str, /, **params: Any) -> Sentence:
     """Return ``template`` with its ``{gaps}`` filled: ``sentence("{file} is empty", file="topics.json")``."""
+    if isinstance(template, Sentence):
+        return template
     _make_portable(params)
     return Sentence(template.format(**params) if params else template, template, params)
+
+
+def msgid(template: str) -> str:
+    """Mark ``template`` of a table for the catalogue; it is returned as it is, and :func:`sentence` fills it later."""
+    return template
 
 
 def plural(singular: str, several: str, /, n: int, **params: Any) -> Sentence:
@@ -80,6 +88,15 @@ def join(separator: str, parts: Iterable[str]) -> str:
     return sentence(separator.join(f"{{{name}}}" for name in params), **params)
 
 
+def with_and(parts: Iterable[str]) -> str:
+    """Return the parts with "and" between them: ``4.9 and 5.5``; "" for none."""
+    listed = list(parts)
+    text = listed[0] if listed else ""
+    for part in listed[1:]:
+        text = sentence("{first} and {second}", first=text, second=part)
+    return text
+
+
 def _make_portable(params: dict[str, Any]) -> None:
     """Turn values that are neither text nor numbers, such as paths and errors, into text that any process can read."""
     for name, value in params.items():
@@ -88,7 +105,19 @@ def _make_portable(params: dict[str, Any]) -> None:
 
 
 def _chain(first: str, second: str) -> Sentence:
-    return Sentence(plain(first) + plain(second), "{first}{second}", {"first": first, "second": second})
+    return Sentence(plain(first) + plain(second), _CHAIN, {"first": first, "second": second})
+
+
+def without_beginning(text: str, beginning: str) -> str:
+    """Return what was added behind ``beginning`` with ``+``; ``text`` itself if it does not begin so."""
+    if not text.startswith(beginning):
+        return text
+    rest = plain(text).removeprefix(beginning)
+    if isinstance(text, Sentence) and text.id == _CHAIN and plain(text.params["first"]) == beginning:
+        second = text.params["second"]
+        if isinstance(second, Sentence):
+            return Sentence(rest, second.id, second.params, second.plural_id, text.release or second.release)
+    return rest
 
 
 def with_text(text: str, change: Callable[[str], str]) -> str:
@@ -96,6 +125,28 @@ def with_text(text: str, change: Callable[[str], str]) -> str:
     if not isinstance(text, Sentence):
         return change(text)
     return Sentence(change(plain(text)), text.id, text.params, text.plural_id, text.release)
+
+
+_MARK = "$sentence"
+TEMPLATES_IN_JSON = "STORESCOPE_SENTENCES"
+"""Environment variable with which the window asks a command for records of :func:`to_json`."""
+
+
+def to_json(value: Any) -> Any:
+    """Return a record in which each sentence is an object that :func:`object_hook` reads back."""
+    if isinstance(value, Sentence):
+        text = {_MARK: plain(value), "id": value.id, "params": to_json(dict(value.params))}
+        return text | {"plural": value.plural_id, "release": value.release}
+    if isinstance(value, dict):
+        return {name: to_json(item) for name, item in value.items()}
+    return [to_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def object_hook(value: dict[str, Any]) -> dict[str, Any] | Sentence:
+    """Read objects of :func:`to_json`: ``json.loads(line, object_hook=object_hook)``."""
+    if _MARK not in value:
+        return value
+    return Sentence(value[_MARK], value["id"], value["params"], value["plural"], value["release"])
 
 
 def plain(text: str) -> str:

@@ -1,7 +1,7 @@
 """Adds new sentences of the source to the catalogues: ``python packaging/catalogue.py`` from the checkout's root.
 
-It reads every ``sentence(…)`` and ``plural(…)`` of the engine, writes those that a catalogue lacks to its end with an
-empty translation, and writes all entries in the form that gettext's tools write. It removes nothing.
+It reads every ``sentence(…)``, ``plural(…)`` and ``msgid(…)`` of the engine, writes those that a catalogue lacks to
+its end with an empty translation, and writes all entries in the form that gettext's tools write. It removes nothing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,23 @@ def sentences_of(source: Path) -> Iterator[tuple[str, str]]:
     for node in ast.walk(ast.parse(source.read_text("utf-8"))):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        texts = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-        if node.func.id == "sentence" and texts:
-            yield texts[0], ""
-        elif node.func.id == "plural" and len(texts) > 1:
-            yield texts[0], texts[1]
+        if node.func.id in {"sentence", "msgid"} and node.args:
+            for text in _texts(node.args[0]):
+                yield text, ""
+        elif node.func.id == "plural" and len(node.args) > 1:
+            yield from zip(_texts(node.args[0]), _texts(node.args[1]), strict=True)
+
+
+def _texts(argument: ast.expr) -> Iterator[str]:
+    """Yield the text of an argument; both texts of ``A if … else B``, and those of ``{…: A, …: B}[…]``."""
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        yield argument.value
+    elif isinstance(argument, ast.IfExp):
+        yield from _texts(argument.body)
+        yield from _texts(argument.orelse)
+    elif isinstance(argument, ast.Subscript) and isinstance(argument.value, ast.Dict):
+        for value in argument.value.values:
+            yield from _texts(value)
 
 
 def read(path: Path) -> Catalog:

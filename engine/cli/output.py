@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import sys
 import time
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
 
 from engine.english import one_of
+from engine.sentences import TEMPLATES_IN_JSON, to_json
 
 if TYPE_CHECKING:
     from engine.rules.masking import Masking
@@ -126,6 +128,7 @@ class Output:
         self.mask = mask
         self._unread = unread
         self.as_json = as_json
+        self._with_templates = TEMPLATES_IN_JSON in os.environ
         self.markdown = markdown
         self.quiet = quiet
         self._stream = stream or sys.stdout
@@ -137,6 +140,7 @@ class Output:
         if self.mask is not None:
             record = self.mask.record(record)
         if self.as_json:
+            record = to_json(record) if self._with_templates else record
             self._stream.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
             return
         if columns is None:

@@ -20,6 +20,7 @@ from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.errors import CannotRead, StoreError, Undecoded, UsageError
 from engine.mapped.reading import Reading, gather_unread
+from engine.sentences import object_hook, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +159,7 @@ def _answers(
             job.spark, [[pickle.dumps(question)] for question in wave_questions], _answer_all, "answer string"
         )
         for text in (text for batch in frame.toArrow().to_batches() for text in batch.column(0).to_pylist()):
-            row = json.loads(text)
+            row = json.loads(text, object_hook=object_hook)
             if row["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
                 Reading().note(row["file"], row["error"], row["action"])
                 continue
@@ -169,7 +170,7 @@ def _answers(
             if order < lost.get(row["key"], (len(_LOST_ORDER), ""))[0]:
                 lost[row["key"]] = (order, text)
     for _, text in lost.values():
-        yield json.loads(text)
+        yield json.loads(text, object_hook=object_hook)
 
 
 def in_batches(items: Iterable[Question], count: int) -> Iterator[list[Question]]:
@@ -193,8 +194,8 @@ def _answer_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
                 if not unread:
                     file = error.file or question.store
                     answers.append({"type": "unreadable", "file": file, "error": error.what, "action": "read"})
-        rows = [json.dumps(row, ensure_ascii=True) for row in answers]
-        rows += [json.dumps(item.record()) for item in unread]
+        rows = [json.dumps(to_json(row), ensure_ascii=True) for row in answers]
+        rows += [json.dumps(to_json(item.record())) for item in unread]
         yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=["answer"])
 
 

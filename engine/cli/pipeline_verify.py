@@ -24,6 +24,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.mapped.reading import Reading, gather_unread
+from engine.sentences import object_hook, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,7 +133,7 @@ def verify(
     rows = run([[task] for task in checks], check_stores, SCHEMA)
     results = [Verified(each.path, [], 0, sizes[each.path], len(proofs[number])) for number, each in enumerate(places)]
     for row in sorted(rows, key=lambda row: (row["store"], row["number"])):
-        record = json.loads(row["record"])
+        record = json.loads(row["record"], object_hook=object_hook)
         if record["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
             Reading().note(record["file"], record["error"], record["action"])
             continue
@@ -174,7 +175,7 @@ def check_stores(share: Sequence[CheckTask]) -> Iterator[pa.RecordBatch]:
         columns = {
             "store": pa.array([task.number] * len(records), pa.int32()),
             "number": pa.array(range(len(records)), pa.int32()),
-            "record": pa.array([json.dumps(record) for record in records], pa.string()),
+            "record": pa.array([json.dumps(to_json(record)) for record in records], pa.string()),
             "units": pa.array(units, pa.int64()),
         }
         yield pa.RecordBatch.from_pydict(columns)

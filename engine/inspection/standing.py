@@ -133,7 +133,7 @@ def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingServi
     if waiting is None:
         return
     number, since, count = waiting
-    yield StandingService("timer", "The timer wheel", TIMER_TOPIC, 0, number, since, count, newest - since)
+    yield StandingService("timer", sentence("The timer wheel"), TIMER_TOPIC, 0, number, since, count, newest - since)
 
 
 def _first_undelivered(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from engine.english import capital, one_of
+from engine.english import capital
 from engine.releases import Release, name_next_start
 from engine.sentences import sentence
 
@@ -65,7 +65,7 @@ Group = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer
 SEVERITIES: tuple[Severity, ...] = ("chat", "note", "warn", "error")
 """From harmless to grave."""
 
-SNAPSHOT_FIRST = "Take a snapshot first (storescope snapshot STORE DST) and work on that; "
+SNAPSHOT_FIRST = sentence("Take a snapshot first (storescope snapshot STORE DST) and work on that; ")
 """Beginning of every advice on a damaged store."""
 STORE = "{store}"
 """Placeholder for the store's path in a rule's command."""
@@ -75,11 +75,6 @@ _OURS = re.compile(rf"storescope [a-z]+ {re.escape(STORE)}(?![^ ])")
 def at_least(severity: Severity, limit: Severity) -> bool:
     """Return True if ``severity`` is ``limit`` or graver."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(limit)
-
-
-def finished(text: str) -> str:
-    """Return ``text`` with a capital, unless it begins with a name, and in the singular where the count is one."""
-    return one_of(capital(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,23 +274,23 @@ class Rule:
         """
         of_kind = self.kinds[kind] if kind else Kind()
         grave = severity or of_kind.severity or self.severity
-        first_step = step or of_kind.step or self.next_step
+        first_step = sentence(step or of_kind.step or self.next_step)
         typed = next(
             (candidate for candidate in (command, of_kind.command, self.command) if candidate is not None), None
         )
-        advice = capital((SNAPSHOT_FIRST if at_least(grave, "warn") else "") + first_step)
+        advice = SNAPSHOT_FIRST + first_step if at_least(grave, "warn") else capital(first_step)
         finding = Finding(
             self.id,
             grave,
             self.group,
             file,
             offset,
-            finished(message),
+            capital(message),
             evidence or {},
             self.known_issues,
             advice,
-            self.title,
-            self.explanation,
+            sentence(self.title),
+            sentence(self.explanation),
             typed or None,
         )
         return finding.follows(caused_by) if caused_by else finding

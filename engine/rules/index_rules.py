@@ -124,19 +124,29 @@ def link_words(bad: BadLink) -> str:
             if bad.found == bad.entry
             else sentence("entry {n:,} links to {other:,}, which was written after it", n=bad.entry, other=bad.found)
         )
+        if not bad.expected:
+            return sentence(
+                "{link}: the chain is a loop, a query that comes here never ends; it should end here", link=link
+            )
         return sentence(
-            "{link}: the chain is a loop, a query that comes here never ends; it should continue with entry {next:,}"
-            if bad.expected
-            else "{link}: the chain is a loop, a query that comes here never ends; it should end here",
+            "{link}: the chain is a loop, a query that comes here never ends; it should continue with entry {next:,}",
             link=link,
             next=bad.expected,
         )
     should = sentence("entry {n:,}", n=bad.expected) if bad.expected else sentence("nothing")
     if not bad.entry:
-        template = "slot {slot:,} names {found:,}, its chain continues with {should}"
-        return sentence(template, slot=bad.slot, found=bad.found, should=should)
-    template = "entry {entry:,} links to {found:,}, its chain continues with {should}"
-    return sentence(template, entry=bad.entry, found=bad.found, should=should)
+        return sentence(
+            "slot {slot:,} names {found:,}, its chain continues with {should}",
+            slot=bad.slot,
+            found=bad.found,
+            should=should,
+        )
+    return sentence(
+        "entry {entry:,} links to {found:,}, its chain continues with {should}",
+        entry=bad.entry,
+        found=bad.found,
+        should=should,
+    )
 
 
 def header_faults(

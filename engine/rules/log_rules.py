@@ -140,7 +140,7 @@ def _describe_crc(columns: UnitColumns, row: int) -> TextAndEvidence:
         **_stored(columns, row),
     }
     if stored == 0 and not explained.flips:
-        evidence["explanation"] = "no CRC was stored"
+        evidence["explanation"] = sentence("no CRC was stored")
         return sentence(
             "The stored CRC is 0: the writer stored none; the CRC of the body is {crc}", crc=hex_crc(computed)
         ), evidence
@@ -194,7 +194,7 @@ def _describe_place(columns: UnitColumns, row: int) -> TextAndEvidence:
 
 
 def _describe_time(columns: UnitColumns, row: int) -> TextAndEvidence:
-    return "Stored before an earlier unit", {"found": int(columns.store_timestamp[row])}
+    return sentence("Stored before an earlier unit"), {"found": int(columns.store_timestamp[row])}
 
 
 UNIT_RULES: tuple[UnitRule, ...] = (
@@ -269,7 +269,7 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
         end = file.start + file.size
         following = files[number + 1] if number + 1 < len(files) else None
         if file.size == 0 and following is None:
-            text = "the last file has no bytes: it was created, and nothing was written into it"
+            text = sentence("the last file has no bytes: it was created, and nothing was written into it")
             faults.append(FileFault("empty", file.path, file.start, file.start, file.start, text, expected))
         elif file_size and file.size != file_size:
             text = plural(
@@ -325,8 +325,12 @@ def _missing(fault: FileFault, file_size: int, owner: Sentence) -> str:
     files, remainder = divmod(fault.end - fault.missing, file_size) if file_size else (0, 1)
     name = queue_file_name(fault.missing)
     if remainder:
-        template = "no file of {owner} holds the bytes from {low:,} to {high:,}"
-        return sentence(template, owner=owner, low=fault.missing, high=fault.end)
+        return sentence(
+            "no file of {owner} holds the bytes from {low:,} to {high:,}",
+            owner=owner,
+            low=fault.missing,
+            high=fault.end,
+        )
     return plural(
         "the file {file} of {owner} is missing",
         "{n:,} files of {owner} are missing, the first is {file}",

@@ -16,35 +16,34 @@ from engine.codec import rocksdb
 from engine.codec.dledger import FOLDER_PREFIX, HEAD_BYTES, NamedFile, dledger_log, wraps_message
 from engine.codec.rocksdb import RocksFolder, rocks_folder
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
-from engine.sentences import plural, sentence
+from engine.sentences import join, plural, sentence, with_and
 
 Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
 """Subjects of questions."""
 Format = Literal["RocksDB", "DLedger log", "compaction log"]
 
 SUBJECT_WORDS: dict[Subject, str] = {
-    "log": "the messages are",
-    "queues": "the queues are",
-    "topics": "the topics are",
-    "groups": "the groups are",
-    "offsets": "the consumer offsets are",
-    "index": "the index is",
-    "timer": "the timers are",
-    "transactions": "the open transactions are",
-    "pop": "the popped messages are",
-    "access": "users and access rules are",
+    "log": sentence("the messages are"),
+    "queues": sentence("the queues are"),
+    "topics": sentence("the topics are"),
+    "groups": sentence("the groups are"),
+    "offsets": sentence("the consumer offsets are"),
+    "index": sentence("the index is"),
+    "timer": sentence("the timers are"),
+    "transactions": sentence("the open transactions are"),
+    "pop": sentence("the popped messages are"),
+    "access": sentence("users and access rules are"),
 }
 PURPOSE_WORDS: dict[Subject, str] = {
-    "log": "messages",
-    "queues": "consume queues",
-    "topics": "topics",
-    "groups": "subscription groups",
-    "offsets": "consumer offsets",
-    "index": "index entries",
-    "timer": "timers",
-    "transactions": "open transactions",
-    "pop": "popped messages",
-    "access": "users and access rules",
+    "queues": sentence("consume queues"),
+    "topics": sentence("topics"),
+    "groups": sentence("subscription groups"),
+    "offsets": sentence("consumer offsets"),
+    "index": sentence("index entries"),
+    "timer": sentence("timers"),
+    "transactions": sentence("open transactions"),
+    "pop": sentence("popped messages"),
+    "access": sentence("users and access rules"),
 }
 TABLE_SUBJECTS: dict[str, Subject] = {
     "topics.json": "topics",
@@ -121,7 +120,7 @@ class UndecodedPart:
         """The reason why nothing is known about ``subject``."""
         return sentence(
             "cannot be told: {subject} in a {format} ({folder}/), which is not decoded",
-            subject=sentence(SUBJECT_WORDS[subject]),
+            subject=SUBJECT_WORDS[subject],
             format=sentence(self.format),
             folder=self.folder,
         )
@@ -139,14 +138,18 @@ class UndecodedPart:
                 "{folder}/ holds compacted messages, which are not decoded: nothing is written into this store",
                 folder=self.folder,
             )
-        content_words = (
-            " and ".join(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects) or "data"
-        )
+        if "log" in self.subjects:
+            return sentence(
+                "{folder}/ is a {kind} of messages, which is not decoded: nothing is written into this store",
+                folder=self.folder,
+                kind=sentence(self.format),
+            )
+        content_words = with_and(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects)
         return sentence(
             "{folder}/ is a {kind} of {what}, which is not decoded: nothing is written into this store",
             folder=self.folder,
-            kind=self.format,
-            what=content_words,
+            kind=sentence(self.format),
+            what=content_words or sentence("data"),
         )
 
 
@@ -159,17 +162,17 @@ class Mode(NamedTuple):
 
 
 MODES = (
-    Mode("storeType", "defaultRocksDB", "consume queues in a RocksDB"),
-    Mode("rocksdbCQDoubleWriteEnable", "true", "consume queues in a RocksDB beside the files"),
-    Mode("indexRocksDBEnable", "true", "an index in a RocksDB"),
-    Mode("indexFileWriteEnable", "false", "no index files"),
-    Mode("timerRocksDBEnable", "true", "timers in a RocksDB"),
-    Mode("timerWheelSnapshotFlush", "true", "a timer wheel in snapshot files instead of timerwheel"),
-    Mode("transRocksDBEnable", "true", "open transactions in a RocksDB"),
-    Mode("popConsumerKVServiceInit", "true", "popped messages in a RocksDB that is opened and revived"),
-    Mode("popConsumerKVServiceEnable", "true", "popped messages in a RocksDB"),
-    Mode("configManagerVersion", "v2", "topics, groups and offsets in a RocksDB"),
-    Mode("enableDLegerCommitLog", "true", "messages in a DLedger log"),
+    Mode("storeType", "defaultRocksDB", sentence("consume queues in a RocksDB")),
+    Mode("rocksdbCQDoubleWriteEnable", "true", sentence("consume queues in a RocksDB beside the files")),
+    Mode("indexRocksDBEnable", "true", sentence("an index in a RocksDB")),
+    Mode("indexFileWriteEnable", "false", sentence("no index files")),
+    Mode("timerRocksDBEnable", "true", sentence("timers in a RocksDB")),
+    Mode("timerWheelSnapshotFlush", "true", sentence("a timer wheel in snapshot files instead of timerwheel")),
+    Mode("transRocksDBEnable", "true", sentence("open transactions in a RocksDB")),
+    Mode("popConsumerKVServiceInit", "true", sentence("popped messages in a RocksDB that is opened and revived")),
+    Mode("popConsumerKVServiceEnable", "true", sentence("popped messages in a RocksDB")),
+    Mode("configManagerVersion", "v2", sentence("topics, groups and offsets in a RocksDB")),
+    Mode("enableDLegerCommitLog", "true", sentence("messages in a DLedger log")),
 )
 """Settings with which a broker keeps a part of its store in a form that is not decoded or written here.
 
@@ -298,7 +301,7 @@ def _by_families(folder: str, manifest: rocksdb.Manifest, log_bytes: int) -> fro
 
 def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
     purposes = [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]
-    purpose = ", ".join(purposes) or "data"
+    purpose = join(", ", purposes) or sentence("data")
     return sentence(
         "{folder} is a RocksDB of {purpose}: {tables} table files with {n:,} bytes, {logs} write-ahead logs with {m:,} "
         "bytes{doubt}. RocksDB is not decoded: its {purpose} are not listed.",

@@ -102,7 +102,7 @@ def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: b
         return BLANK
     if magic not in READ_BY[rules.release]:
         if total == 0 and magic == 0:
-            return Refusal(-1, "zero bytes: nothing was written here")
+            return Refusal(-1, sentence("zero bytes: nothing was written here"))
         reason = sentence("magic code 0x{magic:08X}", magic=magic)
         return Refusal(-1, reason + ": " + sentence(BY_MAGIC[magic].unread_note) if magic in BY_MAGIC else reason)
     if total < 0 or total > room:
@@ -137,7 +137,7 @@ def _parse(buf: Bytes, start: int, limit: int, rules: Rules, body: bool) -> Requ
                 sentence("bodyLength says {n:,} in a unit of {total:,} bytes", n=body_length, total=total),
             )
         if position + body_length > limit:
-            return Refusal(-1, "the body reaches beyond the file")
+            return Refusal(-1, sentence("the body reaches beyond the file"))
         if body and rules.crc and not rules.property_crc:
             computed = crc31(buf[position : position + body_length])
             if computed != stored_crc:
@@ -191,13 +191,13 @@ def _wrong_properties(
     buf: Bytes, end: int, total: int, topic: str, properties: dict[str, str], rules: Rules, body: bool
 ) -> str | None:
     if rules.dup_info and properties and properties.get(_DUP_INFO, "").count("_") != 1:
-        return "DUP_INFO has not two parts, and duplicationEnable is on"
+        return sentence("DUP_INFO has not two parts, and duplicationEnable is on")
     if topic == SCHEDULE_TOPIC and props.DELAY in properties:
         int(properties[props.DELAY])
     if body and rules.crc and rules.property_crc:
         digits = properties.get(props.CRC32)
         if digits is None:
-            return "no property CRC, and forceVerifyPropCRC is on"
+            return sentence("no property CRC, and forceVerifyPropCRC is on")
         start = end - total
         expected = int(digits[::-1])
         computed = crc31(buf[start : start + total - _CRC_RESERVED]) if start >= 0 else -1

@@ -13,7 +13,7 @@ from typing import Literal
 from engine.codec import properties as props
 from engine.codec.java import utf8
 from engine.codec.message import COMMIT, PREPARED, TRANSACTION_MASK, Unit
-from engine.sentences import sentence
+from engine.sentences import msgid, sentence
 from engine.system_names import (
     CHECK_MAX_TOPIC,
     DLQ_PREFIX,
@@ -66,17 +66,17 @@ OTHER_CASE = "a name in another case"
 NOT_LISTED = frozenset(("absent", "noQueue", "deletedTopic"))
 
 ROLE_WORDS: dict[Role, str] = {
-    "plain": "stored in its topic",
-    "delayed": "waits in the delay topic",
-    "timer": "waits in the timer wheel",
-    "recall": "a recall: the timed message is taken back",
-    "half": "half message of a transaction",
-    "committed": "committed message of a transaction",
-    "givenUp": "half message given up after too many checks",
-    "retryWaiting": "waits for its next delivery to a group",
-    "retry": "delivered again to a group",
-    "dead": "dead letter of a group",
-    "other": "stored in a system topic",
+    "plain": sentence("stored in its topic"),
+    "delayed": sentence("waits in the delay topic"),
+    "timer": sentence("waits in the timer wheel"),
+    "recall": sentence("a recall: the timed message is taken back"),
+    "half": sentence("half message of a transaction"),
+    "committed": sentence("committed message of a transaction"),
+    "givenUp": sentence("half message given up after too many checks"),
+    "retryWaiting": sentence("waits for its next delivery to a group"),
+    "retry": sentence("delivered again to a group"),
+    "dead": sentence("dead letter of a group"),
+    "other": sentence("stored in a system topic"),
 }
 
 
@@ -388,9 +388,9 @@ def _refusal(group: GroupReach, unit: Unit) -> str:
 def _by_offset(unit: Unit, facts: Facts) -> Route:
     value = f"{unit.offset:,}"
     if unit.crc == "bad":
-        return Route("offset", value, "damaged", "the body is not what was stored")
+        return Route("offset", value, "damaged", sentence("the body is not what was stored"))
     if unit.offset >= facts.log_end:
-        return Route("offset", value, "truncated", "it is after the end of the log")
+        return Route("offset", value, "truncated", sentence("it is after the end of the log"))
     return Route("offset", value, "found", sentence("the unit is intact; its id is {id_}", id_=unit.offset_msg_id))
 
 
@@ -410,7 +410,7 @@ def _by_queue(unit: Unit, place: QueuePlace) -> Route:
     value = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
     if place.state == "notNeeded":
         verdict: Verdict = "half" if unit.transaction_type == PREPARED else "rolledBack"
-        return Route("queue", value, verdict, "no queue lists half messages and what was rolled back")
+        return Route("queue", value, verdict, sentence("no queue lists half messages and what was rolled back"))
     return Route("queue", value, _QUEUE_VERDICTS[place.state], place.why)
 
 
@@ -431,72 +431,85 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     if facts.place.state == "undecoded":
         return UNDECODED_STEP
     if verdict == "rolledBack" and role(unit) == "recall":
-        return "The producer recalled it before it was due: it must not be delivered."
+        return sentence("The producer recalled it before it was due: it must not be delivered.")
     if verdict == "half" and role(unit) == "givenUp":
-        return "The broker has given up asking: look at the producer, and send the message again if it is needed."
+        return sentence(
+            "The broker has given up asking: look at the producer, and send the message again if it is needed."
+        )
     return NEXT_STEPS[verdict]
 
 
-DELETED_STEP = (
+DELETED_STEP = sentence(
     "Its topic was deleted, and no dispatch gives it a queue again. Until retention deletes it, you can read it from "
     "the log and send it again."
 )
-COMPACTED_STEP = (
+COMPACTED_STEP = sentence(
     "The log has deleted it; its topic is compacted, and a broker's compaction log may hold it: consume it from there."
 )
-UNDECODED_STEP = (
+UNDECODED_STEP = sentence(
     "The log holds it; its queue is in a part of the store that is not decoded: ask a broker, by queryMsgByOffset."
 )
-RULED_OUT_STEP = "Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica."
-STANDING_STEP = "It is overdue, and the service that delivers it makes no progress: follow the steps of CF13 in check."
-BARRED_STEP = (
+RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica.")
+STANDING_STEP = sentence(
+    "It is overdue, and the service that delivers it makes no progress: follow the steps of CF13 in check."
+)
+BARRED_STEP = sentence(
     "It waits, and the broker refuses to hand it out; the evidence names the table and the setting: change that while "
     "the broker runs."
 )
-BARRED_GROUP_STEP = (
+BARRED_GROUP_STEP = sentence(
     "The message can be read, but the broker refuses it to a group that has not read it; the evidence names the group "
     "and the table."
 )
-MISPLACED_STEP = (
+MISPLACED_STEP = sentence(
     "Its unit says that it belongs at another offset: ask check (CL05) which file has a wrong name, before queues are "
     "built from this log."
 )
-OTHER_CASE_STEP = "Its topic's folder has a name in another case: give that its name back (check, CL14)."
-OLDER_STEP = (
+OTHER_CASE_STEP = sentence("Its topic's folder has a name in another case: give that its name back (check, CL14).")
+OLDER_STEP = sentence(
     "Consumers do not get it: its file came back with an older copy of the log. It can be read here and copied out."
 )
-MISNAMED_STEP = (
+MISNAMED_STEP = sentence(
     "A file of the log stands in its folder under another name or packed, and may hold it: do what check says of CL07."
 )
-OTHER_HOST_STEP = (
+OTHER_HOST_STEP = sentence(
     "The id belongs to another broker: look in that broker's store, or give the message's unique key or "
     "topic/queue/offset."
 )
-BEGINNING_STEP = "Other names begin with it: give the complete id or key."
+BEGINNING_STEP = sentence("Other names begin with it: give the complete id or key.")
 
 NEXT_STEPS: dict[Verdict, str] = {
-    "found": "The message can be read: look at the group's progress and its subscription.",
-    "expired": "Its file of the log is gone, as retention deletes them; a backup or another replica may still hold it.",
-    "truncated": "Take a snapshot before any start; a replica, or the bytes behind the end, may still hold it.",
-    "damaged": "Take a snapshot first; then compare the damaged bytes with a replica.",
-    "notInQueue": "Take a snapshot, and ask check why its queue lacks it; only then build the queues again, into a new "
-    "place.",
-    "notInIndex": "It can be consumed; only queries by key miss it. Rebuild the index from the log.",
-    "half": "Find out why the producer group has not answered the transaction check; consumers do not see the message "
-    "until then.",
-    "rolledBack": "The producer rolled it back: it must not be delivered.",
-    "delayed": "Wait until it is due; the evidence shows the time.",
-    "retried": "Look at the consumer's log for the failure of the earlier delivery.",
-    "deadLetter": "Read it from the dead letter topic, fix the cause, and send it again.",
-    "hiddenByTag": "Compare the message's tag or properties with the group's subscription.",
-    "notYetDispatched": "No queue has it yet; ask recover --plan whether the next start dispatches it.",
-    "consumed": "The group has read past it: look at the consumer's log.",
-    "notConsumed": "The group has not reached it yet: look at its progress.",
-    "beyondQueue": "The group's offset is beyond the end of the queue: it belongs to an earlier queue, or the queue "
-    "lost its end. Run check to find out; if the queue was started anew, the group skips new messages "
-    "until its offset is set back.",
-    "neverSeen": "This store has no trace of it: look at the producer's log and at the other brokers.",
-    "unknown": "The files do not show it; look at the other brokers and at the producer's log.",
+    "found": sentence("The message can be read: look at the group's progress and its subscription."),
+    "expired": sentence(
+        "Its file of the log is gone, as retention deletes them; a backup or another replica may still hold it."
+    ),
+    "truncated": sentence(
+        "Take a snapshot before any start; a replica, or the bytes behind the end, may still hold it."
+    ),
+    "damaged": sentence("Take a snapshot first; then compare the damaged bytes with a replica."),
+    "notInQueue": sentence(
+        "Take a snapshot, and ask check why its queue lacks it; only then build the queues again, into a new place."
+    ),
+    "notInIndex": sentence("It can be consumed; only queries by key miss it. Rebuild the index from the log."),
+    "half": sentence(
+        "Find out why the producer group has not answered the transaction check; consumers do not see the message "
+        "until then."
+    ),
+    "rolledBack": sentence("The producer rolled it back: it must not be delivered."),
+    "delayed": sentence("Wait until it is due; the evidence shows the time."),
+    "retried": sentence("Look at the consumer's log for the failure of the earlier delivery."),
+    "deadLetter": sentence("Read it from the dead letter topic, fix the cause, and send it again."),
+    "hiddenByTag": sentence("Compare the message's tag or properties with the group's subscription."),
+    "notYetDispatched": sentence("No queue has it yet; ask recover --plan whether the next start dispatches it."),
+    "consumed": sentence("The group has read past it: look at the consumer's log."),
+    "notConsumed": sentence("The group has not reached it yet: look at its progress."),
+    "beyondQueue": sentence(
+        "The group's offset is beyond the end of the queue: it belongs to an earlier queue, or the queue "
+        "lost its end. Run check to find out; if the queue was started anew, the group skips new messages "
+        "until its offset is set back."
+    ),
+    "neverSeen": sentence("This store has no trace of it: look at the producer's log and at the other brokers."),
+    "unknown": sentence("The files do not show it; look at the other brokers and at the producer's log."),
 }
-BEGINS_WITH = "{name} begins with it"
+BEGINS_WITH = msgid("{name} begins with it")
 """Evidence of a longer id or key; the window leads to it."""

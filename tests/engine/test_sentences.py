@@ -9,7 +9,18 @@ import pickle
 from engine.english import capital, counted, small
 from engine.errors import NotAStore
 from engine.releases import name_next_start
-from engine.sentences import Sentence, join, plain, plural, sentence, with_text
+from engine.sentences import (
+    Sentence,
+    join,
+    object_hook,
+    plain,
+    plural,
+    sentence,
+    to_json,
+    with_and,
+    with_text,
+    without_beginning,
+)
 
 
 def test_a_sentence_is_its_english():
@@ -81,3 +92,29 @@ def test_the_next_start_is_named_in_the_english_and_for_the_window():
 
 def test_a_plain_text_has_no_template():
     assert type(plain(sentence("{n} more", n=3))) is str
+
+
+def test_a_sentence_travels_through_json():
+    """Findings of a pipeline job stayed English in the Chinese window: their records held finished text only."""
+    lost = plural("{n:,} unit: {why}", "{n:,} units: {why}", n=2, why=sentence("{file} is gone", file="x"))
+    record = {"message": name_next_start(lost + "; see the next start", "5.3"), "places": [lost, "x"], "none": None}
+    same = json.loads(json.dumps(to_json(record)), object_hook=object_hook)
+    assert same == record
+    assert (same["message"].id, same["message"].release) == ("{first}{second}", "RocketMQ 5.3.3")
+    assert same["places"][0].params["why"].id == "{file} is gone"
+    assert (same["places"][0].plural_id, type(same["places"][1])) == ("{n:,} units: {why}", str)
+
+
+def test_the_beginning_can_be_taken_off_again():
+    first, step = sentence("Take a snapshot; "), sentence("see what the next start loses.")
+    rest = without_beginning(name_next_start(first + step, "4.9"), first)
+    assert rest == "see what the next start of RocketMQ 4.9.8 loses."
+    assert (rest.id, rest.release) == (step.id, "RocketMQ 4.9.8")
+    assert without_beginning(step, first) is step
+    assert without_beginning("Take a snapshot; plain", first) == "plain"
+
+
+def test_the_and_of_a_list_can_be_translated():
+    assert (with_and([]), with_and(["4.9"])) == ("", "4.9")
+    releases = with_and(["4.9", "5.3", "5.5"])
+    assert (releases, releases.id) == ("4.9 and 5.3 and 5.5", "{first} and {second}")

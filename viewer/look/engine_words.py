@@ -89,7 +89,7 @@ def _translated(sentence: Sentence, depth: int) -> str:
     else:
         template, own = None, sentence.id
     if template is None:
-        template = language_state.catalogue.find(own) or own
+        template = _exactly(own) or own
     if not sentence.params:
         text = template
     else:

@@ -17,6 +17,7 @@ from engine.files.layout import parse_file_name
 from engine.mapped.reading import Reading
 from engine.rules.catalogue import RULES
 from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding, rank
+from engine.sentences import without_beginning
 from viewer.look.assets import language, tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, hexadecimal, number, number_span
@@ -418,7 +419,7 @@ def next_steps(finding: Finding, path: str) -> list[tuple[str, str]]:
             path=path,
         )
         steps.append((tr("Take a snapshot"), snapshot_words))
-        advice = advice.removeprefix(SNAPSHOT_FIRST)
+        advice = without_beginning(advice, SNAPSHOT_FIRST)
     advice = engine_words(capital(advice))
     head, *tail = re.split("[;；]", advice, maxsplit=1)
     steps.append((head.rstrip("."), tail[0].strip() if tail else ""))

@@ -26,6 +26,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 import engine
+from engine.sentences import TEMPLATES_IN_JSON, object_hook
 from viewer.pipeline.request import Wish
 from viewer.pipeline.state import JobState
 from viewer.runtime.loop_calls import open_mailbox, post
@@ -248,6 +249,7 @@ class PipelineProcess:
         root = str(Path(engine.__file__).parent.parent)
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+        environment[TEMPLATES_IN_JSON] = "1"
         apart: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -275,7 +277,7 @@ class PipelineProcess:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, object_hook=object_hook)
             except ValueError:
                 lines.append(line.decode("utf-8", "replace"))
                 continue

@@ -210,7 +210,11 @@ class Clock:
             last=time_text(newest),
             span=duration_text(newest - now),
         )
-        evidence: dict[str, Any] = {"expected": f"up to {time_text(now)}", "found": time_text(newest), "from": offset}
+        evidence: dict[str, Any] = {
+            "expected": sentence("up to {time}", time=time_text(now)),
+            "found": time_text(newest),
+            "from": offset,
+        }
         evidence[HAPPENED] = sentence(
             "the broker's clock ran ahead by {span}, from {at:,} of the log on",
             span=duration_text(newest - now),

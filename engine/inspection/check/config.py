@@ -13,7 +13,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.undecoded import refused_by_releases
 from engine.rules import catalogue
 from engine.rules.findings import Finding
-from engine.sentences import plural, sentence
+from engine.sentences import plural, sentence, with_and
 
 CQ_UNIT = 20
 BATCH_CQ_UNIT = 46
@@ -115,7 +115,7 @@ def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int])
     elif length.unit > 1 and length.expected * length.unit == actual_size:
         text += sentence(": {n:,} entries of {size} bytes were meant", n=length.expected, size=length.unit)
     if fitting:
-        named = " and ".join(f"{key}={value}" for key, value in fitting.items())
+        named = with_and(f"{key}={value}" for key, value in fitting.items())
         text += "; " + sentence("{fitting} fits", fitting=named)
     evidence = {"expected": length.expected, "found": actual_size, "keys": list(length.keys), "fitting": fitting}
     return catalogue.CF05.found(text, path, None, evidence, "error" if is_configured else "note")
@@ -123,12 +123,14 @@ def _wrong_length(length: _Length, is_configured: bool, fitting: dict[str, int])
 
 def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
     """A broker that follows this path writes into another store."""
-    template = (
+    text = sentence(
         "{key} is {path}, which is another store than {root}; it was not followed"
         if path.is_there
-        else "{key} is {path}, which is not a part of {root}; it was not followed"
+        else "{key} is {path}, which is not a part of {root}; it was not followed",
+        key=path.key,
+        path=path.path,
+        root=root,
     )
-    text = sentence(template, key=path.key, path=path.path, root=root)
     evidence = {"expected": str(root), "found": path.path, "keys": [path.key]}
     return catalogue.CF05.found(text, None, None, evidence, kind="outside")
 

@@ -119,7 +119,7 @@ class QueueFold:
                 name=walk.name,
                 names=", ".join(short_names[:3]),
             )
-            evidence = {"expected": "names of 20 digits", "found": short_names[:20], "queue": walk.name}
+            evidence = {"expected": sentence("names of 20 digits"), "found": short_names[:20], "queue": walk.name}
             evidence[HAPPENED] = sentence(
                 "files of the queue {name} lost the zeros in front of their names", name=walk.name
             )
@@ -138,7 +138,7 @@ class QueueFold:
             text = sentence(
                 "Queue {name}: its last file is empty and begins at {start:,}", name=walk.name, start=last_file.start
             )
-            evidence = {"expected": "at least one entry", "found": 0, "queue": walk.name}
+            evidence = {"expected": sentence("at least one entry"), "found": 0, "queue": walk.name}
             plans = [self._starts.plan(release) for release in self._starts.releases]
             filled = all(plan is not None and plan.will_start for plan in plans)
             light: Severity | None = "note" if self._abort else None
@@ -205,7 +205,7 @@ class QueueFold:
         row = int(min([*repeated[:1], *odd[:1]]))
         number = first_number + int(rows[row])
         repeats = row in repeated
-        evidence = {"queueOffset": number, "expected": "offsets that rise", "found": int(physical[row])}
+        evidence = {"queueOffset": number, "expected": sentence("offsets that rise"), "found": int(physical[row])}
         text = sentence(
             "repeats the entry before it (offset {offset:,})" if repeats else "is out of order (offset {offset:,})",
             offset=int(physical[row]),
@@ -252,12 +252,12 @@ class QueueFold:
         points = {"physicalOffset": entry.physical, "size": entry.size}
         evidence: dict[str, Any] = {"queueOffset": number, "found": points}
         if not isinstance(item, Unit):
-            evidence["expected"] = "a unit at that offset"
+            evidence["expected"] = sentence("a unit at that offset")
             return self._of_entry(
                 walk, number, "CQ04", sentence("{where}, where no message begins", where=where), evidence
             )
         if number > walk.first and walk.entry(number - 1)[:2] == entry[:2]:
-            evidence["expected"] = "each unit once"
+            evidence["expected"] = sentence("each unit once")
             text = sentence("repeats the entry before it ({where})", where=where)
             return self._of_entry(walk, number, "CQ05", text, evidence)
         unit_place = f"{item.topic}/{item.queue_id}/{item.queue_offset}"
@@ -268,7 +268,7 @@ class QueueFold:
         if same_queue and walk.first <= item.queue_offset < walk.end:
             other_entry = walk.entry(item.queue_offset)
             if other_entry.physical == entry.physical:
-                evidence["expected"] = "each unit once"
+                evidence["expected"] = sentence("each unit once")
                 text = sentence("{where}, as does entry {n:,}", where=where, n=item.queue_offset)
                 return self._of_entry(walk, number, "CQ05", text, evidence)
         if item.size == entry.size and self._is_orphan(item):
@@ -307,19 +307,19 @@ class QueueFold:
         if unit.transaction_type in (0, COMMIT):
             return None
         self.odd_units.add(unit.offset)
-        words = ", ".join(sys_flag_words(unit.sys_flag))
+        words = join(", ", sys_flag_words(unit.sys_flag))
         text = sentence(
             "The unit contains {what}, and such units have no entry; queue {name} has it as entry {entry:,}",
             what=words,
             name=walk.name,
             entry=number,
         )
-        evidence = {"expected": "a message or a committed one", "found": words, "queue": walk.name}
+        evidence = {"expected": sentence("a message or a committed one"), "found": words, "queue": walk.name}
         file = self._store.log.sequence.find(unit.offset)
         return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
 
     def _hole(self, walk: QueueWalk, number: int) -> Finding:
-        evidence = {"queueOffset": number, "expected": "an entry", "found": "zero bytes"}
+        evidence = {"queueOffset": number, "expected": sentence("an entry"), "found": sentence("zero bytes")}
         return self._of_entry(walk, number, "CQ03", sentence("is empty, and entries follow it"), evidence)
 
     # -- unit → entry

@@ -77,7 +77,11 @@ class Undispatched:
         assert self._store.paths is not None
         folder = str(self._store.paths.consumequeue)
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in homes.items()})
-        evidence = {"units": units, "firstUnit": first_unit, HAPPENED: "the store lost all its consume queues"}
+        evidence = {
+            "units": units,
+            "firstUnit": first_unit,
+            HAPPENED: sentence("the store lost all its consume queues"),
+        }
         evidence |= self._left_out(left_out)
         kind = "gone" if severity is None else "again"
         return catalogue.CQ10.found(text + fate, folder, None, evidence, severity and "warn", kind=kind)
@@ -212,7 +216,10 @@ class Undispatched:
         unit = self._log.stored(first_unit)
         if self._store.abort or checkpoint is None or not 0 < checkpoint.physic_msg_timestamp < unit:
             return ""
-        return " · the checkpoint of the last close ends before them: a recovery or a slave cut the log there, and the bytes came back"  # noqa: E501
+        return " · " + sentence(
+            "the checkpoint of the last close ends before them: a recovery or a slave cut the log there, and the bytes "
+            "came back"
+        )
 
     def _left_behind(self, first_unit: int, units: int) -> bool:
         """Report units behind a broken unit at which the log was cut once: one finding for all of them."""
@@ -226,7 +233,7 @@ class Undispatched:
         if damaged_spans:
             spans.spans.remove(damaged_spans[0])
         self._log.drop(catalogue.CL03, start)
-        reason = "a recovery cut the log at the unit that is broken here"
+        reason = sentence("a recovery cut the log at the unit that is broken here")
         spans.add(start, max(self._log.end, first_unit), "left", reason, units)
         spans.arrange()
         return True

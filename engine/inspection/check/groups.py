@@ -24,7 +24,7 @@ from engine.inspection.standing import was_delivered
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
-from engine.sentences import plural, sentence
+from engine.sentences import join, plural, sentence
 from engine.system_names import (
     LMQ_PREFIX,
     OP_TOPIC,
@@ -133,7 +133,11 @@ class _Groups:
                 n=len(queues),
                 rest=places,
             )
-            evidence = {"group": group, "expected": "an offset from 0 on", "found": dict(list(queues.items())[:MOST])}
+            evidence = {
+                "group": group,
+                "expected": sentence("an offset from 0 on"),
+                "found": dict(list(queues.items())[:MOST]),
+            }
             kind = "" if all(offset == -1 for offset in queues.values()) else "other"
             yield catalogue_tables.CF11.found(text, self._offsets, None, evidence, self._light, kind=kind)
 
@@ -160,7 +164,7 @@ class _Groups:
             )
             evidence: dict[str, Any] = {
                 "topic": topic,
-                "expected": "no offsets, or queues",
+                "expected": sentence("no offsets, or queues"),
                 "found": dict(list(groups.items())[:MOST]),
             }
             evidence["groups"] = list(evidence["found"])
@@ -403,7 +407,8 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
             groups.add(row.group)
             if queue is not None:
                 shorter.add(key)
-                beyond.append(f"{row.topic}/{queue_id}@{row.group}: {offset:,} of {queue.max_offset:,}")
+                place = f"{row.topic}/{queue_id}@{row.group}"
+                beyond.append(sentence("{place}: {n:,} of {end:,}", place=place, n=offset, end=queue.max_offset))
     read = sum(furthest.values())
     if len(shorter) < LEAST_SHORTER_QUEUES or read <= 2 * units:
         return findings
@@ -414,11 +419,16 @@ def of_new_log(store: StoreSnapshot, units: int, findings: list[Finding]) -> lis
         read=read,
         groups=len(groups),
         queues=len(furthest),
-        rest=", ".join(beyond[:3]),
+        rest=join(", ", beyond[:3]),
     )
     text += " · " + sentence("the log was begun anew, or is an older copy, or the offsets are of another store")
-    evidence = {"expected": f"at most {units}", "found": read, "groups": sorted(groups)[:MOST], "queues": beyond[:MOST]}
-    evidence[HAPPENED] = (
+    evidence = {
+        "expected": sentence("at most {n}", n=units),
+        "found": read,
+        "groups": sorted(groups)[:MOST],
+        "queues": beyond[:MOST],
+    }
+    evidence[HAPPENED] = sentence(
         "groups have read more messages than the log ever held: it was begun anew or is an older copy, or the offsets "
         "in consumerOffset.json are of another store"
     )
@@ -441,7 +451,8 @@ class Beyond(NamedTuple):
 
     @property
     def words(self) -> str:
-        return f"{self.topic}/{self.queue_id}: {self.offset:,} of {self.end:,}"
+        place = f"{self.topic}/{self.queue_id}"
+        return sentence("{place}: {n:,} of {end:,}", place=place, n=self.offset, end=self.end)
 
 
 def offset_findings(

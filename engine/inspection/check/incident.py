@@ -29,6 +29,7 @@ from engine.releases import name_next_start
 from engine.rules import catalogue
 from engine.rules.causes import by_cause, what_happened
 from engine.rules.findings import PLAN, RESTORABLE, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
+from engine.sentences import sentence, without_beginning
 from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
 
 MOST_STEPS = 3
@@ -172,21 +173,21 @@ def _steps(
     plan.
     """
     typed = partial(of_store, path=str(store.path), config=store.config_words)
-    shown = _step("See what the next start would keep, drop and lose.", typed(PLAN))
-    seen_first = _step("Or see first what the next start would keep, drop and lose.", typed(PLAN))
+    shown = _step(sentence("See what the next start would keep, drop and lose."), typed(PLAN))
+    seen_first = _step(sentence("Or see first what the next start would keep, drop and lose."), typed(PLAN))
     advised = list(_advised(grave))
     loses = lost is None or not lost["starts"] or lost["messages"] > 0
     if lost is not None:
         loses = loses or lost.get("wrongNumbers", 0) > 0 or lost.get("losesNewMessages", False)
     if not loses and not advised:
-        yield _step("Start the broker: it loses nothing.", None)
+        yield _step(sentence("Start the broker: it loses nothing."), None)
         yield seen_first
         return
     steps = []
     if loses or any(at_least(finding.severity, "error") or finding.id == "IX04" for finding in grave):
         steps.append(
             _step(
-                "Do not start a broker on this store yet; take a snapshot first.",
+                sentence("Do not start a broker on this store yet; take a snapshot first."),
                 typed(f"storescope snapshot {STORE} COPY"),
             )
         )
@@ -198,7 +199,7 @@ def _steps(
         and plan.dropped is not None
         and plan.dropped.messages
     ):
-        text = (
+        text = sentence(
             "Copy every readable message into a new store, including those after the damage, and start the "
             "broker on that store."
         )
@@ -214,7 +215,7 @@ def _advised(grave: Sequence[Finding]) -> Iterator[Json]:
     """The steps of the findings without another cause, each once."""
     listed: set[str] = set()
     for finding in by_cause(grave):
-        step = finding.next_step.removeprefix(SNAPSHOT_FIRST)
+        step = without_beginning(finding.next_step, SNAPSHOT_FIRST)
         if (
             finding.caused_by is not None
             or finding.id in _HEALED

@@ -207,7 +207,9 @@ def _header_field(account: IndexAccount) -> int:
 def _bad_entry(
     account: IndexAccount, geometry: codec.Geometry, bad: BadEntry, further: int, lighter: Severity | None
 ) -> Finding:
-    unit_words = "the unit there has no key or tags of this hash" if bad.unit_there else "no unit begins there"
+    unit_words = sentence("no unit begins there")
+    if bad.unit_there:
+        unit_words = sentence("the unit there has no key or tags of this hash")
     text = sentence(
         "{file}: entry {n:,} (hash {hash}) leads to {offset:,}; {rest}",
         file=account.reader.name,
@@ -219,7 +221,7 @@ def _bad_entry(
     evidence: dict[str, Any] = {
         "entry": bad.number,
         "found": {"keyHash": bad.key_hash, "phyOffset": bad.physical},
-        "expected": "a unit with a key or tags of this hash",
+        "expected": sentence("a unit with a key or tags of this hash"),
     }
     if further:
         evidence["furtherEntries"] = further
@@ -269,9 +271,14 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     keys = sum(bool(index_keys(unit.properties, tags=False)) for unit in units)
     if not keys:
         return []
-    text = "There are no index files, and the log has units with keys: a query by key or id finds nothing"
-    evidence = {"expected": "index files", "found": "none", "unitsWithKeys": keys, "looked": MOST_UNITS}
-    evidence[HAPPENED] = "the index files are missing, or were never created"
+    text = sentence("There are no index files, and the log has units with keys: a query by key or id finds nothing")
+    evidence = {
+        "expected": sentence("index files"),
+        "found": sentence("none"),
+        "unitsWithKeys": keys,
+        "looked": MOST_UNITS,
+    }
+    evidence[HAPPENED] = sentence("the index files are missing, or were never created")
     cause = None if store.topics() else "CQ10"
     return [rules.IX10.found(text, str(store.paths.index), None, evidence, caused_by=cause)]
 
@@ -297,8 +304,8 @@ def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
         if begun:  # a broker creates a file before it adds the first entry
             continue
         evidence = {
-            "expected": "a header and entries",
-            "found": "all zero" if reader.size else "empty (0 bytes)",
+            "expected": sentence("a header and entries"),
+            "found": sentence("all zero") if reader.size else sentence("empty (0 bytes)"),
             "size": reader.size,
         }
         if number == last_number and not index.missing:
@@ -339,7 +346,7 @@ def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
         name=name,
         n=len(paths) - 1,
     )
-    evidence: dict[str, Any] = {"expected": "a name of 17 digits, as 20260131080000000", "found": name}
+    evidence: dict[str, Any] = {"expected": sentence("a name of 17 digits, as 20260131080000000"), "found": name}
     evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
     evidence[HAPPENED] = sentence("the index file {name} was renamed", name=name)
     return [rules.IX10.found(text, paths[0], None, evidence, kind="name")]
@@ -387,7 +394,9 @@ def out_of_order(store: StoreSnapshot, index: IndexCheck) -> Iterator[Finding]:
     evidence |= {"firstUnit": file.start, "lastUnit": file.end, "beginTimestamp": file.begin_ms}
     evidence[HAPPENED] = sentence("the index file {file} has the name {name}", file=own_name, name=reader.name)
     if all(index_rules.is_of_the_clock(files[number], ordered) for number in misplaced):
-        evidence[HAPPENED] = "the broker's clock was set back, or summer time ended, while it created index files"
+        evidence[HAPPENED] = sentence(
+            "the broker's clock was set back, or summer time ended, while it created index files"
+        )
         yield rules.IX11.found(text, reader.path, None, evidence, kind="clock")
         return
     single = len(misplaced) == 1 and store.paths is not None and PurePath(reader.path).parent == store.paths.index
@@ -458,7 +467,7 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
     )
     first_bad = wrong[min(wrong)][0]
     evidence = {
-        "expected": "units with these keys or tags",
+        "expected": sentence("units with these keys or tags"),
         "found": {"keyHash": first_bad.key_hash, "phyOffset": first_bad.physical},
         "entries": entries,
         "wrong": index.bad_count,
@@ -488,7 +497,7 @@ def of_unknown_kind(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) 
         n=len(entries),
     )
     evidence = {
-        "expected": "UNIQ_KEY, KEYS or TAGS of the unit",
+        "expected": sentence("UNIQ_KEY, KEYS or TAGS of the unit"),
         "found": {"keyHash": first_bad.key_hash, "phyOffset": first_bad.physical},
         "entries": len(entries),
         "entry": first_bad.number,

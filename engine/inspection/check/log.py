@@ -40,7 +40,7 @@ MOST_READ = 4 << 20
 """Bytes of a damaged stretch that are searched for pages of zeros."""
 MOST_IN_A_COMMAND = 8
 """Files that a command names one by one."""
-_GAP = "no file holds these bytes"
+_GAP = sentence("no file holds these bytes")
 
 
 def _span_of(store: StoreSnapshot, other_file: OtherFile) -> Span:
@@ -419,7 +419,7 @@ class LogCheck:
         self.spans.spans.extend(span for _, span in self._files if span.end > span.start)
         self.spans.spans.extend(span for _, span in self._others.values())
         if self._older is not None:
-            words = "retention had deleted these files; an older copy brought some of them back"
+            words = sentence("retention had deleted these files; an older copy brought some of them back")
             self.spans.spans.append(Span(self._older.begin, self._older.start, "older", words, is_elsewhere=True))
         self.spans.arrange()
 
@@ -427,7 +427,9 @@ class LogCheck:
         """A blank ends the last file: the broker that wrote it opened the next file right away."""
         end = last_file.end_offset
         text = sentence("the last file ends with a blank, and the file that follows it at {end:,} is missing", end=end)
-        fault = log_rules.FileFault("next", last_file.path, end, end, end + last_file.size, text, "a file that follows")
+        fault = log_rules.FileFault(
+            "next", last_file.path, end, end, end + last_file.size, text, sentence("a file that follows")
+        )
         self._files.append((fault, Span(end, end + last_file.size, "gap", text)))
 
     @property
@@ -566,8 +568,8 @@ class LogCheck:
                 size=size,
                 reason=bare_reason(span.reason),
             )
-            evidence = {"expected": "units of RocketMQ", "found": self._bytes(span)[:16].hex()}
-            evidence[HAPPENED] = (
+            evidence = {"expected": sentence("units of RocketMQ"), "found": self._bytes(span)[:16].hex()}
+            evidence[HAPPENED] = sentence(
                 "the commit log has no RocketMQ message: it belongs to another program or was overwritten"
             )
             return catalogue.CL01.found(text, file, span.start, evidence, kind="foreign")
@@ -602,7 +604,7 @@ class LogCheck:
             n=size,
             reason=bare_reason(span.reason),
         )
-        evidence = {"expected": "a unit or a blank", **span.evidence()}
+        evidence = {"expected": sentence("a unit or a blank"), **span.evidence()}
         data = self._bytes(span)
         wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
         evidence[HAPPENED] = damage_causes.of_stretch(data, span.start, size, [field.field for field in wrong])
@@ -641,11 +643,20 @@ class LogCheck:
         """CL07: files that retention had deleted are back in front of the log."""
         names = [file.name for file in older.files]
         count = len(names)
-        file_words = f"The file {names[0]} is" if count == 1 else f"{count:,} files, {names[0]} to {names[-1]}, are"
-        text = (
-            f"{file_words} of an older copy of this log: the queue {older.queue} begins at entry "
-            f"{older.first_entry:,}, so retention had deleted the log in front of {older.start:,}; "
-            f"nothing is lost between {older.end:,} and {older.start:,}"
+        text = sentence(
+            "The file {first} is of an older copy of this log: the queue {queue} begins at entry {entry:,}, so "
+            "retention had deleted the log in front of {start:,}; nothing is lost between {end:,} and {start:,}"
+            if count == 1
+            else "{n:,} files, {first} to {last}, are of an older copy of this log: the queue {queue} begins at entry "
+            "{entry:,}, so retention had deleted the log in front of {start:,}; nothing is lost between {end:,} and "
+            "{start:,}",
+            n=count,
+            first=names[0],
+            last=names[-1],
+            queue=older.queue,
+            entry=older.first_entry,
+            start=older.start,
+            end=older.end,
         )
         evidence: dict[str, Any] = {
             "expected": queue_file_name(older.start),

@@ -26,7 +26,7 @@ from engine.releases import NEWEST, Release, compared_with, of
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
-from engine.sentences import join, plural, sentence
+from engine.sentences import join, plural, sentence, with_and
 from engine.store.recovery.blockers import FOLDER
 from engine.store.recovery.plan import Blocker, RecoveryPlan, file_limit_words, undispatched_words
 from engine.store.written_release import Written
@@ -64,7 +64,7 @@ class Starts:
 
     def _written(self) -> Written | None:
         if self._store.release is not None:
-            return Written(self._store.release, "--release names it")
+            return Written(self._store.release, sentence("--release names it"))
         with contextlib.suppress(CannotRead):
             return undecoded.guess(self._store)
         return None
@@ -217,7 +217,7 @@ def _other_blockers(
 def _refusal_words(releases: Sequence[Release], releases_asked: Sequence[Release]) -> str:
     if len(releases) == len(releases_asked):
         return sentence("RocketMQ does not start")
-    return sentence("RocketMQ {releases} does not start", releases=" and ".join(releases))
+    return sentence("RocketMQ {releases} does not start", releases=with_and(releases))
 
 
 MOST_NAMED = 20
@@ -421,7 +421,7 @@ def _undispatched(
     for row in evidence["queues"]:
         row["maxOffset"] = ends.get((row["topic"], row["queueId"]), 0)
     limit = file_limit_words(plan)
-    text = undispatched_words(loss) + (f" · {limit}" if limit else "")
+    text = join(" · ", [undispatched_words(loss), *([limit] if limit else [])])
     evidence[HAPPENED] = plural(
         "{n:,} queue lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",
         "{n:,} queues lost {entries:,} entries that the next start does not dispatch, for units from {first:,} on",

@@ -56,7 +56,7 @@ class Span:
         if not self.queues:
             return ""
         by_loss = sorted(self.queues.items(), key=lambda item: -item[1][2])
-        named = ", ".join(f"{name} {_offsets(*lost_range)}" for name, lost_range in by_loss[:MOST_NAMED])
+        named = join(", ", (_lost_offsets(name, *lost_range) for name, lost_range in by_loss[:MOST_NAMED]))
         if len(by_loss) > MOST_NAMED:
             named = plural(
                 "{queues} and {n:,} more queue",
@@ -101,11 +101,13 @@ def between(start_time: int, end_time: int) -> dict[str, int]:
     return {name: time for name, time in bounds.items() if time >= 0}
 
 
-def _offsets(start: int, end: int, count: int) -> str:
-    """Words for the queue offsets of ``count`` messages in a range."""
+def _lost_offsets(queue: str, start: int, end: int, count: int) -> str:
+    """Words for the queue and the queue offsets of ``count`` messages in a range."""
     if start == end:
-        return f"{start:,}"
-    return f"{start:,}–{end:,}" if end - start + 1 == count else f"{count:,} of {start:,}–{end:,}"
+        return f"{queue} {start:,}"
+    if end - start + 1 == count:
+        return f"{queue} {start:,}–{end:,}"
+    return sentence("{queue} {n:,} of {start:,}–{end:,}", queue=queue, n=count, start=start, end=end)
 
 
 class Spans:

@@ -22,7 +22,7 @@ from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NAMES, of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
-from engine.sentences import plural, sentence
+from engine.sentences import plural, sentence, with_and
 
 FAR_BEHIND_MS = 10 * 60_000
 FAR_BEHIND_FILES = 2
@@ -93,7 +93,7 @@ def checkpoint(
             text = sentence(
                 "There is no checkpoint: a start after a crash would begin {place}", place=_where_it_begins(store)
             )
-            evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: "the checkpoint is missing"}
+            evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: sentence("the checkpoint is missing")}
             severity: Severity = "warn" if store.abort and store.lock_state != "held" else "note"
             yield catalogue.CK05.found(text, str(path), None, evidence, severity)
         return
@@ -145,10 +145,10 @@ def _impossible_numbers(store: StoreSnapshot, numbers: dict[str, int], path: str
     if not crashed:
         text += " · " + sentence("a start of a store that was closed does not choose its first file by them")
     evidence = {
-        "expected": "store times and offsets of the log",
+        "expected": sentence("store times and offsets of the log"),
         "found": numbers,
         "startFiles": begins,
-        HAPPENED: "something else than a checkpoint stands in the file checkpoint",
+        HAPPENED: sentence("something else than a checkpoint stands in the file checkpoint"),
     }
     kind = "numbersCrashed" if crashed else "numbers"
     return catalogue.CK05.found(text, path, first.position, evidence, kind=kind)
@@ -181,7 +181,7 @@ def _times(store: StoreSnapshot, stored: Checkpoint, path: str, newest: int, cre
     if zero:
         if of(release_of(store)).logics_time_at_thorough_flush and (stored.logics_physical_offset or not store.abort):
             return  # 5.5 uses the offset; without it the broker ran for less than a minute
-        names = " and ".join(_FIELDS[number] for number in zero)
+        names = with_and(_FIELDS[number] for number in zero)
         text = sentence(
             "{names} zero: a start after a crash would begin {place} of the log",
             names=names,

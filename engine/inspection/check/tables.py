@@ -28,7 +28,7 @@ from engine.inspection.tables import read_backup
 from engine.releases import of
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
-from engine.sentences import join, plural, sentence
+from engine.sentences import join, msgid, plural, sentence
 from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, LMQ_PREFIX, RETRY_PREFIX, is_system_group, is_system_topic
 
 MOST_LOOKED_AT = 256
@@ -37,19 +37,21 @@ PERIODIC = ("consumerFilter.json", "consumerOrderInfo.json")
 """Tables written every 10 s, right after the offsets, and when a broker is closed."""
 OFFSETS = ("consumerOffset.json", "lmqConsumerOffset.json")
 HARM = {
-    "topics.json": "clients get no topic until each topic is created again",
-    "subscriptionGroup.json": "the settings of the groups are lost, and nobody can consume unless brokers create "
-    "groups by themselves",
-    "consumerOffset.json": "each group starts where its clients say: old messages come again, or unread ones are "
-    "skipped",
-    "lmqConsumerOffset.json": "each light group begins again",
-    "delayOffset.json": "all delayed messages that the log still has are delivered again",
-    "consumerFilter.json": "expression filters come back when their clients register again",
-    "consumerOrderInfo.json": "messages that are being consumed in order may come again",
-    "topicQueueMapping.json": "static topics lose their logical queues",
-    "messageRequestMode.json": "groups that use pop go back to pull",
-    "timermetrics": "the counts of waiting messages start at zero",
-    "transactionMetrics": "the counts of open transactions start at zero",
+    "topics.json": sentence("clients get no topic until each topic is created again"),
+    "subscriptionGroup.json": sentence(
+        "the settings of the groups are lost, and nobody can consume unless brokers create groups by themselves"
+    ),
+    "consumerOffset.json": sentence(
+        "each group starts where its clients say: old messages come again, or unread ones are skipped"
+    ),
+    "lmqConsumerOffset.json": sentence("each light group begins again"),
+    "delayOffset.json": sentence("all delayed messages that the log still has are delivered again"),
+    "consumerFilter.json": sentence("expression filters come back when their clients register again"),
+    "consumerOrderInfo.json": sentence("messages that are being consumed in order may come again"),
+    "topicQueueMapping.json": sentence("static topics lose their logical queues"),
+    "messageRequestMode.json": sentence("groups that use pop go back to pull"),
+    "timermetrics": sentence("the counts of waiting messages start at zero"),
+    "transactionMetrics": sentence("the counts of open transactions start at zero"),
 }
 """Effect on a broker that starts without the table."""
 GRAVE = {
@@ -92,31 +94,38 @@ def _no_tables(store: StoreSnapshot, traces: BrokerTraces) -> Iterator[Finding]:
     if not traces.witnesses:
         return
     folder = store.paths.config
-    text = "config/ has no tables, although a broker wrote this store: topics, groups and all offsets are gone"
-    evidence = {"expected": "the tables of a broker", "found": "none", "witnesses": traces.witnesses}
-    evidence[HAPPENED] = "all tables below config are missing: they were deleted or not copied with the store"
+    text = sentence(
+        "config/ has no tables, although a broker wrote this store: topics, groups and all offsets are gone"
+    )
+    evidence = {
+        "expected": sentence("the tables of a broker"),
+        "found": sentence("none"),
+        "witnesses": traces.witnesses,
+    }
+    evidence[HAPPENED] = sentence("all tables below config are missing: they were deleted or not copied with the store")
     command = f"cp -r REPLICA/config/. {STORE}/config/"
     yield catalogue_tables.CF03.found(text, str(folder), None, evidence, command=command)
 
 
-_EMPTY_OBJECT = "{file} has 0 bytes, a broker writes at least {{}}"
+_EMPTY_OBJECT = msgid("{file} has 0 bytes, a broker writes at least {{}}")
 _GONE = {
-    (True, True): "{file} is gone, so is its .bak: {harm}",
-    (True, False): "{file} is gone, there is no .bak: {harm}",
-    (False, True): "{file} is empty (0 bytes), so is its .bak: {harm}",
-    (False, False): "{file} is empty (0 bytes), there is no .bak: {harm}",
+    (True, True): msgid("{file} is gone, so is its .bak: {harm}"),
+    (True, False): msgid("{file} is gone, there is no .bak: {harm}"),
+    (False, True): msgid("{file} is empty (0 bytes), so is its .bak: {harm}"),
+    (False, False): msgid("{file} is empty (0 bytes), there is no .bak: {harm}"),
 }
 """By whether the table is gone, and whether it has a backup."""
 _BACKUP_COUNTS = {
-    (
-        True,
-        True,
-    ): "{file} is gone; a broker uses its .bak, which is the newest version if the broker was killed while it "
-    "wrote, else one version older",
-    (True, False): "{file} is gone; a broker uses its .bak, which is one version older",
-    (False, True): "{file} is empty (0 bytes); a broker uses its .bak, which is the newest version if the broker was "
-    "killed while it wrote, else one version older",
-    (False, False): "{file} is empty (0 bytes); a broker uses its .bak, which is one version older",
+    (True, True): msgid(
+        "{file} is gone; a broker uses its .bak, which is the newest version if the broker was killed while it "
+        "wrote, else one version older"
+    ),
+    (True, False): msgid("{file} is gone; a broker uses its .bak, which is one version older"),
+    (False, True): msgid(
+        "{file} is empty (0 bytes); a broker uses its .bak, which is the newest version if the broker was "
+        "killed while it wrote, else one version older"
+    ),
+    (False, False): msgid("{file} is empty (0 bytes); a broker uses its .bak, which is one version older"),
 }
 """By whether the table is gone, and whether brokers rename the table to its backup."""
 
@@ -141,8 +150,8 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
     if not witnesses:
         return
     has_backup = table.bak is not None and table.bak.state != "missing"
-    text = sentence(_GONE[is_gone, has_backup], file=table.name, harm=sentence(HARM[table.name]))
-    evidence: dict[str, Any] = {"expected": "a table", "found": table.main.complaint, "witnesses": witnesses}
+    text = sentence(_GONE[is_gone, has_backup], file=table.name, harm=HARM[table.name])
+    evidence: dict[str, Any] = {"expected": sentence("a table"), "found": table.main.complaint, "witnesses": witnesses}
     other_case = _in_other_case(store, table.name)
     if other_case is not None:
         evidence[HAPPENED] = sentence(
@@ -154,7 +163,7 @@ def _missing_table(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> 
             "{name} is not there under this name, but as {other}: {harm}",
             name=table.name,
             other=other_case,
-            harm=sentence(HARM[table.name]),
+            harm=HARM[table.name],
         )
         command = f"mv {STORE}/config/{other_case} {STORE}/config/{table.name}"
         yield catalogue_tables.CF03.found(text, path, None, evidence, kind="case", command=command)
@@ -182,7 +191,7 @@ def _backup_counts(table: Table, path: str, *, is_gone: bool, renamed: bool) -> 
     """
     text = sentence(_BACKUP_COUNTS[is_gone, renamed], file=table.name)
     assert table.bak is not None
-    evidence = {"expected": "a table", "found": table.main.complaint, "used": table.bak.name}
+    evidence = {"expected": sentence("a table"), "found": table.main.complaint, "used": table.bak.name}
     command = f"cp {STORE}/config/{table.bak.name} {STORE}/config/{table.name}"
     return catalogue_tables.CF03.found(text, path, None, evidence, kind="backup", command=command)
 
@@ -205,7 +214,7 @@ def _witnesses(store: StoreSnapshot, traces: BrokerTraces, table: Table) -> list
         case "consumerOffset.json":
             return [] if "lmqConsumerOffset.json" in traces.there else periodic
         case "subscriptionGroup.json":
-            return [f"group {name}" for name in traces.groups[:MOST_NAMED]]
+            return [sentence("group {name}", name=name) for name in traces.groups[:MOST_NAMED]]
         case "delayOffset.json":
             return traces.delayed[:MOST_NAMED] if periodic else []
     return []
@@ -228,7 +237,7 @@ def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
         file=table.name,
         n=len(back),
         zero=len(zero),
-        rest=", ".join(step.words for step in back[:3]),
+        rest=join(", ", (step.words for step in back[:3])),
     )
     evidence: dict[str, Any] = {
         "expected": {step.place: step.before for step in back[:MOST_NAMED]},
@@ -349,7 +358,12 @@ def bad_table(table: Table, path: str) -> Finding:
             n=tail.length,
             where=tail.place.words,
         )
-        evidence: dict[str, Any] = {"expected": "end of the file", "found": tail.text, "used": used, **differences}
+        evidence: dict[str, Any] = {
+            "expected": sentence("end of the file"),
+            "found": tail.text,
+            "used": used,
+            **differences,
+        }
         command = f"truncate -s {tail.place.offset} {STORE}/config/{table.name}"
         return catalogue.CF04.found(text, path, tail.place.offset, evidence, command=command)
     offset = parsed.fault.place.offset if parsed is not None and parsed.fault is not None else 0
@@ -481,12 +495,14 @@ def _finding(
             sentence("messages are of the cluster {names}, which topics.json does not name", names=_named(clusters))
         )
     evidence: dict[str, Any] = {
-        "expected": "the topics of the store",
-        "found": f"{topic_count - len(lacking)} of {topic_count}",
+        "expected": sentence("the topics of the store"),
+        "found": sentence("{n} of {all}", n=topic_count - len(lacking), all=topic_count),
         "lacking": lacking[:MOST_UNFITTING_NAMED],
         "withoutQueues": unknown[:MOST_UNFITTING_NAMED],
         "clusters": clusters,
-        HAPPENED: "the tables in config/ do not fit this store: they are of another broker, or of another time",
+        HAPPENED: sentence(
+            "the tables in config/ do not fit this store: they are of another broker, or of another time"
+        ),
     }
     text = sentence("The tables in config/ do not fit this store: {why}", why=join("; ", parts))
     return catalogue_tables.CF14.found(text, str(store.paths.config), None, evidence)

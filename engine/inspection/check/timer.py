@@ -213,7 +213,9 @@ class _Timers:
         physical, log_offset = int(rows["physical_offset"][first_row]), int(self.log.waiting_at[first_row])
         due = time_text(int(rows["write_time"][first_row]) + int(rows["delay"][first_row]))
         item = self.store.log.seen_at(physical, crc=False)
-        place_words = sentence("a unit of {topic}", topic=item.topic) if isinstance(item, Unit) else "no unit"
+        place_words = sentence("no unit")
+        if isinstance(item, Unit):
+            place_words = sentence("a unit of {topic}", topic=item.topic)
         text = sentence(
             "Messages that wait for their time cannot be delivered ({n:,}): the timer log's unit at "
             "{at:,} leads to {offset:,}, where {there} is (due {due})",

@@ -220,7 +220,7 @@ def _whole(store: StoreSnapshot, log: LogCheck, samples: Sequence[QueueSample], 
     elif fit == "log":
         text += "; " + sentence("the index leads to units of this log")
     evidence: dict[str, Any] = {
-        "expected": "units of the queues' entries",
+        "expected": sentence("units of the queues' entries"),
         "found": fitting,
         "entries": entries,
         "fits": fit or "unknown",
@@ -259,7 +259,7 @@ def _some(foreign: Sequence[QueueSample], queue_count: int) -> Finding:
             ", ",
             [sentence("{queue} has the entries of {owner}", queue=name, owner=owner) for name, owner in named_owners],
         )
-    evidence: dict[str, Any] = {"expected": "units of these queues", "found": 0, "queues": names[:MOST_NAMED]}
+    evidence: dict[str, Any] = {"expected": sentence("units of these queues"), "found": 0, "queues": names[:MOST_NAMED]}
     evidence["entriesOf"] = dict(list(owners.items())[:MOST_NAMED])
     evidence[HAPPENED] = plural(
         "{n:,} queue stands in the store of which its commit log has no unit ({names})",

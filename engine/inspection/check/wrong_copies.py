@@ -82,7 +82,7 @@ def _empty(store: StoreSnapshot, empty: Sequence[str], file_count: int) -> Findi
         parts=", ".join(parts),
     )
     evidence: dict[str, Any] = {
-        "expected": "files with content",
+        "expected": sentence("files with content"),
         "found": len(empty),
         "files": empty[:MOST_NAMED],
         RESTORABLE: True,
@@ -121,12 +121,14 @@ def _text_mode(files: Sequence[ReadOnlyFile]) -> Finding:
         n=len(files),
     )
     evidence: dict[str, Any] = {
-        "expected": "bytes as a broker wrote them",
-        "found": "0D 0A for each 0A",
+        "expected": sentence("bytes as a broker wrote them"),
+        "found": sentence("0D 0A for each 0A"),
         RESTORABLE: True,
     }
     evidence["files"] = [file.name for file in files[:MOST_NAMED]]
-    evidence[HAPPENED] = "the files of the commit log were transferred in text mode: every line feed became two bytes"
+    evidence[HAPPENED] = sentence(
+        "the files of the commit log were transferred in text mode: every line feed became two bytes"
+    )
     return catalogue.DK04.found(text, files[0].path, 0, evidence, kind="text")
 
 

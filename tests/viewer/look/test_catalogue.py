@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
-from engine.rules.findings import Finding, Summary
+from engine.rules.findings import HAPPENED, Finding, Summary
 from engine.sentences import Sentence, plural, sentence
 from viewer.look import assets
 from viewer.look.catalogue import read_catalogue
@@ -117,6 +117,9 @@ def untranslated(value: object) -> Iterator[str]:
             yield value.id
         for part in value.params.values():
             yield from untranslated(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from untranslated(part)
     elif isinstance(value, str) and PHRASE.search(value) and not is_listed(value):
         yield value
 
@@ -130,8 +133,12 @@ def test_findings_and_plans_are_looked_up_by_their_templates(dressed: QApplicati
         *found, summary = check(store)
         planned = plan(store, "5.3")
     assert isinstance(summary, Summary)
-    incident = [summary.incident["whatHappened"]] if summary.incident is not None else []
-    texts = [*incident, *(finding.message for finding in found if isinstance(finding, Finding))]
+    texts: list[object] = []
+    for finding in (finding for finding in found if isinstance(finding, Finding)):
+        texts += [finding.message, finding.next_step, finding.title, finding.explanation]
+        texts += [finding.evidence.get(name) for name in (HAPPENED, "expected", "witnesses")]
+    if summary.incident is not None:
+        texts += [summary.incident["whatHappened"], *(step["text"] for step in summary.incident["firstSteps"])]
     texts += [planned.why, planned.end_reason, *planned.notes, *(blocker.message for blocker in planned.blockers)]
     assets.set_language("zh_CN")
     assert [text for message in texts for text in untranslated(message)] == []

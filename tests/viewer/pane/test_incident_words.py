@@ -7,6 +7,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QApplication
 
+from engine.rules.catalogue import CL12
+from engine.rules.causes import what_happened
 from viewer.look import assets
 from viewer.look.formats import set_zone
 from viewer.pane.incident_words import incident_of, lost_kind, lost_rows
@@ -88,7 +90,10 @@ def test_a_store_that_loses_nothing_has_no_incident() -> None:
 def test_what_happened_and_why_are_two_lines_in_chinese_too(dressed: QApplication) -> None:
     """Chinese has a colon of its own, at which nothing was split."""
     assets.set_language("zh_CN")
-    text = "The commit log is empty or gone: its disk is not mounted, or its files were deleted, in s/commitlog (CL12)."
+    text = what_happened([CL12.found("the log is empty", "/s/commitlog")], crashed=False)
+    assert text == (
+        "The commit log is empty or gone: its disk is not mounted, or its files were deleted, in s/commitlog (CL12)."
+    )
     found = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
     assert found is not None
     assert found.happened.said == "CommitLog 为空或不存在"
