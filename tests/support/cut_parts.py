@@ -15,7 +15,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from viewer.queues.check_list import CheckList
 from viewer.widgets.basics import Chip, Elided
+from viewer.widgets.record_state import ElidedSentence
 from viewer.widgets.word_tabs import WordTabs
 
 LOOKED_AT = (QAbstractButton, QLabel, QLineEdit, QComboBox, WordTabs, Chip)
@@ -44,7 +46,7 @@ def cut_parts(window: QWidget) -> list[str]:
 
 def _wanted(part: QWidget) -> int:
     """Px that its words need; what may be shortened, and says so by itself, needs none."""
-    if isinstance(part, Elided) or (isinstance(part, QLabel) and part.wordWrap()):
+    if isinstance(part, (Elided, CheckList, ElidedSentence)) or (isinstance(part, QLabel) and part.wordWrap()):
         return 0
     if isinstance(part, (QLineEdit, QComboBox)) or (isinstance(part, QAbstractButton) and not part.text()):
         return 0

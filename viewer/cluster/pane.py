@@ -49,7 +49,7 @@ from viewer.pane.table_commands import command_copier, table_commands
 from viewer.pane.view_tabs import OF_CLUSTER, ClusterTabs
 from viewer.runtime.places import Place
 from viewer.widgets.basics import Button, Field, Glyph, Key, Label, Link, PaneHead, Paper, Tool, icon
-from viewer.widgets.boxes import column, row, stacked
+from viewer.widgets.boxes import column, row, stacked, wrapped_row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
@@ -181,7 +181,7 @@ class ClusterPane(Pane):
         self.tabs.placeRequested.connect(self.placeRequested)
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
         bar = Paper("pane", ("bottom",))
-        line = row(
+        line = wrapped_row(
             self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8, margins=(12, 6, 10, 6)
         )
         box = QVBoxLayout(bar)
@@ -211,7 +211,9 @@ class ClusterPane(Pane):
             pill.clicked.connect(lambda _on, key=key: self._pill(key))
         self.troubles = Label("", 12, "text3")
         self.filters = Paper("pane", ("bottom",))
-        line = row(self.filter, Key("Ctrl L"), *self.pills.values(), None, self.troubles, margins=(12, 6, 12, 6))
+        line = wrapped_row(
+            self.filter, Key("Ctrl L"), *self.pills.values(), None, self.troubles, margins=(12, 6, 12, 6)
+        )
         box = QVBoxLayout(self.filters)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)

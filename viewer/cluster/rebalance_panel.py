@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.drawing import LinkOf, no_link
@@ -99,10 +99,6 @@ class RebalancePanel(QWidget):
         self.whole.setObjectName("cluster.rebalance.fit")
         self.whole.clicked.connect(lambda _on: self.fit())
         self.head = PaneHead(tr("Rebalance"), "", self.group, self.before, self.at, self.after, self.whole)
-        self.head.note.setSizePolicy(
-            QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed
-        )  # the note is cut before the group's name
-        self.head.box.setStretchFactor(self.head.note, 1)
         self.lanes = LanesCanvas(link_of)
         self.lanes.stepAsked.connect(self.walk)
         self.lanes.stepChosen.connect(self.choose_step)

@@ -195,6 +195,7 @@ class FindingDetail(Paper):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another room: other rows."""
         super().resizeEvent(event)
+        self.state.fit(self.width())
         if not self._hex_box.isHidden():
             self._fit_hex()
 

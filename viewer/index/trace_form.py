@@ -15,7 +15,7 @@ from viewer.look.theme import follow, px
 from viewer.pane.view_tabs import CHAIN, LookForTabs
 from viewer.runtime.places import parse_number, parse_time
 from viewer.widgets.basics import Button, Elided, Field, Label, Paper
-from viewer.widgets.boxes import fill, row
+from viewer.widgets.boxes import fill, row, wrapped_row
 from viewer.widgets.choices import ChoiceField
 
 MOST_MATCHES = 32
@@ -66,16 +66,13 @@ class TraceForm(Paper):
         tabs.elsewhere.connect(lambda _key: self.messageAsked.emit())
         self.index_type.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)
         max_label = _name(tr("At most"))
-        line = row(
+        line = wrapped_row(
             tabs,
             self.index_type,
             self.key,
-            _name(tr("Topic")),
-            self.topic,
-            _name(tr("From")),
-            self.begin,
-            _name(tr("to")),
-            self.end,
+            row(_name(tr("Topic")), self.topic),
+            row(_name(tr("From")), self.begin),
+            row(_name(tr("to")), self.end),
             max_label,
             self.most,
             button,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QVBoxLayout
 
 from viewer.lab.power_loss_words import MEANINGS
 from viewer.look.assets import tr
@@ -52,13 +52,9 @@ class RightColumn(Paper):
         self._services = services
         self.tabs = WordTabs("lab.tabs", (("services", tr("Services")), ("answers", tr("Answers"))))
         self._tools = row(services.flush, services.commit, gap=8)
-        head = PaneHead("", "", self._tools)
+        head = PaneHead("", "", self.tabs, None, self._tools)
         head.title.hide()
         head.note.hide()
-        layout = head.layout()
-        assert isinstance(layout, QHBoxLayout)
-        layout.insertWidget(0, self.tabs)
-        layout.insertStretch(1, 1)
         self._pages = QStackedWidget()
         for part in (services, statistics):
             self._pages.addWidget(scrolling(part))

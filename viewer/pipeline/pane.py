@@ -135,16 +135,10 @@ class PipelinePane(Pane):
             "with its master. The window stays free meanwhile."
         )
         label = Label(words, 13, "text2", wrap=True)
-        inner = column(
-            row(
-                Glyph("pipeline", "accent", 28),
-                Label(tr("No job has run in this session"), 18, "text", 600),
-                None,
-                gap=12,
-            ),
-            label,
-            gap=12,
-        )
+        title = Label(tr("No job has run in this session"), 18, "text", 600, wrap=True)
+        head = row(Glyph("pipeline", "accent", 28), title, gap=12)
+        head.box.setStretch(1, 1)
+        inner = column(head, label, gap=12)
         inner.setMaximumWidth(px(560))
         ground = Paper("pane")
         box = QVBoxLayout(ground)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from engine.replication.master import SlavePosition
@@ -44,7 +44,7 @@ from viewer.runtime.position_look import Look
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, Paper
-from viewer.widgets.boxes import column, empty, fill, row, splitter
+from viewer.widgets.boxes import column, empty, fill, row, splitter, wrapped_row
 from viewer.widgets.columns import Column, Record, RecordKind, number_column, text_column
 from viewer.widgets.facts import Facts
 from viewer.widgets.live_frame import Line
@@ -54,6 +54,10 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_table import changed_cells
 from viewer.widgets.row_window import ListSource
 from viewer.widgets.ruler import Ruler
+
+SIDE, NARROW_SIDE = 404, 290
+"""Px at 100 % of the list of positions, and below which width of the view it takes less."""
+NARROW = 800
 
 
 def position_kind(*, live: bool = False) -> RecordKind:
@@ -121,10 +125,10 @@ class PositionsPane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self._build_side())
-        scroll.setMinimumWidth(px(404))
+        self._side_scroll = scroll
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter(False, (plots_paper, 900), (scroll, 404)))
+        outer.addWidget(splitter(False, (plots_paper, 900), (scroll, SIDE)))
         self._show_parts()
 
     def _build_side(self) -> QWidget:
@@ -141,7 +145,7 @@ class PositionsPane(Pane):
         self._unknown = Facts(92)
         self._unknown_head = PaneHead(tr("Not in the files"), tr("and why"))
         self._plan_head = PaneHead(tr("If a broker started now"))
-        self._plan_chips = row(gap=8)
+        self._plan_chips = wrapped_row(gap=8)
         self._plan_words = Label("", 12, "text2", wrap=True)
         self._plan_link = Link(tr("The recovery plan, in Findings"))
         self._plan_link.setObjectName("positions.plan")
@@ -251,6 +255,11 @@ class PositionsPane(Pane):
             self.over_time.show(spread=True)
         if self._plan is not None and self._plan.unasked:
             self._plan.ask()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The list of positions takes less beside the plots in half a screen."""
+        super().resizeEvent(event)
+        self._side_scroll.setMinimumWidth(px(SIDE if self.width() >= px(NARROW) else NARROW_SIDE))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Space stops the picture, F shows all of it; a button in front keeps its own Space."""

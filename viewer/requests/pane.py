@@ -43,7 +43,7 @@ from viewer.requests.request_log import Frame, RequestLog, ShownRow
 from viewer.requests.words import SourceStatus, card_words, edge_words, status_words
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.widgets.basics import Button, Chip, Elided, Field, Key, PaneHead, Paper, Tool
-from viewer.widgets.boxes import column, row, splitter, stacked
+from viewer.widgets.boxes import column, row, splitter, stacked, wrapped_row
 from viewer.widgets.hex_pages import HexField
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_state import State
@@ -56,7 +56,9 @@ if TYPE_CHECKING:
     from viewer.requests.watch import RequestWatch
     from viewer.runtime.store_session import StoreSession
 
-FILTER_LIST_WIDTH = 304
+FILTER_LIST_WIDTH, NARROW_LIST_WIDTH = 304, 200
+NARROW = 900
+"""Px at 100 % below which the list of filters takes less."""
 SLIM_BELOW_WIDTH = 1280
 PILL_WORDS = {
     "not0": words("Not 0"),
@@ -184,7 +186,7 @@ class RequestsPane(Pane):
         self.tabs = ClusterTabs("requests.tabs", (REQUESTS,))
         self.tabs.placeRequested.connect(self.placeRequested)
         bar = Paper("pane", ("bottom",))
-        line = row(
+        line = wrapped_row(
             self.record, self.pause, 8, self.open, None, self.export, self.again, 8, self.tabs, margins=(12, 6, 10, 6)
         )
         box = QVBoxLayout(bar)
@@ -264,13 +266,17 @@ class RequestsPane(Pane):
         """Apply colours, fonts and zoom."""
         for table in (self.table, self.talks, self.fields):
             table.refresh_look()
-        self.left.setFixedWidth(px(FILTER_LIST_WIDTH))
+        self._fit()
         self._show_bytes()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Hide the filter buttons in narrow windows."""
+        """Hide the filter buttons in narrow windows. The list of filters takes less in half a screen."""
         super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
         self.pill_box.setVisible(self.width() >= px(SLIM_BELOW_WIDTH))
+        self.left.setFixedWidth(px(FILTER_LIST_WIDTH if self.width() >= px(NARROW) else NARROW_LIST_WIDTH))
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Handle keys on the table: Space pauses; Alt+Enter shows the other half of the exchange."""

@@ -144,6 +144,7 @@ class Layout:
         for part in (window.rail, window.top, window.strip):
             part.set_slim(slim)
         window.top.set_folded(window.width() < SMALLEST[0])
+        window.status.set_folded(window.width() < SMALLEST[0])
         window.side.setMinimumWidth(px(SLIM_TREE))
         window.fit_side()
 

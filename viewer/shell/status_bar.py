@@ -15,7 +15,7 @@ from viewer.widgets.basics import Chip, Elided, Label, Progress, Tool
 from viewer.widgets.boxes import row
 from viewer.widgets.paint import mark
 
-SHOWN_JOBS = 2
+SHOWN_JOBS, SHOWN_JOBS_FOLDED = 2, 1
 
 
 class Counters(QWidget):
@@ -95,13 +95,15 @@ class JobLine(QWidget):
 
 
 class JobList(QWidget):
-    """The running jobs: the newest two in full, the others as a number."""
+    """The running jobs: the newest two in full, the others as a number. Half a screen has room for one."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("jobs.list")
         self.setAccessibleName(tr("Work under way"))
         self._lines: dict[int, JobLine] = {}
+        self._jobs: Sequence[Any] = ()
+        self._folded = False
         self._more = Label("", 12, "text3")
         self._layout = QHBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -112,7 +114,8 @@ class JobList(QWidget):
 
     def show_jobs(self, jobs: Sequence[Any]) -> None:
         """``jobs``: number, title, note, part, cancel."""
-        shown = {job.number: job for job in jobs[-SHOWN_JOBS:]}
+        self._jobs = jobs
+        shown = {job.number: job for job in jobs[-(SHOWN_JOBS_FOLDED if self._folded else SHOWN_JOBS) :]}
         for number in [number for number in self._lines if number not in shown]:
             line = self._lines.pop(number)
             self._layout.removeWidget(line)
@@ -126,6 +129,12 @@ class JobList(QWidget):
         left_out = len(jobs) - len(shown)
         self._more.setText(tr("and {n} more", n=left_out) if left_out else "")
         self._more.setVisible(left_out > 0)
+
+    def set_folded(self, on: bool) -> None:
+        """Show the newest job only, in half a screen."""
+        if on != self._folded:
+            self._folded = on
+            self.show_jobs(self._jobs)
 
 
 class StatusStrip(QStatusBar):
@@ -155,9 +164,15 @@ class StatusStrip(QStatusBar):
         self.config.hide()
         self.addWidget(row(self.counters, self.unread, self.config, self.message, gap=6, margins=(14, 0, 0, 0)), 1)
         self.addPermanentWidget(self.jobs)
-        self.addPermanentWidget(row(self.zone, self.format, gap=14, margins=(8, 0, 14, 0)))
+        self._store = row(self.zone, self.format, gap=14, margins=(8, 0, 14, 0))
+        self.addPermanentWidget(self._store)
         self._fit()
         follow(self, self._fit)
+
+    def set_folded(self, on: bool) -> None:
+        """Leave out the zone and the format in half a screen: the sentence and the jobs need the width."""
+        self._store.setVisible(not on)
+        self.jobs.set_folded(on)
 
     def say(self, words: str) -> None:
         """Show a sentence."""

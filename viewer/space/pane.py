@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
     from viewer.space.work import Forecast
 
+SMALLEST_SIDE = 300
+"""Px at 100 % of the table and the facts beside the areas."""
 PAUSE_MS = 3000
 WORK = "viewer.space.work"
 CACHE_FOLDER = "space"
@@ -144,7 +146,7 @@ class SpacePane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setWidget(details)
         side = splitter(True, (stacked(self.table_head, self.table, self.table.strip), 450), (scroll, 430))
-        side.setMinimumWidth(px(400))
+        side.setMinimumWidth(px(SMALLEST_SIDE))
         return side
 
     # ---- what the window calls ---------------------------------------------------------------------------------------

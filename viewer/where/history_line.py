@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
 
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock, day, full_moment, moment, number
-from viewer.look.theme import px
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.where.work import place_of_route
 from viewer.widgets.basics import Label, Link
 from viewer.widgets.boxes import empty, row
+from viewer.widgets.flow import Flow
 
 if TYPE_CHECKING:
     from engine.inspection.where.evidence import WhereResult
@@ -129,67 +129,3 @@ class HistoryLine(QWidget):
             label.clicked.connect(partial(self.placeRequested.emit, piece.place))
         label.setToolTip(piece.tip)
         return label
-
-
-class Flow(QLayout):
-    """Layout that places its parts from left to right and wraps lines; each part has its preferred width."""
-
-    def __init__(self, gap: int = 8, line_gap: int = 2) -> None:
-        super().__init__()
-        self._gap, self._line_gap = gap, line_gap
-        self._parts: list[QLayoutItem] = []
-        self.setContentsMargins(0, 0, 0, 0)
-
-    def addItem(self, item: QLayoutItem) -> None:
-        """Append a part."""
-        self._parts.append(item)
-
-    def count(self) -> int:
-        """Return the number of parts."""
-        return len(self._parts)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        """Return the part with this index, or None."""
-        return self._parts[index] if 0 <= index < len(self._parts) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        """Remove and return the part with this index, or return None."""
-        return self._parts.pop(index) if 0 <= index < len(self._parts) else None
-
-    def expandingDirections(self) -> Qt.Orientation:
-        """Expand in no direction: the space after the last part of a line stays empty."""
-        return Qt.Orientation(0)
-
-    def hasHeightForWidth(self) -> bool:
-        """Return True: wider layouts need fewer lines."""
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        """Return the height of all lines at this width."""
-        return self._place(QRect(0, 0, width, 0), apply=False)
-
-    def sizeHint(self) -> QSize:
-        """Return the minimum size: the layout takes whatever width it gets."""
-        return self.minimumSize()
-
-    def minimumSize(self) -> QSize:
-        """Return the height of one line."""
-        return QSize(0, max((part.sizeHint().height() for part in self._parts), default=0))
-
-    def setGeometry(self, rect: QRect) -> None:
-        """Lay the parts out within ``rect``."""
-        super().setGeometry(rect)
-        self._place(rect, apply=True)
-
-    def _place(self, rect: QRect, *, apply: bool) -> int:
-        """Lay out the lines, moving the parts if ``apply``; return the height of all lines."""
-        position, line_height = QPoint(rect.topLeft()), 0
-        for part in self._parts:
-            part_size = part.sizeHint().boundedTo(QSize(max(1, rect.width()), 1 << 20))
-            if position.x() > rect.x() and position.x() + part_size.width() > rect.x() + rect.width():
-                position, line_height = QPoint(rect.x(), position.y() + line_height + px(self._line_gap)), 0
-            if apply:
-                part.setGeometry(QRect(position, part_size))
-            position.setX(position.x() + part_size.width() + px(self._gap))
-            line_height = max(line_height, part_size.height())
-        return position.y() + line_height - rect.y()

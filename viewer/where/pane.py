@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCompleter, QHBoxLayout, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QCompleter, QSizePolicy, QVBoxLayout
 
 from engine.errors import StoreError
 from engine.inspection.copy_out import copy_found
@@ -37,6 +37,7 @@ from viewer.where.words import (
 from viewer.where.work import Question, log_offsets
 from viewer.widgets.basics import Button, Field, Hairline, Label, Link, Mark, PaneHead, Paper
 from viewer.widgets.boxes import column, empty, fill, row, splitter, stacked
+from viewer.widgets.flow import WrappedRow
 from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import Pin
@@ -112,9 +113,9 @@ class WherePane(Pane):
         look.clicked.connect(self.ask)
         copy = Button(tr("Copy as command"), "flat")
         copy.clicked.connect(self._copy_command)
-        line = QHBoxLayout(form)
+        line = WrappedRow(gap=8, line_gap=0, line_height=39)
+        form.setLayout(line)
         line.setContentsMargins(px(12), 0, px(8), 1)
-        line.setSpacing(px(8))
         tabs = LookForTabs("where.tabs", MESSAGE)
         tabs.elsewhere.connect(lambda _key: self._ask_trace())
         fill(
@@ -122,15 +123,12 @@ class WherePane(Pane):
             (
                 tabs,
                 self.field,
-                Label(tr("Topic"), 12, "text3"),
-                self.topic,
-                Label(tr("Group"), 12, "text3"),
-                self.group,
+                row(Label(tr("Topic"), 12, "text3"), self.topic),
+                row(Label(tr("Group"), 12, "text3"), self.group),
                 look,
                 copy,
             ),
         )
-        form.setFixedHeight(px(40))
         return form
 
     def _ask_trace(self) -> None:
@@ -143,6 +141,7 @@ class WherePane(Pane):
         field.returnPressed.connect(self.ask)
         if not width:
             field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            field.setMinimumWidth(px(160))
         return field
 
     def _verdict_box(self) -> Paper:
@@ -210,7 +209,6 @@ class WherePane(Pane):
 
     def retheme(self) -> None:
         """Apply fonts and colours."""
-        self._form_paper.setFixedHeight(px(40))
         self.table.refresh_look()
         self.evidence.refresh_look()
         self.routes.refresh_look()

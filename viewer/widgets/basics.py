@@ -22,7 +22,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QDialog,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -35,6 +34,7 @@ from PySide6.QtWidgets import (
 from viewer.look.assets import icon_pixmap
 from viewer.look.theme import C, follow, mono, px, theme, ui
 from viewer.widgets.boxes import Part, fill
+from viewer.widgets.flow import WrappedRow
 from viewer.widgets.paint import chip_width, draw_chip, mark
 
 
@@ -448,6 +448,15 @@ class Card(QWidget):
         p.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
 
 
+class _Title(Elided):
+    """A name that stays readable: the tools beside it go to the next line first."""
+
+    def minimumSizeHint(self) -> QSize:
+        """Ask for the beginning of the name."""
+        hint = self.sizeHint()
+        return QSize(min(hint.width(), px(96)), hint.height())
+
+
 class _Note(Elided):
     """A line that takes the room that is left and is shortened before its neighbours."""
 
@@ -461,19 +470,18 @@ class _Note(Elided):
 
 
 class PaneHead(Paper):
-    """The head of a pane, 32 px high: name, note after it, tools at the right."""
+    """The head of a pane: name, note after it, tools at the right. 32 px high, more where the tools need more lines."""
 
     def __init__(self, title: str, note: str = "", *tools: Part) -> None:
         super().__init__("pane", ("bottom",))
-        self.title = Elided(title, 13, "text", 600)
+        self.title = _Title(title, 13, "text", 600)
         self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.note = _Note(note, 12, "text3")
-        layout = self.box = QHBoxLayout(self)
+        layout = self.box = WrappedRow(gap=8, line_gap=0, line_height=31)
+        self.setLayout(layout)
         layout.setContentsMargins(px(12), 0, px(8), 1)
-        layout.setSpacing(px(8))
         fill(layout, (self.title, self.note, *tools))
-        self._fit()
-        follow(self, self._fit)
+        follow(self, layout.invalidate)
 
     def set_title(self, title: str) -> None:
         """Change the name."""
@@ -482,6 +490,3 @@ class PaneHead(Paper):
     def set_note(self, note: str) -> None:
         """Change the note."""
         self.note.setText(note)
-
-    def _fit(self) -> None:
-        self.setFixedHeight(px(32))

@@ -8,12 +8,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from viewer.look.theme import px
+from viewer.widgets.flow import WrappedRow
 
 Part = QWidget | int | None
 """A part of a row or column: a widget, a gap in px, or None for a stretching gap."""
 
 
-def fill(layout: QBoxLayout, parts: Iterable[Part]) -> None:
+def fill(layout: QBoxLayout | WrappedRow, parts: Iterable[Part]) -> None:
     """Add ``parts`` to ``layout``."""
     for part in parts:
         if part is None:
@@ -45,6 +46,23 @@ def empty(layout: QLayout) -> None:
 def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
     """Put ``parts`` side by side."""
     return _box(QHBoxLayout(), parts, gap, margins)
+
+
+class Wrapped(QWidget):
+    """A widget with a row of parts that wraps; ``box`` is its layout."""
+
+    def __init__(self, gap: int = 8) -> None:
+        super().__init__()
+        self.box = WrappedRow(gap, line_gap=4)
+        self.setLayout(self.box)
+
+
+def wrapped_row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Wrapped:
+    """Put ``parts`` side by side, on two or more lines where they do not fit."""
+    wrapped = Wrapped(gap)
+    wrapped.box.setContentsMargins(*(px(m) for m in margins))
+    fill(wrapped.box, parts)
+    return wrapped
 
 
 def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:

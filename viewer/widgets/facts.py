@@ -77,10 +77,15 @@ class Facts(QWidget):
         name.setFixedWidth(px(self._name_width) if fact.name else 0)
         name.setAlignment(Qt.AlignmentFlag.AlignTop)
         if fact.place is not None:
-            link = Link(fact.value, 12, code=fact.code)
-            link.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+            wrap = not fact.code and not fact.note
+            link = Link(fact.value, 12, code=fact.code, wrap=wrap)
             link.clicked.connect(lambda place=fact.place: self.placeRequested.emit(place))
-            return self._row(name, link, fact)
+            line_row = self._row(name, link, fact)
+            if wrap:
+                line_row.box.setStretch(1, 1)
+            else:
+                link.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+            return line_row
         if len(fact.value) > UNBROKEN and " " not in fact.value:
             long = Elided(fact.value, 12, fact.role, code=True)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -103,7 +108,7 @@ class Facts(QWidget):
 
     def _note(self, fact: Fact) -> tuple[QWidget | None, ...]:
         if not fact.note:
-            return () if not fact.code and fact.place is None else (None,)
+            return (None,) if fact.code else ()
         note = Elided(fact.note, 12, "text3")
         note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         return (note,)

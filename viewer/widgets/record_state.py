@@ -69,7 +69,7 @@ def state_of(state: TableState | None, action: Callable[[], object] | None = Non
     return State(state.kind, state.text, state.part, steps)
 
 
-class _Sentence(QLabel):
+class ElidedSentence(QLabel):
     """The sentence of a state. On one line it ends in ``…`` if it does not fit; the tool tip has all of it."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -94,7 +94,7 @@ class StateLine(QWidget):
         self._strip = strip
         self.state: State | None = None
         self._room = 460 * scale()
-        self._text = _Sentence(self)
+        self._text = ElidedSentence(self)
         self._text.setWordWrap(not strip)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._text.setSizePolicy(

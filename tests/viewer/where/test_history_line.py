@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.inspection.copy_out import copy_found
 from engine.inspection.samples import sample
@@ -15,7 +14,7 @@ from engine.inspection.where.evidence import Evidence, WhereResult
 from engine.rules.where import LifeStep, Route
 from viewer.look.formats import set_zone
 from viewer.runtime.places import Place, log, queue, trace
-from viewer.where.history_line import MAX_GROUPS, Flow, HistoryLine, history_steps
+from viewer.where.history_line import MAX_GROUPS, HistoryLine, history_steps
 from viewer.widgets.basics import Link
 
 DAY = 1_795_248_308_560
@@ -107,35 +106,3 @@ def test_what_is_left_of_a_message_can_be_copied_out(tmp_path: Path) -> None:
         assert copy_found(store, WhereResult("expired", 700, "Orders", 2, 17)) == ""
     with open_store(store.path / "commitlog", None) as log_alone:
         assert copy_found(log_alone, FOUND) == ""
-
-
-@pytest.fixture
-def host(shown):
-    root = QWidget()
-    flow = Flow(gap=10, line_gap=5)
-    root.setLayout(flow)
-    for number in range(6):
-        part = QLabel(str(number))
-        part.setFixedSize(100, 20)
-        flow.addWidget(part)
-    return shown(root)
-
-
-def test_lines_break_where_the_next_part_does_not_fit(host):
-    flow = host.layout()
-    one_line, two_lines, six_lines = (flow.heightForWidth(width) for width in (2000, 340, 100))
-    assert one_line < two_lines < six_lines
-    host.resize(340, two_lines)
-    flow.setGeometry(host.rect())
-    tops = [flow.itemAt(number).geometry().top() for number in range(6)]
-    assert tops[:3] == [tops[0]] * 3
-    assert tops[3:] == [tops[3]] * 3
-    assert tops[3] > tops[0]
-    assert flow.itemAt(6) is None
-
-
-def test_a_part_that_is_taken_is_none_any_more(host):
-    flow = host.layout()
-    assert flow.takeAt(0).widget().text() == "0"
-    assert flow.count() == 5
-    assert flow.takeAt(9) is None
