@@ -81,7 +81,7 @@ class CreateDialog(QDialog):
         box.addWidget(self._preset_words)
         box.addWidget(self.editor, 1)
         box.addWidget(row(self._summary, None, cancel, self.create_button, gap=8))
-        self.resize(px(1040), px(640))
+        self.resize(px(1120), px(640))
         self._choose_preset(0)
 
     # ---- building ----------------------------------------------------------------------------------------------------

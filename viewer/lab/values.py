@@ -102,9 +102,31 @@ def differences(config: MessageStoreConfig) -> list[ConfigRow]:
     return [row for row in config_rows(config) if row.changed]
 
 
-def _grouped(text: str) -> str:
-    """Return a number with separators; other text unchanged."""
-    return number(int(text)) if text.isascii() and text.isdecimal() else text
+LARGEST_INTEGER = "2,147,483,647"
+LONGEST_VALUE, LONGEST_RANGE = 12, 24
+"""Letters of a value and of a range in the table. The tool tip and the line below it have all of a longer one."""
+
+
+def _in_cell(text: str) -> str:
+    """Return a number with separators; the beginning of a long text."""
+    if text.isascii() and text.isdecimal():
+        return number(int(text))
+    return _beginning(text, LONGEST_VALUE)
+
+
+def _beginning(text: str, letters: int) -> str:
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+
+
+def _range_of(row: ConfigRow) -> str:
+    return f"{row.span} {row.unit}".strip()
+
+
+def _range_in_cell(row: ConfigRow) -> str:
+    """Return the range without Java's largest integer, which takes the room of the meaning."""
+    least, separator, most = row.span.partition(" … ")
+    is_open = bool(separator) and most == LARGEST_INTEGER
+    return f"≥ {least} {row.unit}".strip() if is_open else _beginning(_range_of(row), LONGEST_RANGE)
 
 
 def row_kind() -> RecordKind:
@@ -113,35 +135,38 @@ def row_kind() -> RecordKind:
         "configValue",
         (
             gutter(20),
-            text_column("key", words("Name"), 260, mono=True, elide="middle"),
+            text_column("key", words("Name"), 250, mono=True, elide="middle"),
             Column(
                 "value",
                 words("Value"),
-                130,
-                lambda row: _grouped(row.text),
+                104,
+                lambda row: _in_cell(row.text),
                 lambda row: row.text,
                 mono=True,
+                tip=lambda row: row.text,
                 tone=lambda row: "accent" if row.changed else "text",
             ),
             Column(
                 "default",
                 words("Default"),
-                120,
-                lambda row: _grouped(row.default),
+                104,
+                lambda row: _in_cell(row.default),
                 lambda row: row.default,
                 mono=True,
+                tip=lambda row: row.default,
                 tone=lambda _row: "text3",
             ),
             Column(
                 "range",
                 words("Range"),
-                190,
-                lambda row: f"{row.span} {row.unit}".strip(),
+                170,
+                _range_in_cell,
                 lambda row: row.span,
                 mono=True,
+                tip=_range_of,
                 tone=lambda _row: "text2",
             ),
-            text_column("meaning", words("Meaning"), 300),
+            text_column("meaning", words("Meaning"), 372),
         ),
         look=lambda row: Look(mark="note") if row.changed else None,
         verdict=lambda row: tr("differs from the default") if row.changed else "",
@@ -236,7 +261,7 @@ class ValuesEditor(QWidget):
             self.value.setAccessibleName(chosen.key)
             self._editor.setCurrentWidget(self.value)
         fixed = tr("a lab store keeps its files below its own folder, in the default form")
-        self._say("", fixed if chosen.fixed else f"{chosen.span} {chosen.unit}".strip() + f" · {chosen.meaning}")
+        self._say("", fixed if chosen.fixed else _range_of(chosen) + f" · {chosen.meaning}")
 
     def set_value(self, key: str, text: str) -> bool:
         """Set the value ``key``; return False if it is not permitted, and show why."""
@@ -259,7 +284,7 @@ class ValuesEditor(QWidget):
             self._say("error", error.what)
             self.value.setProperty("state", "error")
         else:
-            self._say("ok" if text.strip() != chosen.default else "", f"{chosen.span} {chosen.unit}".strip())
+            self._say("ok" if text.strip() != chosen.default else "", _range_of(chosen))
             self.value.setProperty("state", "")
             self._refresh()
         self.value.style().unpolish(self.value)
@@ -317,7 +342,7 @@ class ValuesDialog(QDialog):
         box.addWidget(button_row)
         self.editor.changed.connect(self._show)
         self._show()
-        self.resize(px(960), px(560))
+        self.resize(px(1120), px(560))
 
     def _show(self) -> None:
         self._summary.setText(values_words(self.editor.config))

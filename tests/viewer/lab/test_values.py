@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QWidget
 
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.lab.presets import PRESETS
-from viewer.lab.values import changed, config_rows, differences
+from viewer.lab.values import ValuesDialog, changed, config_rows, differences
+from viewer.look.theme import ui
 
 
 def test_every_value_has_a_default_a_range_and_a_meaning() -> None:
@@ -42,3 +45,17 @@ def test_a_value_is_changed_or_refused_with_what_is_permitted() -> None:
     ):
         with pytest.raises(UsageError, match=message.replace("|", r"\|")):
             changed(config, key, text)
+
+
+def test_the_dialog_shows_every_meaning_in_full(shown) -> None:
+    """The column of meanings was 188 px wide: the values and ranges of other rows took its room."""
+    window = QWidget()
+    dialog = ValuesDialog(window, "lab.values", "Values", MessageStoreConfig())
+    shown(dialog, dialog.width())
+    table = dialog.editor.table
+    (meaning,) = (slot for slot in table.slots_on_screen() if slot.column.key == "meaning")
+    widest = max(QFontMetrics(ui(13)).horizontalAdvance(row.meaning) for row in config_rows(MessageStoreConfig())[:60])
+    assert meaning.width > widest
+    ranges = {row.key: table.kind.columns[4].text(row) for row in config_rows(MessageStoreConfig())}
+    assert ranges["flushIntervalCommitLog"] == "≥ 0 ms"
+    assert ranges["flushDiskType"] == "ASYNC_FLUSH | SYNC_FLUSH"
