@@ -47,9 +47,9 @@ def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path)
     async def drive(pane, session) -> None:
         pane.show_place(places.trace(topic, key))
         await settled(session.jobs)
-        loops = [step for step in pane.answer.steps if step.verdict == "loop"]
+        loops = [step for step in pane.model.answer.steps if step.verdict == "loop"]
         assert [step.entry for step in loops] == [chain[0]]
-        lane = next(lane for lane in lanes(pane.answer) if lane.loop_to is not None)
+        lane = next(lane for lane in lanes(pane.model.answer) if lane.loop_to is not None)
         assert lane.loop_to == chain[0]
         assert "a loop" in pane.status()
         pane.canvas.grab()
@@ -88,7 +88,7 @@ def test_a_window_passes_files_over_and_a_wrong_time_is_marked(qapp, golden) -> 
         pane.form.end.setText(str(oldest.begin_timestamp))
         pane.form.ask()
         await settled(session.jobs)
-        passed = [lane for lane in lanes(pane.answer) if not lane.chosen]
+        passed = [lane for lane in lanes(pane.model.answer) if not lane.chosen]
         assert passed
         assert all("skipped" in lane.why for lane in passed)
         pane.form.end.setText("soon")
