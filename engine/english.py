@@ -1,16 +1,13 @@
 """English sentences: nouns and verbs behind a number ("1 entry is", "2 entries are"), and capitals. Pure, no Qt.
 
-Sentences are written once, in the plural: ``"{n:,} entries are left out"``. Before filling them in, call
-:func:`in_number`: a noun whose number is one becomes singular, and the verb behind it too.
-
+A sentence that counts has both forms (:func:`engine.sentences.plural`); :func:`one_of` mends lines of the terminal that
+were written in the plural only.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
 
 from engine.sentences import Sentence, plural, with_text
 
@@ -149,12 +146,6 @@ VERBS = {
 """Verbs that may follow a counted noun, or the number itself."""
 _NOUN = "|".join(sorted(SINGULARS, key=len, reverse=True))
 _VERB = "|".join(VERBS)
-_APART = r"(?:of|in|on|to|and|or|from|with|at|by|behind|the|all|for|as)\b"
-"""Words between a number and a noun that is not the counted one."""
-_COUNTED = re.compile(
-    rf"\{{(?P<name>\w+)(?::[^}}]*)?\}} (?:(?P<between>(?:(?!{_APART})[a-z-]+ ){{0,3}}?)(?P<noun>{_NOUN})\b(?P<gap> )?)?"
-    rf"(?:(?P<verb>{_VERB})\b)?"
-)
 _BETWEEN = r"(?P<between>(?:(?:more|further|other|new|index|queue|log|timer) )*)"
 _BEHIND = r"(?P<behind> of (?:the|all) [a-z]+| from here on| (?:behind|after) it| up to [\d,]+)?"
 """Texts that may come between a counted noun and its verb."""
@@ -187,25 +178,6 @@ def small(sentence: str) -> str:
     if _CAPITAL.match(sentence) is None:
         return sentence
     return with_text(sentence, lambda text: text[:1].lower() + text[1:])
-
-
-def in_number(template: str, values: Mapping[str, Any]) -> str:
-    """Return ``template`` with the nouns and verbs behind values of 1 in the singular."""
-    if not any(value == 1 and value is not True for value in values.values() if isinstance(value, int)):
-        return template
-    return _in_number(template, frozenset(n for n, v in values.items() if isinstance(v, int) and v == 1))
-
-
-@lru_cache(maxsize=512)
-def _in_number(template: str, names_of_ones: frozenset[str]) -> str:
-    def singular(match: re.Match[str]) -> str:
-        if match["name"] not in names_of_ones:
-            return match[0]
-        head = match[0][: match[0].index("}") + 1]
-        noun = (match["between"] or "") + SINGULARS[match["noun"]] if match["noun"] else ""
-        return f"{head} {noun}{match['gap'] or ''}{VERBS.get(match['verb'] or '', '')}"
-
-    return _COUNTED.sub(singular, template)
 
 
 def counted(number: int, nouns: str) -> str:

@@ -1,7 +1,8 @@
-"""Adds new sentences of the source to the catalogues: ``python packaging/catalogue.py`` from the checkout's root.
+"""Adds new texts of the source to the catalogues: ``python packaging/catalogue.py`` from the checkout's root.
 
-It reads every ``sentence(…)``, ``plural(…)`` and ``msgid(…)`` of the engine, writes those that a catalogue lacks to
-its end with an empty translation, and writes all entries in the form that gettext's tools write. It removes nothing.
+It reads the texts of the window (``tr``, ``tr_plural``, ``words``, ``plural_words``, titles of columns) and the
+sentences of the engine (``sentence``, ``plural``, ``msgid``), writes those that a catalogue lacks with an empty
+translation, and writes all entries sorted, in the form that gettext's tools write. It removes nothing.
 """
 
 from __future__ import annotations
@@ -26,30 +27,55 @@ DATED = (
     "# ",
 )
 CATALOGUES = ROOT / "resources" / "i18n"
+SINGLE = {
+    "engine": {"sentence": 0, "msgid": 0},
+    "viewer": {"tr": 0, "words": 0}
+    | dict.fromkeys(
+        ("number_column", "text_column", "topic_column", "time_column", "moment_column", "chip_column", "Column"), 1
+    ),
+}
+"""Functions that are called with a text, by the package that calls them, and which of their arguments it is."""
+COUNTING = {"plural", "tr_plural", "plural_words"}
+"""Functions that are called with a singular and a plural."""
 
 
-def sentences_of(source: Path) -> Iterator[tuple[str, str]]:
-    """Yield the template and the plural template ("" without one) of each sentence that a module makes."""
+def texts(*folders: str) -> dict[tuple[str, str], str]:
+    """Return each text of the packages, with its plural ("" without one), and the file that shows it."""
+    found: dict[tuple[str, str], str] = {}
+    for folder in folders:
+        for source in sorted((ROOT / folder).rglob("*.py")):
+            for text in texts_of(source):
+                if any(letter.isalpha() for letter in _without_gaps(text[0])):
+                    found.setdefault(text, source.name)
+    return found
+
+
+def texts_of(source: Path) -> Iterator[tuple[str, str]]:
+    """Yield each text that a module shows, with its plural ("" without one)."""
+    single = SINGLE[source.relative_to(ROOT).parts[0]]
     for node in ast.walk(ast.parse(source.read_text("utf-8"))):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        if node.func.id in {"sentence", "msgid"} and node.args:
-            for text in _texts(node.args[0]):
+        if node.func.id in COUNTING and len(node.args) > 1:
+            yield from zip(_constants(node.args[0]), _constants(node.args[1]), strict=True)
+        elif len(node.args) > single.get(node.func.id, len(node.args)):
+            for text in _constants(node.args[single[node.func.id]]):
                 yield text, ""
-        elif node.func.id == "plural" and len(node.args) > 1:
-            yield from zip(_texts(node.args[0]), _texts(node.args[1]), strict=True)
 
 
-def _texts(argument: ast.expr) -> Iterator[str]:
-    """Yield the text of an argument; both texts of ``A if … else B``, and those of ``{…: A, …: B}[…]``."""
-    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+def _constants(argument: ast.expr) -> Iterator[str]:
+    """Yield the text of an argument; both of ``A if … else B`` and ``A or B``, and those of ``{…: A, …: B}[…]``."""
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str) and argument.value:
         yield argument.value
     elif isinstance(argument, ast.IfExp):
-        yield from _texts(argument.body)
-        yield from _texts(argument.orelse)
+        yield from _constants(argument.body)
+        yield from _constants(argument.orelse)
+    elif isinstance(argument, ast.BoolOp):
+        for value in argument.values:
+            yield from _constants(value)
     elif isinstance(argument, ast.Subscript) and isinstance(argument.value, ast.Dict):
         for value in argument.value.values:
-            yield from _texts(value)
+            yield from _constants(value)
 
 
 def read(path: Path) -> Catalog:
@@ -68,14 +94,11 @@ def write(path: Path, catalogue: Catalog) -> None:
 
 
 def add_new(catalogue: Catalog) -> int:
-    """Add each sentence of the engine that ``catalogue`` lacks, without a translation; return how many there were."""
-    count = 0
-    for source in sorted((ROOT / "engine").rglob("*.py")):
-        for singular, several in sentences_of(source):
-            if catalogue.get(singular) is None and any(letter.isalpha() for letter in _without_gaps(singular)):
-                catalogue.add((singular, several) if several else singular)
-                count += 1
-    return count
+    """Add each text of the source that ``catalogue`` lacks, without a translation; return how many there were."""
+    missing = [text for text in texts(*SINGLE) if catalogue.get(text[0]) is None]
+    for singular, several in missing:
+        catalogue.add((singular, several) if several else singular)
+    return len(missing)
 
 
 def _without_gaps(template: str) -> str:
@@ -88,7 +111,7 @@ def main() -> None:
         catalogue = read(path)
         added = add_new(catalogue)
         write(path, catalogue)
-        print(f"{path.relative_to(ROOT)}: {len(catalogue):,} sentences, {added:,} new")
+        print(f"{path.relative_to(ROOT)}: {len(catalogue):,} texts, {added:,} new")
 
 
 if __name__ == "__main__":

@@ -1,42 +1,26 @@
-"""Every text of the viewer that goes through translation, read from its source."""
+"""Every text of the window and the engine that is translated, read from the source."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
+from functools import lru_cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
-MARKERS = ("tr", "words")
-HEADS = ("number_column", "text_column", "topic_column", "time_column", "moment_column", "chip_column", "Column")
-
-
-def said_in(source: Path) -> Iterator[str]:
-    """Texts given to ``tr`` or ``words`` as they stand, in one file."""
-    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
-            continue
-        if node.func.id in MARKERS:
-            yield from _texts(node.args[0])
-        elif node.func.id in HEADS and len(node.args) > 1:
-            yield from _texts(node.args[1])
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def _texts(node: ast.expr) -> Iterator[str]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        if node.value:
-            yield node.value
-    elif isinstance(node, ast.IfExp):
-        yield from _texts(node.body)
-        yield from _texts(node.orelse)
-    elif isinstance(node, ast.BoolOp):
-        for value in node.values:
-            yield from _texts(value)
+@lru_cache(maxsize=1)
+def catalogue_tool() -> Any:
+    """Return ``packaging/catalogue.py`` as a module."""
+    spec = spec_from_file_location("catalogue_tool", ROOT / "packaging/catalogue.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
 
 
-def said(root: Path) -> dict[str, str]:
-    """Text → the file that says it, for every module below ``root``; commands' words and views' titles too."""
-    found: dict[str, str] = {}
-    for source in sorted(root.rglob("*.py")):
-        for text in said_in(source):
-            found.setdefault(text, source.name)
-    return found
+def said(folder: str) -> dict[tuple[str, str], str]:
+    """Return each text of a package with its plural ("" without one), and the file that shows it."""
+    return catalogue_tool().texts(folder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import px, ui
 from viewer.pane import Pane
 from viewer.pane.bookmark_box import ask_bookmark
@@ -113,7 +113,7 @@ class BookmarksPane(Pane):
 
     def status(self) -> str:
         """Return the number of bookmarks in words."""
-        return tr("{n:,} bookmarks", n=len(self._list()))
+        return tr_plural("{n:,} bookmark", "{n:,} bookmarks", n=len(self._list()))
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying, stepping, editing and removing."""

@@ -48,7 +48,7 @@ from viewer.cluster.plan import (
 from viewer.cluster.rows import LINE_ENTRIES, MIN_SHOWN_LAG, ClientRow, GroupRow, QueueRow, TopicRow
 from viewer.cluster.words import UNKNOWN as DOTS
 from viewer.cluster.words import count
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, over, scale, theme
 from viewer.widgets.paint import mark
 
@@ -433,7 +433,12 @@ class QueueMap(SelectableCanvas):
         self._codes, self._visible_range = plan.cells, (first_topic, end_topic)
         self._names = tuple(topic.name for topic in plan.topics)
         self.setAccessibleDescription(
-            tr("{n:,} topics, {m:,} of them visible", n=len(self._names), m=end_topic - first_topic)
+            tr_plural(
+                "{n:,} topic, {m:,} of them visible",
+                "{n:,} topics, {m:,} of them visible",
+                n=len(self._names),
+                m=end_topic - first_topic,
+            )
         )
         self.update()
 
@@ -477,7 +482,13 @@ class QueueMap(SelectableCanvas):
         p.setFont(words_font())
         p.setPen(C("text2"))
         p.drawText(
-            QRectF(16, 3, width * 0.5, 18), LEFT, tr("All {n:,} queues · a column is a topic, a cell a queue", n=queues)
+            QRectF(16, 3, width * 0.5, 18),
+            LEFT,
+            tr_plural(
+                "{n:,} queue · a column is a topic, a cell a queue",
+                "All {n:,} queues · a column is a topic, a cell a queue",
+                n=queues,
+            ),
         )
         self._legend(p, width)
         if not queues:
@@ -594,7 +605,11 @@ class TopicQueues(SelectableCanvas):
             p.drawText(QRectF(32, self.HEIGHT - 16, 240, 14), LEFT, tr("pull held by the broker"))
         if shown < len(self._rows):
             box = QRectF(12, self.HEIGHT - 16, self.width() / z - 24, 14)
-            p.drawText(box, RIGHT, tr("{n:,} more queues: see Tables", n=len(self._rows) - shown))
+            p.drawText(
+                box,
+                RIGHT,
+                tr_plural("{n:,} more queue: see Tables", "{n:,} more queues: see Tables", n=len(self._rows) - shown),
+            )
         self.paint_focus(p)
 
     def _queue(self, p: QPainter, row: QueueRow, box: QRectF) -> None:

@@ -16,7 +16,7 @@ from shiboken6 import isValid
 from viewer.cluster.cluster_model import ClusterModel, Selection
 from viewer.cluster.lab_actions import LabActions
 from viewer.cluster.own_clients import OwnClients, OwnRow
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.widgets.basics import Button, Field, Label, Paper, Tool
 from viewer.widgets.boxes import Boxed, row
@@ -188,7 +188,7 @@ class ClientsBar(Paper):
             slowed = tr("slowed: each message takes {n:g} ms longer", n=chosen.delay * 1000) if chosen.delay else ""
             return " · ".join(part for part in (tr("paused") if chosen.paused else "", slowed) if part)
         running = self.own.running if self.own is not None else 0
-        return tr("{n:,} clients, your own", n=running) if running else ""
+        return tr_plural("{n:,} client, your own", "{n:,} clients, your own", n=running) if running else ""
 
     def _name(self) -> str:
         """Return the name of the selection if it can be acted on."""

@@ -9,7 +9,7 @@ from engine.cluster.state import Queue
 from viewer.cluster.cluster_model import ClusterModel, Selection
 from viewer.cluster.rows import QueueRow
 from viewer.cluster.words import UNKNOWN, broker_origin, count, how_it_consumes, owner_words, queue_name, rate, software
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, full_moment, number
 
@@ -75,12 +75,14 @@ def _picture_details(model: ClusterModel) -> Iterator[Detail]:
     if model.state is None:
         return
     yield Detail(tr("Brokers"), number(len(picture.brokers)))
-    yield Detail(tr("Topics"), number(len(picture.topics)), tr("{n:,} queues", n=picture.queues))
-    yield Detail(tr("Groups"), number(len(picture.groups)), tr("{n:,} consumers", n=picture.clients))
-    yield Detail(tr("Producers"), number(picture.senders))
+    yield Detail(tr("Topics"), number(len(picture.topics)), tr_plural("{n:,} queue", "{n:,} queues", n=picture.queues))
     yield Detail(
-        tr("Read"), clock(model.state.at), tr("took {n:,} ms, {m:,} requests", n=round(model.took_ms), m=model.in_last)
+        tr("Groups"), number(len(picture.groups)), tr_plural("{n:,} consumer", "{n:,} consumers", n=picture.clients)
     )
+    yield Detail(tr("Producers"), number(picture.senders))
+    requests = tr_plural("{n:,} request", "{n:,} requests", n=model.in_last)
+    took = tr("took {ms:,} ms, {requests}", ms=round(model.took_ms), requests=requests)
+    yield Detail(tr("Read"), clock(model.state.at), took)
     for refusal in model.state.refusals:
         yield Detail(
             tr("Unknown"),
@@ -117,7 +119,12 @@ def _broker(model: ClusterModel, name: str) -> Iterator[Detail]:
     yield Detail(tr("Cluster"), row.master.cluster if row.master is not None else UNKNOWN)
     yield Detail(tr("In"), rate(row.in_rate))
     for topic, queues in row.topics:
-        yield Detail(tr("Topic"), topic, tr("{n:,} queues", n=len(queues)), target=Selection("topic", topic))
+        yield Detail(
+            tr("Topic"),
+            topic,
+            tr_plural("{n:,} queue", "{n:,} queues", n=len(queues)),
+            target=Selection("topic", topic),
+        )
 
 
 def _topic(model: ClusterModel, name: str) -> Iterator[Detail]:
@@ -193,11 +200,16 @@ def _group(model: ClusterModel, name: str) -> Iterator[Detail]:
     yield Detail(tr("Behind"), count(row.lag), "", "warn" if (row.lag or 0) >= 1000 else "text")
     yield Detail(tr("Consumes"), rate(row.out_rate))
     if row.idle and not row.broadcast:
-        yield Detail(tr("Idle"), tr("{n:,} consumers own no queue", n=row.idle), "", "warn")
+        yield Detail(
+            tr("Idle"),
+            tr_plural("{n:,} consumer owns no queue", "{n:,} consumers own no queue", n=row.idle),
+            "",
+            "warn",
+        )
     if row.orphans:
-        yield Detail(tr("No owner"), tr("{n:,} queues", n=row.orphans), "", "error")
+        yield Detail(tr("No owner"), tr_plural("{n:,} queue", "{n:,} queues", n=row.orphans), "", "error")
     for client in row.clients:
-        owned = UNKNOWN if client.owned is None else tr("{n:,} queues", n=len(client.owned))
+        owned = UNKNOWN if client.owned is None else tr_plural("{n:,} queue", "{n:,} queues", n=len(client.owned))
         yield Detail(
             client.badge.name,
             client.client.client_id,
@@ -223,7 +235,11 @@ def _client(model: ClusterModel, chosen: Selection) -> Iterator[Detail]:
     if row.owned is None:
         yield Detail(tr("Owns"), UNKNOWN, tr("not reported"), "warn")
         return
-    yield Detail(tr("Owns"), tr("{n:,} queues", n=len(row.owned)), tr("of {n:,} of its group", n=len(group.queues)))
+    yield Detail(
+        tr("Owns"),
+        tr_plural("{n:,} queue", "{n:,} queues", n=len(row.owned)),
+        tr("of {n:,} of its group", n=len(group.queues)),
+    )
     queues_of_group = {queue.queue: queue for queue in group.queues}
     for queue in row.owned:
         if queue in queues_of_group:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.errors import StoreError, cause_of
 from viewer.cluster.cluster_model import ClusterModel
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.runtime.edit import Edit
 from viewer.widgets.basics import Button, Field, Label, Tool
@@ -203,7 +203,7 @@ class LabActions(QObject):
         self.go.setText(tr("Add"))
         if self._kind == "queues":
             queue_count = self._queues(self.at.currentText(), self.topic.text().strip())
-            self.note.setText(tr("{n:,} queues there now", n=queue_count))
+            self.note.setText(tr_plural("{n:,} queue there now", "{n:,} queues there now", n=queue_count))
         else:
             self.note.setText(tr("its store: {folder}", folder=self._folder(self.name.text().strip()).name))
             self.note.setToolTip(str(self._folder(self.name.text().strip())))
@@ -263,7 +263,13 @@ class LabActions(QObject):
         def done() -> None:
             self.form.hide()
             self.did.emit("cluster.add.queues", tr("Give a topic more queues"), parameters)
-            description = tr("{n:,} queues of {topic} at {broker}", n=added_count, topic=topic, broker=broker)
+            description = tr_plural(
+                "{n:,} queue of {topic} at {broker}",
+                "{n:,} queues of {topic} at {broker}",
+                n=added_count,
+                topic=topic,
+                broker=broker,
+            )
             self.edited.emit(
                 Edit(
                     description,
@@ -346,7 +352,14 @@ class LabActions(QObject):
 
         async def cut(lab: LabSession) -> None:
             number = await lab.cut_client(client_id, broker)
-            self.said.emit(tr("Cut {n:,} connections of {client}: it reconnects by itself.", n=number, client=name))
+            self.said.emit(
+                tr_plural(
+                    "Cut {n:,} connection of {client}: it reconnects by itself.",
+                    "Cut {n:,} connections of {client}: it reconnects by itself.",
+                    n=number,
+                    client=name,
+                )
+            )
 
         parameters = {"client": name, "broker": broker or "*"}
         self._begin(cut, lambda: self.did.emit("cluster.cut", tr("Cut the connection of a client"), parameters))

@@ -34,7 +34,7 @@ from viewer.cluster.drawing import (
 from viewer.cluster.rebalance import OwnerInterval, OwnershipInterval, Timeline
 from viewer.cluster.rebalance_words import length, short, step_words
 from viewer.cluster.rows import Badge
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import clock
 from viewer.look.theme import C, ink, scale
 from viewer.widgets.paint import hatch, mark
@@ -70,8 +70,12 @@ class LanesCanvas(SelectableCanvas):
         """Show the part of a timeline in ``window`` (ms from and to), with one step selected."""
         self.line, self.window_ms, self.step = line, (window[0], max(window[1], window[0] + 1)), step
         self.setMinimumHeight(math.ceil(self._lanes_height * scale()))
-        description = tr(
-            "{n:,} consumers, {m:,} queues, {s:,} steps", n=len(line.clients), m=len(line.queues), s=len(line.steps)
+        description = ", ".join(
+            (
+                tr_plural("{n:,} consumer", "{n:,} consumers", n=len(line.clients)),
+                tr_plural("{n:,} queue", "{n:,} queues", n=len(line.queues)),
+                tr_plural("{n:,} step", "{n:,} steps", n=len(line.steps)),
+            )
         )
         self.setAccessibleDescription(description)
         self.updateGeometry()
@@ -267,7 +271,7 @@ class LanesCanvas(SelectableCanvas):
         queues_label = (
             ", ".join(f"q{queue.queue_id}" for queue in interval.queues)
             if len(interval.queues) <= 4
-            else (tr("{n:,} queues", n=len(interval.queues)))
+            else (tr_plural("{n:,} queue", "{n:,} queues", n=len(interval.queues)))
         )
         self._paint_label(p, queues_label, left_x, right_x, y + 16, "text")
 

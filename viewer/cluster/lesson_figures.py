@@ -29,7 +29,7 @@ from engine.system_names import DLQ_PREFIX, RETRY_PREFIX
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, Options
 from viewer.cluster.rebalance_words import Harm
 from viewer.cluster.words import UNKNOWN
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 
 GIVEN_UP = "TRANS_CHECK_MAX_TIME_TOPIC"
 """Topic of half messages that were never decided."""
@@ -137,8 +137,10 @@ def again_after_kill(record: Record) -> list[Harm]:
     uncommitted_count = sum(
         offset >= first_offsets[queue] for queue, offset in delivered_before if queue in first_offsets
     )
-    note = tr(
-        "delivered before it, after the offsets at which the new owners began, in {n:,} queues", n=len(first_offsets)
+    note = tr_plural(
+        "delivered before it, after the offsets at which the new owners began, in {n:,} queue",
+        "delivered before it, after the offsets at which the new owners began, in {n:,} queues",
+        n=len(first_offsets),
     )
     return [*figures, figure(tr("Not committed"), f"{uncommitted_count:,}", note, bad=uncommitted_count > 0)]
 
@@ -229,8 +231,12 @@ def latencies(record: Record) -> list[Harm]:
         own_sends = sends[avoids]
         duration_ms = own_sends[-1].at - own_sends[0].at + own_sends[0].ms if own_sends else 0.0
         slow_count = sum(send.queue.broker == slow for send in own_sends)
-        note = tr(
-            "{n:,} sends one after the other, {m:,} of them to {broker}", n=len(own_sends), m=slow_count, broker=slow
+        note = tr_plural(
+            "{n:,} send one after the other, {m:,} of them to {broker}",
+            "{n:,} sends one after the other, {m:,} of them to {broker}",
+            n=len(own_sends),
+            m=slow_count,
+            broker=slow,
         )
         figures.append(figure(name, seconds(duration_ms), note, bad=2 * slow_count >= len(own_sends) > 0))
     by_queue: dict[MessageQueue, dict[bool, list[float]]] = defaultdict(lambda: {False: [], True: []})
@@ -292,7 +298,8 @@ def broadcast(record: Record, name_of: Names) -> list[Harm]:
         keys_before = {item.keys for item in record.deliveries if item.client_id == returned and item.at < return_ms}
         repeated_count = sum(item.keys in keys_before for item in deliveries_after)
         saved_offsets = _last_commits(record, returned, return_ms)
-        note = tr(
+        note = tr_plural(
+            "{name} began again at the offsets in its file ({kept:,} in {n:,} queue); {again:,} came again",
             "{name} began again at the offsets in its file ({kept:,} in {n:,} queues); {again:,} came again",
             name=name_of(returned),
             kept=sum(saved_offsets.values()),

@@ -42,7 +42,7 @@ from viewer.cluster.plan import (
 )
 from viewer.cluster.rows import LINE_ENTRIES, MIN_SHOWN_LAG, BrokerRow, ClientRow, GroupRow, ProducerRow, QueueRow
 from viewer.cluster.words import UNKNOWN, broker_origin, count, how_it_consumes, owner_words, rate, release, software
-from viewer.look.assets import icon_pixmap, tr
+from viewer.look.assets import icon_pixmap, tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
 from viewer.look.theme import C, scale, theme
@@ -210,20 +210,21 @@ class LinesCanvas(SelectableCanvas):
         plan, picture, model = self.plan, self.model.picture, self.model
         p.setFont(words_font())
         p.setPen(C("text2"))
-        senders = tr("{n:,} producers", n=picture.senders)
+        senders = tr_plural("{n:,} producer", "{n:,} producers", n=picture.senders)
         in_rates = [row.in_rate for row in picture.brokers if row.in_rate is not None]
         if in_rates:
             senders += f" · {rate(sum(in_rates))}"
         p.drawText(QRectF(EDGE, 12, 300, 20), LEFT, senders)
         words = " · ".join(
             (
-                tr("{n:,} brokers", n=len(picture.brokers)),
-                tr("{n:,} topics", n=len(picture.topics)),
-                tr("{n:,} queues", n=picture.queues),
+                tr_plural("{n:,} broker", "{n:,} brokers", n=len(picture.brokers)),
+                tr_plural("{n:,} topic", "{n:,} topics", n=len(picture.topics)),
+                tr_plural("{n:,} queue", "{n:,} queues", n=picture.queues),
             )
         )
         p.drawText(QRectF(plan.side, 12, plan.middle, 20), LEFT, words)
-        words = f"{tr('{n:,} consumers', n=picture.clients)} · {tr('{n:,} groups', n=len(picture.groups))}"
+        consumers = tr_plural("{n:,} consumer", "{n:,} consumers", n=picture.clients)
+        words = f"{consumers} · {tr_plural('{n:,} group', '{n:,} groups', n=len(picture.groups))}"
         p.drawText(QRectF(plan.right_edge, 12, CARD, 20), LEFT, words)
         state = model.state
         faulty = [address for address, label in state.name_servers.items() if label] if state is not None else []
@@ -276,7 +277,7 @@ class LinesCanvas(SelectableCanvas):
         room -= p.fontMetrics().horizontalAdvance(name_text) + 12
         p.setFont(words_font(11))
         p.setPen(C("text3"))
-        note = tr("last {n:,} entries", n=LINE_ENTRIES)
+        note = tr_plural("last {n:,} entry", "last {n:,} entries", n=LINE_ENTRIES)
         if p.fontMetrics().horizontalAdvance(note) <= room:
             p.drawText(QRectF(right - FIGURES - 8 - room, y, room, TOPIC_HEIGHT), RIGHT, note)
         group = next((row.group for row in queues if row.group), "")
@@ -417,7 +418,7 @@ class LinesCanvas(SelectableCanvas):
             mark(p, "warn" if late else "note", QPointF(x + CARD - 18 - wide, y + 18), 4.2)
             p.setPen(C("warn" if late else "note"))
             p.drawText(QRectF(x, y + 8, CARD - 10, 20), RIGHT, word)
-        owned = UNKNOWN if row.owned is None else tr("{n:,} queues", n=len(row.owned))
+        owned = UNKNOWN if row.owned is None else tr_plural("{n:,} queue", "{n:,} queues", n=len(row.owned))
         self._note(p, x, y, row, owned, rate(row.out_rate))
 
     def _card(self, p: QPainter, x: float, y: float, item: Selection, has_left: bool) -> None:

@@ -40,7 +40,7 @@ from viewer.cluster.rebalance_words import rebalance_markdown
 from viewer.cluster.replay import Replay, file_dialog
 from viewer.cluster.side import FoldedSide, SidePanel
 from viewer.cluster.words import fault_words, status_sentence
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
 from viewer.look.theme import px, scale
@@ -671,7 +671,9 @@ class ClusterPane(Pane):
             part.setVisible(is_shown)
         if topic is not None:
             brokers = ", ".join(dict.fromkeys(item.queue.broker for item in topic.queues))
-            note = tr("{n:,} queues on {brokers}", n=len(topic.queues), brokers=brokers)
+            note = tr_plural(
+                "{n:,} queue on {brokers}", "{n:,} queues on {brokers}", n=len(topic.queues), brokers=brokers
+            )
             if topic.groups:
                 note += " · " + tr("owner in {group}", group=topic.groups[0])
             self.topic_queues_head.set_title(topic.name)

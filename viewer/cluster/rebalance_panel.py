@@ -10,7 +10,7 @@ from viewer.cluster.drawing import LinkOf, no_link
 from viewer.cluster.lanes_canvas import LanesCanvas
 from viewer.cluster.rebalance import Step, Timeline, timeline
 from viewer.cluster.rebalance_words import ListRow, MoveRow, StepRow, harms, list_rows, move_rows, step_rows, until
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock
 from viewer.look.theme import follow, px
 from viewer.widgets.basics import Hairline, Label, Mark, PaneHead, Paper, Tool
@@ -189,7 +189,8 @@ class RebalancePanel(QWidget):
         self.lanes.show_line(self.line, self.window_ms, number)
         begin, end = self.window_ms
         self.head.set_note(
-            tr(
+            tr_plural(
+                "{n:,} second from {time} · height = messages a second",
                 "{n:,} seconds from {time} · height = messages a second",
                 n=round((end - begin) / 1000),
                 time=clock(begin)[:8],

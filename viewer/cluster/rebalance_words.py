@@ -11,7 +11,7 @@ from viewer.cluster.deliveries import Deliveries
 from viewer.cluster.markdown import markdown_table
 from viewer.cluster.rebalance import DurationBounds, Step, Timeline
 from viewer.cluster.words import UNKNOWN, queue_name
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, full_moment
 
 LONG_PAUSE_MS = 250
@@ -149,7 +149,7 @@ def harms(step: Step, every: float, deliveries: Deliveries | None = None, group:
         further_count = len(step.pauses) - 1
         note = tr("{queue} had no owner", queue=short(queue))
         if further_count:
-            note += " · " + tr("{n:,} more queues", n=further_count)
+            note += " · " + tr_plural("{n:,} more queue", "{n:,} more queues", n=further_count)
         step_harms.append(Harm(tr("Pause"), length(span), note, "warn"))
     step_harms.append(_duplicates(step))
     burst = step.worst_burst
@@ -169,7 +169,8 @@ def harms(step: Step, every: float, deliveries: Deliveries | None = None, group:
 
 
 def _idle(step: Step) -> Harm:
-    note = tr("{n:,} consumers for {m:,} queues", n=len(step.clients), m=len(step.owners_after))
+    queues = tr_plural("{n:,} queue", "{n:,} queues", n=len(step.owners_after))
+    note = tr_plural("{n:,} consumer for {queues}", "{n:,} consumers for {queues}", n=len(step.clients), queues=queues)
     return Harm(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", note, "warn" if step.idle else "ok")
 
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout
 from viewer.cluster.cluster_model import MINUTE_MS, ClusterModel, Selection
 from viewer.cluster.details import Detail, details_of, title_of
 from viewer.cluster.drawing import RIGHT, client_colour
-from viewer.look.assets import icon_pixmap, tr
+from viewer.look.assets import icon_pixmap, tr, tr_plural
 from viewer.look.theme import C, follow, mono, px, ui
 from viewer.widgets.basics import Hairline, Label, Link, PaneHead, Paper
 from viewer.widgets.boxes import column, scrolling
@@ -133,7 +133,11 @@ class SidePanel(Paper):
         details = details_of(model, chosen)
         self.facts.show_facts([_fact(item_detail) for item_detail in details[:MAX_LINES]])
         hidden_count = len(details) - MAX_LINES
-        self.hidden_note.setText(tr("{n:,} more lines: see Tables", n=hidden_count) if hidden_count > 0 else "")
+        self.hidden_note.setText(
+            tr_plural("{n:,} more line: see Tables", "{n:,} more lines: see Tables", n=hidden_count)
+            if hidden_count > 0
+            else ""
+        )
         self.hidden_note.setVisible(hidden_count > 0)
         key = {"client": (chosen.group, chosen.name), "group": (chosen.name, ""), "topic": ("", chosen.name)}.get(
             chosen.kind

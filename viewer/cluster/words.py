@@ -6,7 +6,7 @@ from engine.cluster.state import BrokerPart, Queue, Refusal
 from engine.remoting.frame import release_of
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.rows import ClientRow, GroupRow, QueueRow
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, number
 
@@ -53,7 +53,7 @@ def held_words(row: QueueRow) -> str:
     """Describe the held pulls of a queue, or that its broker cannot report them."""
     if row.held_pulls is None:
         return tr("held pulls: RocketMQ's own broker does not report them")
-    return tr("{n:,} pulls held", n=row.held_pulls)
+    return tr_plural("{n:,} pull held", "{n:,} pulls held", n=row.held_pulls)
 
 
 def how_it_consumes(group: GroupRow) -> str:
@@ -96,14 +96,20 @@ def status_sentence(model: ClusterModel) -> str:
     senders = picture.senders
     words = [
         model.address,
-        tr(
-            "{topics:,} topics, {queues:,} queues on {brokers:,} brokers",
-            topics=len(picture.topics),
-            queues=picture.queues,
-            brokers=len(picture.brokers),
+        tr_plural(
+            "{topics}, {queues} on {n:,} broker",
+            "{topics}, {queues} on {n:,} brokers",
+            n=len(picture.brokers),
+            topics=tr_plural("{n:,} topic", "{n:,} topics", n=len(picture.topics)),
+            queues=tr_plural("{n:,} queue", "{n:,} queues", n=picture.queues),
         ),
-        tr("{clients:,} consumers in {groups:,} groups", clients=picture.clients, groups=len(picture.groups)),
-        tr("{n:,} producers", n=senders),
+        tr_plural(
+            "{consumers} in {n:,} group",
+            "{consumers} in {n:,} groups",
+            n=len(picture.groups),
+            consumers=tr_plural("{n:,} consumer", "{n:,} consumers", n=picture.clients),
+        ),
+        tr_plural("{n:,} producer", "{n:,} producers", n=senders),
     ]
     late_groups = [group for group in picture.groups if group.lag]
     if late_groups:
@@ -111,13 +117,15 @@ def status_sentence(model: ClusterModel) -> str:
         words.append(tr("{group} is {n:,} behind", group=latest_group.name, n=latest_group.lag))
     held_counts = [row.held_pulls for topic in picture.topics for row in topic.queues if row.held_pulls]
     if held_counts:
-        words.append(tr("{n:,} pulls held", n=sum(held_counts)))
+        words.append(tr_plural("{n:,} pull held", "{n:,} pulls held", n=sum(held_counts)))
     if model.status == "live":
-        words.append(tr("{n:,} requests in the last reading", n=model.in_last))
+        words.append(
+            tr_plural("{n:,} request in the last reading", "{n:,} requests in the last reading", n=model.in_last)
+        )
     else:
         words.append(tr("as of {time}", time=clock(state.at)))
     if state.refusals:
-        words.append(tr("{n:,} requests were refused", n=len(state.refusals)))
+        words.append(tr_plural("{n:,} request was refused", "{n:,} requests were refused", n=len(state.refusals)))
     return " · ".join(words)
 
 
@@ -166,7 +174,7 @@ def queue_words(model: ClusterModel, row: QueueRow) -> str:
 
 def client_words(row: ClientRow) -> str:
     """Describe a consumer in a sentence."""
-    owned = UNKNOWN if row.owned is None else tr("{n:,} queues", n=len(row.owned))
+    owned = UNKNOWN if row.owned is None else tr_plural("{n:,} queue", "{n:,} queues", n=len(row.owned))
     parts = [
         f"{row.badge.name} {row.client.client_id}",
         row.group,

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from viewer.compare.work import MAX_ROWS, Differences, Row, compare
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import size
 from viewer.look.theme import px, ui
 from viewer.pane.exporting import ask_export_of
@@ -133,9 +133,13 @@ def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:
         return (
             (tr("Both stores are equal.") if is_complete else tr("No difference in what can be read.")) + " " + compared
         )
-    sentence = tr("{n:,} differences.", n=differences.total) + " " + compared
+    sentence = tr_plural("{n:,} difference.", "{n:,} differences.", n=differences.total) + " " + compared
     if differences.is_truncated:
-        sentence += " " + tr("The table has the first {n:,} rows; all are counted.", n=MAX_ROWS)
+        sentence += " " + tr_plural(
+            "The table has the first {n:,} row; all are counted.",
+            "The table has the first {n:,} rows; all are counted.",
+            n=MAX_ROWS,
+        )
     return sentence
 
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from viewer.compare.rebuild_work import Amounts, ComparedFile, RebuildComparison, amounts, rebuild, refusal
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane.exporting import ask_export_of
@@ -82,11 +82,10 @@ def amount_words(amounts: Amounts) -> str:
     sentences = [
         tr("Reads {log} of log.", log=size(amounts.log)),
         tr(
-            "Writes about as much as the store has: {queues:,} queues in {queue_bytes}, {files:,} index files in "
-            "{index_bytes}.",
-            queues=amounts.queues,
+            "Writes about as much as the store has: {queues} in {queue_bytes}, {files} in {index_bytes}.",
+            queues=tr_plural("{n:,} queue", "{n:,} queues", n=amounts.queues),
             queue_bytes=size(amounts.queue_bytes),
-            files=amounts.index_files,
+            files=tr_plural("{n:,} index file", "{n:,} index files", n=amounts.index_files),
             index_bytes=size(amounts.index_bytes),
         ),
         tr("The store is only read."),
@@ -100,20 +99,31 @@ def built_words(built: Rebuilt) -> str:
     """Describe in numbers what was built."""
     clauses = [
         tr(
-            "{units:,} units: {entries:,} entries in {queues:,} queues, {keys:,} keys in {files:,} index files",
-            units=built.units,
-            entries=built.entries,
-            queues=built.queues,
-            keys=built.index_entries,
-            files=built.index_files,
+            "{units}: {entries} in {queues}, {keys} in {files}",
+            units=tr_plural("{n:,} unit", "{n:,} units", n=built.units),
+            entries=tr_plural("{n:,} entry", "{n:,} entries", n=built.entries),
+            queues=tr_plural("{n:,} queue", "{n:,} queues", n=built.queues),
+            keys=tr_plural("{n:,} key", "{n:,} keys", n=built.index_entries),
+            files=tr_plural("{n:,} index file", "{n:,} index files", n=built.index_files),
         ),
     ]
     if built.damaged:
         clauses.append(
-            tr("{n:,} damaged places of the log skipped ({size})", n=built.damaged, size=size(built.damaged_bytes))
+            tr_plural(
+                "{n:,} damaged place of the log skipped ({size})",
+                "{n:,} damaged places of the log skipped ({size})",
+                n=built.damaged,
+                size=size(built.damaged_bytes),
+            )
         )
     if built.stale:
-        clauses.append(tr("{n:,} units are left over from before a truncation", n=built.stale))
+        clauses.append(
+            tr_plural(
+                "{n:,} unit is left over from before a truncation",
+                "{n:,} units are left over from before a truncation",
+                n=built.stale,
+            )
+        )
     if built.deleted_topics:
         clauses.append(tr("deleted topics without queues: {topics}", topics=", ".join(built.deleted_topics)))
     return " · ".join(clauses)
@@ -240,9 +250,18 @@ class RebuildBox(QDialog):
         self.table.first_row()
         differing_count = sum(not compared.equal for compared in comparison.rows)
         verdict = (
-            tr("{n:,} of {all:,} queues and index files differ.", n=differing_count, all=len(comparison.rows))
+            tr_plural(
+                "{part:,} of {n:,} queue or index file differs.",
+                "{part:,} of {n:,} queues and index files differ.",
+                n=len(comparison.rows),
+                part=differing_count,
+            )
             if differing_count
-            else tr("All {all:,} queues and index files are equal.", all=len(comparison.rows))
+            else tr_plural(
+                "The {n:,} queue or index file is equal.",
+                "All {n:,} queues and index files are equal.",
+                n=len(comparison.rows),
+            )
         )
         target_sentence = tr("Built in {path} in {seconds:.1f} s.", path=str(target), seconds=seconds)
         self.note.setText(f"{verdict} {target_sentence} {built_words(comparison.built)}")

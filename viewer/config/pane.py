@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
@@ -60,7 +60,7 @@ class TableRow:
     def differing(self) -> str:
         """Number of values that differ from the ``.bak``, in words."""
         if self.changes is not None:
-            return tr("{n:,} values", n=len(self.changes)) if self.changes else tr("the same")
+            return tr_plural("{n:,} value", "{n:,} values", n=len(self.changes)) if self.changes else tr("the same")
         return "" if self.bak is None else tr("not comparable")
 
 
@@ -204,12 +204,14 @@ class ConfigPane(Pane):
     def _show_values(self, table: Table) -> None:
         rows = [Value(value.path, value_text(value.value)) for value in islice(values(table.value), MOST_VALUES)]
         self.values_head.set_title(table.file or table.name)
-        self.values_head.set_note(tr("{n:,} values", n=len(rows)))
+        self.values_head.set_note(tr_plural("{n:,} value", "{n:,} values", n=len(rows)))
         self.values.set_rows(rows)
         if table.used != "main":
             self.values.set_state(State("note" if rows and table.value else "error", engine_words(table.why)))
         elif len(rows) >= MOST_VALUES:
-            self.values.set_state(State("cut", tr("The first {n:,} values", n=MOST_VALUES)))
+            self.values.set_state(
+                State("cut", tr_plural("The first {n:,} value", "The first {n:,} values", n=MOST_VALUES))
+            )
         else:
             self.values.set_state(None if table.value else State("empty", tr("The table is empty.")))
 
@@ -241,7 +243,7 @@ class ConfigPane(Pane):
 
     def status(self) -> str:
         """Return the number of tables in words."""
-        return tr("{n:,} tables", n=len(self._tables)) if self._tables else ""
+        return tr_plural("{n:,} table", "{n:,} tables", n=len(self._tables)) if self._tables else ""
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""

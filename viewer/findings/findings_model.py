@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from engine.rules.findings import SEVERITIES, Finding
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size, span
 from viewer.pane.finding_facts import FindingRow, finding_rows
 from viewer.widgets.table_state import TableState
@@ -147,7 +147,7 @@ class FindingsModel:
             return tr("This store has not been checked.")
         edge = tr("complete") if store.complete else tr("stopped before the end")
         count = len(store.findings)
-        count_text = tr("1 finding") if count == 1 else tr("{n:,} findings", n=count)
+        count_text = tr_plural("{n:,} finding", "{n:,} findings", n=count)
         return " · ".join((tr("Checked {size}", size=size(self.checked_bytes)), count_text, edge))
 
     def head_note(self) -> str:

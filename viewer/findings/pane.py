@@ -18,7 +18,7 @@ from engine.rules.findings import SEVERITIES
 from viewer.findings.detail import FindingDetail
 from viewer.findings.findings_model import CHECK_AGAIN, CHECK_NOW, STOP, CheckedStore, FindingsModel, Progress
 from viewer.findings.recovery_panel import RecoveryPanel
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
 from viewer.pane.finding_facts import COUNTS, FindingRow, Fold, finding_kind, title, unread_findings
@@ -254,7 +254,7 @@ class FindingsPane(Pane):
         self.table.set_rows(list(model.rows))
         for kind, chip in self._chips.items():
             count = model.count_of(kind)
-            chip.show_count(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count), visible=count > 0)
+            chip.show_count(tr_plural(*COUNTS[kind], n=count), visible=count > 0)
         self._chip_row.setVisible(bool(model.findings))
         self._show_state()
         if model.rows:

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout
 
 from viewer.findings.recovery_trial import Trial
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import number, span
 from viewer.widgets.basics import Button, PaneHead, Paper
 from viewer.widgets.basics import Chip as ChipPart
@@ -63,19 +63,27 @@ def tried_note(trial: Trial) -> str:
     """Return the folder, the duration, and whether everything is as expected."""
     wrong = sum(not figure.equal for figure in trial.figures)
     if wrong:
-        result = tr("{n} of {all} figures differ", n=wrong, all=len(trial.figures))
+        result = _differing_words(wrong, len(trial.figures))
     elif trial.round > 1:
-        result = tr("a further recovery changed nothing: equal in all {n} figures", n=len(trial.figures))
+        result = tr_plural(
+            "a further recovery changed nothing: equal in all {n} figure",
+            "a further recovery changed nothing: equal in all {n} figures",
+            n=len(trial.figures),
+        )
     else:
-        result = tr("equal in all {n} figures", n=len(trial.figures))
+        result = tr_plural("equal in all {n} figure", "equal in all {n} figures", n=len(trial.figures))
     return f"{result} · {span(round(trial.took * 1000))} · {trial.folder}"
+
+
+def _differing_words(count: int, all_count: int) -> str:
+    return tr_plural("{n} of {all} figures differs", "{n} of {all} figures differ", n=count, all=all_count)
 
 
 def tried_chip(trial: Trial) -> tuple[str, str]:
     """Mark and words of the whole."""
     wrong = sum(not figure.equal for figure in trial.figures)
     if wrong:
-        return "error", tr("{n} of {all} figures differ", n=wrong, all=len(trial.figures))
+        return "error", _differing_words(wrong, len(trial.figures))
     return "ok", tr("nothing changed") if trial.round > 1 else tr("as planned")
 
 

@@ -14,7 +14,7 @@ from engine.releases import NEWEST_FIRST, Release, of
 from engine.store.recovery.plan import RecoveryPlan
 from viewer.findings.recovery_commands import RecoveryCommands
 from viewer.findings.recovery_outcome import Outcome
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, number, size
 from viewer.look.theme import px
@@ -303,7 +303,7 @@ class RecoveryPanel(Paper):
         ]
         self.line.show_parts(line_parts, flags, ticks, inside)
         self.line.setVisible(reach > log_min)
-        many = tr("Commit log, {n:,} files", n=files) if files != 1 else tr("Commit log, 1 file")
+        many = tr_plural("Commit log, {n:,} file", "Commit log, {n:,} files", n=files)
         self._log_words.setText(many if files else tr("The log has no files."))
         self._draw_tail(plan, log_max)
 
@@ -316,7 +316,9 @@ class RecoveryPanel(Paper):
             return
         kept_bytes = min(plan.end_offset - plan.log_min, dropped)
         self._tail_words.setText(tr("The last {size}", size=size(kept_bytes + dropped)))
-        words = tr("{n:,} units are dropped, {size}", n=plan.units_dropped, size=size(dropped))
+        words = tr_plural(
+            "{n:,} unit is dropped, {size}", "{n:,} units are dropped, {size}", n=plan.units_dropped, size=size(dropped)
+        )
         widths = shares([kept_bytes, dropped])
         flag = LineFlag(widths[0], f"{plan.end_offset:,}: {engine_words(plan.end_reason)}", "error", plan.end_offset)
         parts = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.pane.group_rows import GroupRow, GroupsRead, GroupSum, order, sentence, sum_sentence, sums
 from viewer.widgets.table_state import TableState
@@ -73,11 +73,12 @@ class GroupsModel:
         if self._groups.unknown is not None and not self.queue_rows:
             return tr("The progress of groups: {why}", why=engine_words(self._groups.unknown))
         progress_list = [row.progress for row in self.queue_rows]
-        return tr(
-            "{groups:,} groups, {queues:,} offsets, {behind:,} messages behind",
-            groups=len({progress.group for progress in progress_list}),
-            queues=len(progress_list),
-            behind=sum(progress.behind for progress in progress_list),
+        return tr_plural(
+            "{groups}, {offsets}, {n:,} message behind",
+            "{groups}, {offsets}, {n:,} messages behind",
+            n=sum(progress.behind for progress in progress_list),
+            groups=tr_plural("{n:,} group", "{n:,} groups", n=len({progress.group for progress in progress_list})),
+            offsets=tr_plural("{n:,} offset", "{n:,} offsets", n=len(progress_list)),
         )
 
     def head_note(self) -> str:

@@ -13,7 +13,7 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaint
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from viewer.index.trace_lanes import Box, ChainCard, ChainLane, LanePlace, place_lanes
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, mono, scale, ui
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import mark
@@ -291,7 +291,7 @@ class ChainCanvas(QWidget):
             box.top() + 13 * z,
             box.width() - 30 * z,
             18 * z,
-            tr("{n:,} other hashes", n=card.folded),
+            tr_plural("{n:,} other hash", "{n:,} other hashes", n=card.folded),
         )
         p.setFont(ui(11))
         p.setPen(C("text3"))
@@ -339,7 +339,11 @@ class ChainCanvas(QWidget):
 def card_text(card: ChainCard) -> str:
     """Return a card in words, verdict first, for the tool tip and for screen readers."""
     if card.folded > 1:
-        return tr("{n:,} entries of other keys that share only the slot", n=card.folded)
+        return tr_plural(
+            "{n:,} entry of another key that shares only the slot",
+            "{n:,} entries of other keys that share only the slot",
+            n=card.folded,
+        )
     parts = [tr(VERDICTS.get(card.verdict, ("", card.verdict))[1]), tr("entry {entry:,}", entry=card.entry)]
     if card.key:
         parts.append(card.key)

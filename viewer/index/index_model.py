@@ -9,7 +9,7 @@ from engine.rules.findings import Finding
 from viewer.index.facts import FileRow, with_health
 from viewer.index.trace_lanes import Answer, StepRow
 from viewer.index.trace_words import sentence
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.runtime.places import Place
 from viewer.widgets.table_state import TableState
 
@@ -126,7 +126,9 @@ class IndexModel:
         if not self.answer.files:
             return TableState("empty", tr("This store has no index files, so no key can be found through them."))
         if self.answer.cut:
-            return TableState("cut", tr("Cut off after {n:,} steps.", n=len(self.answer.steps)))
+            return TableState(
+                "cut", tr_plural("Cut off after {n:,} step.", "Cut off after {n:,} steps.", n=len(self.answer.steps))
+            )
         return None
 
     def first_step(self) -> StepRow | None:
@@ -173,7 +175,11 @@ class IndexModel:
     def top_head(self) -> tuple[str, str]:
         """Return title and note of the head above."""
         if self.top_page == FILES:
-            return tr("Files"), tr("{n:,} files, newest first, as a query walks them", n=len(self.files))
+            return tr("Files"), tr_plural(
+                "{n:,} file, newest first, as a query walks them",
+                "{n:,} files, newest first, as a query walks them",
+                n=len(self.files),
+            )
         return tr("Chain"), tr("newest file first, as the broker walks")
 
     def low_head(self) -> tuple[str, str]:
@@ -192,4 +198,5 @@ class IndexModel:
         if not self.files:
             return ""
         entries = sum(row.used or 0 for row in self.files)
-        return tr("{n:,} index files · {entries:,} entries", n=len(self.files), entries=entries)
+        files = tr_plural("{n:,} index file", "{n:,} index files", n=len(self.files))
+        return f"{files} · {tr_plural('{n:,} entry', '{n:,} entries', n=entries)}"

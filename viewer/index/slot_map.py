@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from engine.errors import StoreError
 from engine.inspection.index_reader import SlotLoad, cell_of
 from viewer.index.facts import slot_load
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, mono, px, scale, ui
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
@@ -79,9 +79,10 @@ class SlotMap(QWidget):
             self.setAccessibleDescription(self._words)
             return
         self.setAccessibleDescription(
-            tr(
-                "{slots:,} slots, {used:,} used, longest chain {longest:,} at slot {at:,}",
-                slots=load.slots,
+            tr_plural(
+                "{n:,} slot, {used:,} used, longest chain {longest:,} at slot {at:,}",
+                "{n:,} slots, {used:,} used, longest chain {longest:,} at slot {at:,}",
+                n=load.slots,
                 used=load.used,
                 longest=load.longest,
                 at=load.longest_slot,
@@ -222,7 +223,8 @@ class ChainHistogram(MarkCanvas):
         boxes = []
         for n, count in enumerate(bars):
             length = f"{n}+" if n == len(bars) - 1 else str(n)
-            words = tr("{count:,} slots with {length} entries", count=count, length=length)
+            entries = tr_plural("{length} entry", "{length} entries", n=n, length=length)
+            words = tr_plural("{n:,} slot with {entries}", "{n:,} slots with {entries}", n=count, entries=entries)
             box = QRectF(12 + n * wide, 2, wide - 4, self.height() - 4)
             boxes.append((box, slot_mark(self._file, None, None, words, "chainLength")))
         return boxes
@@ -327,10 +329,12 @@ class SlotPanel(Paper):
             self._used.setText("")
             return
         self.map.choose(self._slot, self._length)
-        self._used.setText(tr("{slots:,} slots · {used:,} used", slots=load.slots, used=load.used))
+        self._used.setText(
+            tr_plural("{n:,} slot · {used:,} used", "{n:,} slots · {used:,} used", n=load.slots, used=load.used)
+        )
         note = tr("longest {n:,}, slot {slot:,}", n=load.longest, slot=load.longest_slot)
         if not load.complete:
-            note = tr("first {n:,} entries only", n=load.entries)
+            note = tr_plural("first {n:,} entry only", "first {n:,} entries only", n=load.entries)
         self._bars_head.set_note(note)
 
     async def _count_load(self, session: StoreSession, name: str) -> None:

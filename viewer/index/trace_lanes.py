@@ -18,7 +18,7 @@ from engine.codec.index_keys import IndexType, key_text
 from engine.codec.java import index_key_hash
 from engine.inspection.key_trace import Match, TraceEnd, TraceFile, TraceStep, trace
 from engine.inspection.snapshot import StoreSnapshot
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, day
 
@@ -203,7 +203,12 @@ def _quiet(slot: StepRow | None, entries: list[StepRow]) -> str:
         return ""
     if not entries:
         return tr("slot {slot:,} is empty", slot=slot.slot)
-    return tr("slot {slot:,}: {n:,} entries, all of other keys", slot=slot.slot, n=len(entries))
+    return tr_plural(
+        "slot {slot:,}: {n:,} entry, all of other keys",
+        "slot {slot:,}: {n:,} entries, all of other keys",
+        slot=slot.slot,
+        n=len(entries),
+    )
 
 
 def _card(answer: Answer, step: StepRow) -> ChainCard:
@@ -235,7 +240,7 @@ def _end_note(entries: list[StepRow], loop: int | None, left_out: int) -> tuple[
             tr("back to {entry:,}; entries to which it once led may be missing", entry=loop),
         )
     if left_out:
-        return (tr("{n:,} more steps", n=left_out), tr("the table below has them all"))
+        return (tr_plural("{n:,} more step", "{n:,} more steps", n=left_out), tr("the table below has them all"))
     if entries and entries[-1].verdict == "beyondCount":
         return (
             tr("link leads out of the file"),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from viewer.index.hash_strip import StripPart
 from viewer.index.trace_lanes import Answer, Question
-from viewer.look.assets import tr
+from viewer.look.assets import plural_words, tr, tr_plural
 from viewer.look.formats import clock, day
 from viewer.runtime import places
 from viewer.widgets.drawn_marks import Mark, step_mark
 
 _CHIPS = (
-    ("match", "ok", "1 match", "{n:,} matches"),
-    ("collision", "warn", "1 collision", "{n:,} collisions"),
-    ("gone", "error", "1 gone", "{n:,} gone"),
-    ("loop", "loop", "1 loop", "{n:,} loops"),
-    ("beyondCount", "error", "1 beyond count", "{n:,} beyond count"),
+    ("match", "ok", plural_words("{n:,} match", "{n:,} matches")),
+    ("collision", "warn", plural_words("{n:,} collision", "{n:,} collisions")),
+    ("gone", "error", plural_words("{n:,} gone", "{n:,} gone")),
+    ("loop", "loop", plural_words("{n:,} loop", "{n:,} loops")),
+    ("beyondCount", "error", plural_words("{n:,} beyond count", "{n:,} beyond count")),
 )
 
 
@@ -44,10 +44,10 @@ def strip_parts(question: Question | None, answer: Answer | None = None) -> list
         span = f"{_time(question.begin)} – {_time(question.end)}"
         parts.append(StripPart(tr("window"), span, mark=_mark(question, "window", span)))
     if answer is not None:
-        form = "1 match in {steps:,} steps" if len(answer.matches) == 1 else "{n:,} matches in {steps:,} steps"
-        summary = tr(form, n=len(answer.matches), steps=len(answer.steps))
+        steps = tr_plural("{n:,} step", "{n:,} steps", n=len(answer.steps))
+        summary = tr_plural("{n:,} match in {steps}", "{n:,} matches in {steps}", n=len(answer.matches), steps=steps)
         if answer.passed_over:
-            summary += tr(", {n:,} files left out", n=answer.passed_over)
+            summary += tr_plural(", {n:,} file left out", ", {n:,} files left out", n=answer.passed_over)
         role = "ok" if answer.matches else "text"
         parts.append(StripPart(tr("found"), summary, role, code=False, mark=_mark(question, "matches", summary)))
     return parts
@@ -61,10 +61,10 @@ def _mark(question: Question, field: str, value: str, words: str = "") -> Mark:
 def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
     """(shape, words with the count, number of its first step) of every verdict that is worth a link."""
     links = []
-    for verdict, shape, singular, plural in _CHIPS:
+    for verdict, shape, counted in _CHIPS:
         steps = [step.step for step in answer.steps if step.verdict == verdict and step.kind == "entry"]
         if steps:
-            links.append((shape, tr(singular) if len(steps) == 1 else tr(plural, n=len(steps)), steps[0]))
+            links.append((shape, tr_plural(*counted, n=len(steps)), steps[0]))
     return links
 
 
@@ -72,8 +72,8 @@ def sentence(answer: Answer) -> str:
     """The result for the status bar; says whether it is all."""
     parts = [
         tr("Trace of {topic} / {key}", topic=answer.question.topic, key=answer.question.indexed_text),
-        tr("{n:,} steps", n=len(answer.steps)),
-        tr("1 match") if len(answer.matches) == 1 else tr("{n:,} matches", n=len(answer.matches)),
+        tr_plural("{n:,} step", "{n:,} steps", n=len(answer.steps)),
+        tr_plural("{n:,} match", "{n:,} matches", n=len(answer.matches)),
     ]
     loops = [step.file for step in answer.steps if step.verdict == "loop"]
     if loops:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, number, size, span
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, text_column
 from viewer.widgets.recovery_line import LineFlag, Part
@@ -279,13 +279,29 @@ def _queue_rows(report: PowerLossReport) -> list[CompareRow]:
         if state_after is None:
             mark, verdict = "", ""
         elif kept_end > end_after:
-            mark, verdict = "ok", tr("{n:,} entries pointed after the end of the log", n=kept_end - end_after)
+            mark, verdict = (
+                "ok",
+                tr_plural(
+                    "{n:,} entry pointed after the end of the log",
+                    "{n:,} entries pointed after the end of the log",
+                    n=kept_end - end_after,
+                ),
+            )
         elif end_after > kept_end:
-            mark, verdict = "ok", tr("{n:,} entries made again from the log", n=end_after - kept_end)
+            mark, verdict = (
+                "ok",
+                tr_plural(
+                    "{n:,} entry made again from the log",
+                    "{n:,} entries made again from the log",
+                    n=end_after - kept_end,
+                ),
+            )
         else:
             mark, verdict = "ok", tr("as the disk kept it")
         if state_after is not None and end_after < end_before:
-            verdict += " · " + tr("{n:,} messages fewer than before", n=end_before - end_after)
+            verdict += " · " + tr_plural(
+                "{n:,} message fewer than before", "{n:,} messages fewer than before", n=end_before - end_after
+            )
         rows.append(
             CompareRow(
                 f"{queue[0]} / {queue[1]}",
@@ -297,7 +313,11 @@ def _queue_rows(report: PowerLossReport) -> list[CompareRow]:
             )
         )
     if len(names) > MAX_QUEUES:
-        rows.append(CompareRow(tr("and {n:,} more queues", n=len(names) - MAX_QUEUES), "", "", ""))
+        rows.append(
+            CompareRow(
+                tr_plural("and {n:,} more queue", "and {n:,} more queues", n=len(names) - MAX_QUEUES), "", "", ""
+            )
+        )
     return rows
 
 
@@ -305,11 +325,12 @@ def _index_row(report: PowerLossReport) -> CompareRow:
     state_before, kept_state, state_after, plan = report.before, report.kept, report.after, report.plan
     deleted = plan.index_deleted
     if deleted:
-        several_files = tr(
-            "{n:,} files deleted, built again from {offset:,} on", n=len(deleted), offset=plan.dispatch_from
+        verdict = tr_plural(
+            "{n:,} file deleted, built again from {offset:,} on",
+            "{n:,} files deleted, built again from {offset:,} on",
+            n=len(deleted),
+            offset=plan.dispatch_from,
         )
-        one_file = tr("1 file deleted, built again from {offset:,} on", offset=plan.dispatch_from)
-        verdict = one_file if len(deleted) == 1 else several_files
         mark = "warn"
     elif state_after is not None and state_after.index_entries != kept_state.index_entries:
         mark, verdict = "ok", tr("built again from what the log still has")
@@ -326,11 +347,12 @@ def _index_row(report: PowerLossReport) -> CompareRow:
 
 
 def _pages_row(report: PowerLossReport) -> CompareRow:
-    verdict = tr(
-        "{kept:,} of them on the disk by chance, {torn:,} in part; {names:,} names not yet known to it",
+    verdict = tr_plural(
+        "{kept:,} of them on the disk by chance, {torn:,} in part; {n:,} name not yet known to it",
+        "{kept:,} of them on the disk by chance, {torn:,} in part; {n:,} names not yet known to it",
         kept=report.kept_pages,
         torn=report.torn_pages,
-        names=report.lost_names,
+        n=report.lost_names,
     )
     return CompareRow(tr("pages not flushed"), number(report.dirty_pages), number(report.kept_pages), "", "", verdict)
 
@@ -344,7 +366,14 @@ def _plan_row(report: PowerLossReport) -> CompareRow:
             f"{difference.name} {difference.planned:,} ≠ {difference.done:,}" for difference in differing[:4]
         )
         return CompareRow(tr("plan and result"), "", "", "", "error", tr("differs: {figures}", figures=figures))
-    return CompareRow(tr("plan and result"), "", "", "", "ok", tr("equal in all {n} figures", n=len(report.figures)))
+    return CompareRow(
+        tr("plan and result"),
+        "",
+        "",
+        "",
+        "ok",
+        tr_plural("equal in all {n} figure", "equal in all {n} figures", n=len(report.figures)),
+    )
 
 
 def _repetition_rows(report: PowerLossReport) -> list[CompareRow]:
@@ -362,7 +391,11 @@ def _repetition_rows(report: PowerLossReport) -> list[CompareRow]:
     else:
         mark, verdict = (
             "ok",
-            tr("the same disk gives the same store: equal in all {n} figures", n=len(repetition.figures)),
+            tr_plural(
+                "the same disk gives the same store: equal in all {n} figure",
+                "the same disk gives the same store: equal in all {n} figures",
+                n=len(repetition.figures),
+            ),
         )
     end = next(figure.done for figure in repetition.figures if figure.name == "endOffset")
     verdict = f"{verdict} · {tr('round {n}', n=repetition.round)} · {duration}"

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import clock
 from viewer.look.theme import follow, mono, px, ui
 from viewer.runtime.put_form import EXTRA, KINDS, FormFault, PutForm
@@ -226,7 +226,7 @@ class PutPanel(Paper):
             last_put.status,
             last_put.where(),
         )
-        self._size.setText(tr("{n:,} bytes", n=last_put.size) if last_put.size else "")
+        self._size.setText(tr_plural("{n:,} byte", "{n:,} bytes", n=last_put.size) if last_put.size else "")
 
     def fail(self, words: str) -> None:
         """Show why the put could not be sent."""

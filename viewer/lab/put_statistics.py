@@ -10,7 +10,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QVBoxLayout
 
 from viewer.lab.power_loss_words import MEANINGS
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import number
 from viewer.look.theme import follow, px, ui
 from viewer.widgets.basics import Elided, Hairline, Label, PaneHead, Paper
@@ -180,7 +180,8 @@ class PutStatisticsPanel(Paper):
         )
         counts = [count for _, count in topic_queues.queues]
         skew = skew_words(counts)
-        entries = tr("{n:,} entries in 1 queue", n=topic_queues.entries)
-        if len(counts) > 1:
-            entries = tr("{n:,} entries in {queues:,} queues", n=topic_queues.entries, queues=len(counts))
+        queues = tr_plural("{n:,} queue", "{n:,} queues", n=len(counts))
+        entries = tr_plural(
+            "{n:,} entry in {queues}", "{n:,} entries in {queues}", n=topic_queues.entries, queues=queues
+        )
         self.words.setText(f"{entries} · {skew}" if skew else entries)

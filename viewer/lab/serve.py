@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication, QIntValidator, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, ServeHistory, address_facts, client_rows, code_rows, rate_of
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import follow, px, ui
 from viewer.widgets.basics import Button, Chip, Field, Label, Link, PaneHead, Paper
@@ -190,7 +190,9 @@ class ServePanel(Paper):
         self._draw()
         rows = code_rows(state, self._previous_state, self.history.roles)
         rate = rate_of(rows)
-        self.head.set_note("" if rate is None else tr("{n:,} requests a second", n=round(rate)))
+        self.head.set_note(
+            "" if rate is None else tr_plural("{n:,} request a second", "{n:,} requests a second", n=round(rate))
+        )
         self.code_head.set_note(tr("a double click shows the rows"))
         self.facts.show_facts(address_facts(state))
         _update_rows(self.codes, rows, tr("Nothing has been asked yet."))

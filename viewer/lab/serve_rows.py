@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, number
 from viewer.pane.live_plots import Range, nice_top
@@ -120,7 +120,7 @@ def address_facts(state: ServingState) -> list[Fact]:
         Fact(tr("Broker"), state.broker, state.name),
     ]
     if state.ha:
-        facts.append(Fact(tr("HA"), state.ha, tr("{n:,} slaves", n=state.slaves)))
+        facts.append(Fact(tr("HA"), state.ha, tr_plural("{n:,} slave", "{n:,} slaves", n=state.slaves)))
     if state.vip:
         facts.append(Fact(tr("VIP"), state.vip, tr("for old clients")))
     elif state.no_vip:

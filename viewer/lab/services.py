@@ -13,7 +13,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from viewer.lab.lines import now_line
-from viewer.look.assets import tr, words
+from viewer.look.assets import plural_words, tr, tr_plural, words
 from viewer.look.formats import size, span
 from viewer.look.theme import follow, px, theme
 from viewer.widgets.basics import Button, Elided, Label, Mark, Paper, Tool
@@ -234,26 +234,17 @@ class ServicesPanel(Paper):
 
 
 UNIT_WORDS = {
-    "bytes": words("{n:,} bytes"),
-    "units": words("{n:,} units"),
-    "queues": words("{n:,} queues"),
-    "files": words("{n:,} files"),
-    "rounds": words("{n:,} rounds"),
-}
-
-
-ONE_UNIT_WORDS = {
-    "units": words("1 unit"),
-    "queues": words("1 queue"),
-    "files": words("1 file"),
-    "rounds": words("1 round"),
+    "units": plural_words("{n:,} unit", "{n:,} units"),
+    "queues": plural_words("{n:,} queue", "{n:,} queues"),
+    "files": plural_words("{n:,} file", "{n:,} files"),
+    "rounds": plural_words("{n:,} round", "{n:,} rounds"),
 }
 
 
 def _counted(count: int, unit: str) -> str:
-    if count == 1 and unit in ONE_UNIT_WORDS:
-        return tr(ONE_UNIT_WORDS[unit])
-    return size(count) if unit == "bytes" else tr(UNIT_WORDS.get(unit, "{n:,}"), n=count)
+    if unit == "bytes":
+        return size(count)
+    return tr_plural(*UNIT_WORDS[unit], n=count) if unit in UNIT_WORDS else f"{count:,}"
 
 
 def _last_work(state: ServiceState, now_ms: int) -> str:

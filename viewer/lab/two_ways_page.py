@@ -23,7 +23,7 @@ from viewer.lab.lines import now_line
 from viewer.lab.load import LoadPanel
 from viewer.lab.two_ways import Side, comparison_kind, markdown, rows, summary
 from viewer.lab.values import ValuesDialog, values_words
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size
 from viewer.look.theme import follow, px, ui
 from viewer.runtime.lab_session import LabSession
@@ -163,7 +163,8 @@ class SidePanel(Paper):
         parts, flags = now_line(sample.positions, open_here=False)
         self.line.show_parts(parts, flags)
         end = sample.positions.wrote
-        self.state.setText(tr("{rate:,.0f} messages a second, {end:,} bytes", rate=sample.rates.messages, end=end))
+        text = "{rate:,.0f} messages a second, {bytes}"
+        self.state.setText(tr(text, rate=sample.rates.messages, bytes=tr_plural("{n:,} byte", "{n:,} bytes", n=end)))
 
 
 class _SessionListener(QObject):

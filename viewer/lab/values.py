@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QSizePolicy, QStackedWidget, QVBoxLayout,
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import UsageError
 from engine.lab.presets import NOT_IN_A_LAB
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import number
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Elided, Field, Hairline, Label, Mark
@@ -366,5 +366,7 @@ def values_words(config: MessageStoreConfig) -> str:
     if not changed_rows:
         return tr("RocketMQ's defaults")
     names = ", ".join(f"{changed_row.key}={changed_row.text}" for changed_row in changed_rows)
-    summary = tr("{n} values differ from RocketMQ's defaults", n=len(changed_rows))
+    summary = tr_plural(
+        "{n} value differs from RocketMQ's defaults", "{n} values differ from RocketMQ's defaults", n=len(changed_rows)
+    )
     return f"{summary}: {names}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from engine.codec.batch import Member, MemberDamage, members
 from engine.codec.compression import MAX_UNPACKED_BYTES, kind_of, unpack
 from engine.codec.message import INNER_BATCH
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import number, size
 
 CHARSETS = ("UTF-8", "GB18030", "Big5", "Shift_JIS", "EUC-KR", "Latin-1", "UTF-16-BE", "UTF-16-LE", "ASCII")
@@ -62,10 +62,14 @@ def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
     notes = []
     if len(text) > MOST_TEXT or len(cut) < len(data):
         text = text[:MOST_TEXT]
-        notes.append(tr("the first {count:,} characters", count=len(text)))
+        notes.append(tr_plural("the first {n:,} character", "the first {n:,} characters", n=len(text)))
     wrong = text.count("�")
     if wrong:
-        notes.append(tr("{count:,} places are not valid {charset}", count=wrong, charset=charset))
+        notes.append(
+            tr_plural(
+                "{n:,} place is not valid {charset}", "{n:,} places are not valid {charset}", n=wrong, charset=charset
+            )
+        )
     return text.replace("\0", "␀"), " · ".join(notes)
 
 
@@ -105,7 +109,7 @@ def as_messages(members: Sequence[Member | MemberDamage], charset: str, *, as_la
     length = 0
     for member in members:
         if length > MOST_TEXT:
-            return "\n\n".join(pieces), tr("the first {count:,} messages", count=len(pieces))
+            return "\n\n".join(pieces), tr_plural("the first {n:,} message", "the first {n:,} messages", n=len(pieces))
         head = tr("message {n:,} of the batch", n=member.index + 1)
         if isinstance(member, MemberDamage):
             text = member.reason

@@ -16,7 +16,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, Field
 from viewer.log.row_dress import RowDress
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, size
 from viewer.widgets.cell_filter import body_term, letters_term
@@ -152,7 +152,9 @@ def look(row: LogRow) -> RowLook | None:
     elif row.was:
         text = tr("Damaged · was {message} · {reason}", message=plain(row.was), reason=reason)
     else:
-        text = tr("Damaged · {reason} · {count} bytes", reason=reason, count=number(row.size))
+        text = tr_plural(
+            "Damaged · {reason} · {n:,} byte", "Damaged · {reason} · {n:,} bytes", n=row.size, reason=reason
+        )
     return RowLook("error", "errorFill", "error", text, strong=True)
 
 

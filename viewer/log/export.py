@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from engine.errors import StoreError
 from viewer.log.log_model import LogModel
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.field_words import MASKS
 from viewer.look.formats import size
 from viewer.look.theme import px
@@ -126,7 +126,9 @@ class LogExport(QObject):
 
     def said(self, done: Exported, plan: Plan) -> str:
         """``1,204 units written to … · scanned 38.0 GiB · complete · 3 cells cut``."""
-        parts = [tr("{count:,} rows written to {path}", count=done.rows, path=str(plan.target))]
+        parts = [
+            tr_plural("{n:,} row written to {path}", "{n:,} rows written to {path}", n=done.rows, path=str(plan.target))
+        ]
         if plan.offsets is None:
             parts.append(tr("{size} of log read", size=size(done.looked)))
             edge = self.session.unread.edge if self.session is not None else tr("complete")
@@ -134,10 +136,10 @@ class LogExport(QObject):
         if done.odd:
             parts.append(tr("with blanks and spans of damage: {n:,}", n=done.odd))
         if done.cut:
-            parts.append(tr("{n:,} cells were cut", n=done.cut))
+            parts.append(tr_plural("{n:,} cell was cut", "{n:,} cells were cut", n=done.cut))
         ignored = len(self._model.dress.ignored)
         if ignored:
-            parts.append(tr("{n:,} ignored rows left out", n=ignored))
+            parts.append(tr_plural("{n:,} ignored row left out", "{n:,} ignored rows left out", n=ignored))
         return " · ".join(parts)
 
     def _note(self, choice: Choice, plan: Plan, done: Exported) -> None:

@@ -12,7 +12,7 @@ from engine.errors import StoreError
 from viewer.log.filter_work import Hits, Scanned, first_look
 from viewer.log.log_model import LogModel
 from viewer.log.rows import LogSource
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession
@@ -154,7 +154,13 @@ class LogFilter(QObject):
         total_bytes = max(1, now.whole)
         if now.running:
             rate = now.done / now.spent if now.spent > 0.2 else 0
-            text = tr("{count:,} matches · {done} of {all}", count=count, done=now.scanned, all=size(total_bytes))
+            text = tr_plural(
+                "{n:,} match · {done} of {all}",
+                "{n:,} matches · {done} of {all}",
+                n=count,
+                done=now.scanned,
+                all=size(total_bytes),
+            )
             if now.note:
                 text += f" · {now.note}"
             elif rate > 0:
@@ -167,8 +173,10 @@ class LogFilter(QObject):
             self.told.emit(None, self.sentence())
             return
         else:
-            outcome = tr(
-                "First {count:,} matches." if count >= AT_ONCE else "Stopped at {count:,} matches.", count=count
+            outcome = (
+                tr_plural("First {n:,} match.", "First {n:,} matches.", n=count)
+                if count >= AT_ONCE
+                else tr_plural("Stopped at {n:,} match.", "Stopped at {n:,} matches.", n=count)
             )
             text = outcome + " " + tr("{done} of {all} were looked at.", done=now.scanned, all=size(total_bytes))
             state = State("cut", text, steps=((tr("Go on"), self.go_on),))

@@ -17,7 +17,7 @@ from engine.errors import StoreError
 from viewer.log.find_work import BODY, Found, Hits, find_near, find_near_back, spans_in
 from viewer.log.log_model import LogModel
 from viewer.log.unit_panes import UnitPanes
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size
 from viewer.runtime.jobs import Cancelled
 from viewer.widgets.find_line import FindLine
@@ -299,7 +299,11 @@ class LogFind(QObject):
             if field == BODY and not spans and row.offset == state.hit:
                 self.line.say(self.line.result.text() + " · " + tr("in the unpacked body"), "ok")
             elif field and row.offset == state.hit and field not in self.line.result.text():
-                count_text = tr("{n:,} times in this row", n=len(spans)) if len(spans) > 1 else ""
+                count_text = (
+                    tr_plural("{n:,} time in this row", "{n:,} times in this row", n=len(spans))
+                    if len(spans) > 1
+                    else ""
+                )
                 self.line.say(" · ".join(p for p in (self.line.result.text(), field, count_text) if p), "ok")
 
         session.jobs.read(lambda: spans_in(log, sought, row.offset, min(row.size, 1 << 24)), done, lambda _error: None)

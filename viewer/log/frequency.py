@@ -12,7 +12,7 @@ from engine.errors import StoreError
 from viewer.log.count_work import Frequencies
 from viewer.log.log_model import LogModel
 from viewer.log.unit_panes import UnitPanes
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size
 from viewer.pane.frequency import FrequencySheet, value_rows
 from viewer.runtime.jobs import Cancelled
@@ -108,14 +108,22 @@ class LogFrequency(QObject):
         if turn != self._turn:
             return
         times = field in FIELDS and FIELDS[field].kind == "time"
-        notes = [tr("{n:,} values in {units:,} units", n=len(frequencies.values), units=frequencies.units)]
+        units = tr_plural("{n:,} unit", "{n:,} units", n=frequencies.units)
+        values = tr_plural("{n:,} value in {units}", "{n:,} values in {units}", n=len(frequencies.values), units=units)
+        notes = [values]
         if where:
             notes.append(tr("in the rows of the filter"))
         looked = frequencies.looked - start
         notes.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(end - start, looked))))
         notes.append(session.unread.edge if frequencies.complete else tr("stopped"))
         if frequencies.others:
-            notes.append(tr("{n:,} more values are not listed separately", n=frequencies.others))
+            notes.append(
+                tr_plural(
+                    "{n:,} more value is not listed separately",
+                    "{n:,} more values are not listed separately",
+                    n=frequencies.others,
+                )
+            )
         sheet.show_rows(value_rows(frequencies.values, frequencies.units, times), " · ".join(notes))
 
     def _drill(self, sheet: FrequencySheet, value: object) -> None:

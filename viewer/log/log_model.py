@@ -15,7 +15,7 @@ from viewer.log.colour_rules import Rule, dresser
 from viewer.log.columns import readers
 from viewer.log.row_dress import RowDress, RowMarks
 from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.broken import Broken, bytes_within
 from viewer.look.formats import size
 
@@ -85,7 +85,7 @@ class FilterState:
             return ""
         count = self.found
         words = [
-            tr("{count:,} units match", count=count) if count != 1 else tr("1 unit matches"),
+            tr_plural("{n:,} unit matches", "{n:,} units match", n=count),
             tr("scanned {done} of {all}", done=self.scanned, all=size(self.whole)),
         ]
         if self.complete:
@@ -194,7 +194,7 @@ class LogModel:
         text = tr("{size} of log, offsets {low:,} to {high:,}", size=written, low=line.low, high=line.written)
         if self.upto < 0:
             return text
-        rows = tr("1 row") if self.rows == 1 else tr("{count:,} rows", count=self.rows)
+        rows = tr_plural("{n:,} row", "{n:,} rows", n=self.rows)
         if self.upto < line.written:
             rows = tr("{rows} up to {offset:,}", rows=rows, offset=self.upto)
         return f"{text} · {rows}"

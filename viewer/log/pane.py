@@ -30,7 +30,7 @@ from viewer.log.marks import LogMarks
 from viewer.log.rows import EdgeRow, LogRow, LogSource, MatchSource, UnitRow
 from viewer.log.tools import LogSame, LogTools
 from viewer.log.unit_panes import UnitPanes
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.pane import Pane
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
@@ -527,6 +527,8 @@ class UnitsPane(Pane):
 
         def done(text: str) -> None:
             QGuiApplication.clipboard().setText(text)
-            self.statusMessage.emit(tr("Copied {count:,} characters of JSON", count=len(text)))
+            self.statusMessage.emit(
+                tr_plural("Copied {n:,} character of JSON", "Copied {n:,} characters of JSON", n=len(text))
+            )
 
         self._read(work, done, lambda error: self.statusMessage.emit(str(error)))

@@ -20,7 +20,7 @@ from engine.codec.salvage import FieldFault
 from engine.codec.unit_flavours import BY_VERSION
 from engine.codec.words import MAX_LISTED, TEXTS, TIMES, Word, op_offsets
 from engine.system_names import HALF_TOPIC, OP_TOPIC
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
 from viewer.runtime import places
 
@@ -385,7 +385,7 @@ def _level_words(value: str, levels: tuple[int, ...]) -> str:
 
 def _batch_words(decoded: Decoded) -> str:
     count = len(decoded.members)
-    return tr("{count:,} messages in this unit", count=count) if count else ""
+    return tr_plural("{n:,} message in this unit", "{n:,} messages in this unit", n=count) if count else ""
 
 
 def _members(decoded: Decoded) -> tuple[Line, ...]:
@@ -396,7 +396,7 @@ def _members(decoded: Decoded) -> tuple[Line, ...]:
                 Line(
                     "",
                     plain(member.reason),
-                    tr("{size:,} bytes left", size=member.size),
+                    tr_plural("{n:,} byte left", "{n:,} bytes left", n=member.size),
                     tone="error",
                     label=str(member.index),
                 )

@@ -32,7 +32,7 @@ from viewer.log.data_inspector import AT_CURSOR, DataInspector
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
 from viewer.log.unit_fields import MEMBER, Decoded, Group, Line, describe
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
 from viewer.look.theme import px
@@ -300,7 +300,7 @@ class UnitPanes(QObject):
         self._wanted_field = ""
         names = {"body" if line.name.startswith(MEMBER) else line.name for line in group.lines if line.name}
         count, length = self.hex.choose_fields(names)
-        count_text = tr("1 field") if count == 1 else tr("{n:,} fields", n=count)
+        count_text = tr_plural("{n:,} field", "{n:,} fields", n=count)
         if self.tabs.key == "bytes":
             title = tr(group.title)
             self.bytes_head.set_note(f"{title} · {count_text} · {number(length)} B" if count else title)

@@ -26,7 +26,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 
-from engine.english import in_number
 from viewer.look import formats
 from viewer.look.catalogue import Catalogue, read_catalogue
 
@@ -36,6 +35,11 @@ LANGUAGES = ("en", "zh_CN")
 def words(text: str) -> str:
     """Marks a text in a table of data as one to translate; it is given back as it is."""
     return text
+
+
+def plural_words(singular: str, several: str) -> tuple[str, str]:
+    """Marks the two forms of a text that counts, in a table of data: ``tr_plural(*counted, n=6)``."""
+    return singular, several
 
 
 QT_LACKS = (words("&Look in:"), words("Files of &type:"))
@@ -69,13 +73,22 @@ language_state = _Language()
 
 
 def tr(text: str, /, **values: Any) -> str:
-    """``text`` in the language in force, its ``{names}`` filled: ``tr("{n:,} units would go", n=6)``; with 1 it says
-    "1 unit would be lost".
-    """
+    """``text`` in the language in force, its ``{names}`` filled: ``tr("up to {offset:,}", offset=6)``."""
     translation = language_state.catalogue.find(text)
-    if not values:
-        return text if translation is None else translation
-    return (in_number(text, values) if translation is None else translation).format(**values)
+    template = text if translation is None else translation
+    return template.format(**values) if values else template
+
+
+def tr_plural(singular: str, several: str, /, n: int, **values: Any) -> str:
+    """Return the form for the count ``n`` in the language in force, its ``{names}`` filled.
+
+    A text that counts two things takes the second as a value: ``tr_plural("{n:,} unit in {queues}", "{n:,} units in
+    {queues}", n=6, queues=tr_plural("{n:,} queue", "{n:,} queues", n=2))``.
+    """
+    template = language_state.catalogue.find_plural(singular, n)
+    if template is None:
+        template = singular if n == 1 else several
+    return template.format(n=n, **values)
 
 
 def language() -> str:

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.files.whole_file import whole_text
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
@@ -73,7 +73,9 @@ def export(session: StoreSession, say: Say, table: RecordView, target: Path, to_
         except OSError as error:
             say(f"{target}: {error.strerror or error}")
         else:
-            message = tr("{count:,} rows written to {path}", count=count, path=str(target))
+            message = tr_plural(
+                "{n:,} row written to {path}", "{n:,} rows written to {path}", n=count, path=str(target)
+            )
             say(session.unread.beside(message))
 
     session.jobs.start(work())

@@ -18,7 +18,7 @@ from engine.mapped.reading import Reading
 from engine.rules.catalogue import RULES
 from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding, rank
 from engine.sentences import without_beginning
-from viewer.look.assets import language, tr, words
+from viewer.look.assets import language, plural_words, tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, hexadecimal, number, number_span
 from viewer.look.rule_pages import GROUPS, WORDS
@@ -29,10 +29,10 @@ from viewer.widgets.columns import Chip, Column, RecordKind, chip_column
 from viewer.widgets.hex_pages import HexField, hex_fields
 
 COUNTS = {
-    "error": ("1 error", "{n:,} errors"),
-    "warn": ("1 warning", "{n:,} warnings"),
-    "note": ("1 note", "{n:,} notes"),
-    "chat": ("1 remark", "{n:,} remarks"),
+    "error": plural_words("{n:,} error", "{n:,} errors"),
+    "warn": plural_words("{n:,} warning", "{n:,} warnings"),
+    "note": plural_words("{n:,} note", "{n:,} notes"),
+    "chat": plural_words("{n:,} remark", "{n:,} remarks"),
 }
 NAMES = {"lost": words("Lost"), "queues": words("Queues")}
 """Captions of lists of queues, by their name in the evidence."""
@@ -129,7 +129,7 @@ def fold_words(row: FindingRow) -> str:
         counts[finding.id] = counts.get(finding.id, 0) + 1
     rules = ", ".join(f"{rule} {count:,}×" for rule, count in counts.items())
     many = len(row.folded)
-    summary = tr("1 consequence") if many == 1 else tr("{n:,} consequences", n=many)
+    summary = tr_plural("{n:,} consequence", "{n:,} consequences", n=many)
     return f"{'▾' if row.opened else '▸'} {summary}: {rules}"
 
 
@@ -354,7 +354,8 @@ def _rows(rows: list[dict[str, Any]], total: int) -> str:
     """Return a line ``AuditTrail/0 49–102 (54 messages)`` for each queue, after their sum if there are several."""
     lines, listed = [_row(row) for row in rows], sum(_count(row) for row in rows)
     if len(rows) > 1:
-        lines.insert(0, f"{tr('{n:,} messages', n=listed)} · {tr('{n:,} queues', n=len(rows))}")
+        messages = tr_plural("{n:,} message", "{n:,} messages", n=listed)
+        lines.insert(0, f"{messages} · {tr_plural('{n:,} queue', '{n:,} queues', n=len(rows))}")
     if total > listed:
         lines.append(tr("and {n:,} more", n=total - listed))
     return "\n".join(lines)
@@ -367,7 +368,7 @@ def _row(row: dict[str, Any]) -> str:
     if first_offset is None and "end" in row:
         first_offset, last_offset = row["end"], row["end"] + _count(row) - 1
     span = "" if first_offset is None or last_offset is None else f" {number_span(first_offset, last_offset)}"
-    return f"{queue}{span} ({tr('{n:,} messages', n=_count(row))})"
+    return f"{queue}{span} ({tr_plural('{n:,} message', '{n:,} messages', n=_count(row))})"
 
 
 def _is_short(value: Any, shown: str) -> bool:

@@ -16,7 +16,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import moment, number, plain
 from viewer.look.theme import px
 from viewer.pane import Pane
@@ -186,7 +186,9 @@ def table_frequency(pane: Pane, table: RecordView) -> FrequencySheet | None:
         if closed:
             return
         ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-        summary = session.unread.beside(tr("{n:,} values in {rows:,} rows of the table", n=len(ordered), rows=rows))
+        rows_text = tr_plural("{n:,} row of the table", "{n:,} rows of the table", n=rows)
+        values = tr_plural("{n:,} value in {rows}", "{n:,} values in {rows}", n=len(ordered), rows=rows_text)
+        summary = session.unread.beside(values)
         sheet.show_rows(value_rows(ordered, rows), summary)
 
     def go(value: object) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.codec.pop import normal_topic
 from engine.inspection.groups import NO_WAITS, Waits, waits_of
 from engine.system_names import RETRY_PREFIX, is_system_group
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, shorten_middle, span
 from viewer.runtime import places
@@ -184,7 +184,8 @@ def _progress_sentence(row: GroupRow, max_letters: int | None) -> str:
                 "{group} has an offset in {queue}, which does not exist any more.", group=progress.group, queue=queue
             )
         case "beyondMax":
-            return tr(
+            return tr_plural(
+                "{group} will ask {queue} for {offset:,}; it ends at {end:,}: {n:,} new message will be skipped.",
                 "{group} will ask {queue} for {offset:,}; it ends at {end:,}: {n:,} new messages will be skipped.",
                 group=progress.group,
                 queue=queue,
@@ -203,7 +204,8 @@ def _progress_sentence(row: GroupRow, max_letters: int | None) -> str:
                 queue=queue,
                 offset=progress.offset,
             )
-    text = tr(
+    text = tr_plural(
+        "{group} reads {queue} from {offset:,} on, {n:,} message behind.",
         "{group} reads {queue} from {offset:,} on, {n:,} messages behind.",
         group=progress.group,
         queue=queue,
@@ -227,9 +229,17 @@ def _waits_words(row: GroupRow) -> Iterator[str]:
         yield tr("It is unknown whether messages wait for it elsewhere: its retry topics cannot be read.")
         return
     if row.waits.retry:
-        yield tr("{n:,} messages of this topic wait for it in its retry topics.", n=row.waits.retry)
+        yield tr_plural(
+            "{n:,} message of this topic waits for it in its retry topics.",
+            "{n:,} messages of this topic wait for it in its retry topics.",
+            n=row.waits.retry,
+        )
     if row.waits.popped:
-        yield tr("{n:,} messages were popped and not acknowledged: they come again.", n=row.waits.popped)
+        yield tr_plural(
+            "{n:,} message was popped and not acknowledged: it comes again.",
+            "{n:,} messages were popped and not acknowledged: they come again.",
+            n=row.waits.popped,
+        )
 
 
 def _queue_place(row: GroupRow) -> Place | None:
@@ -245,7 +255,7 @@ def _state(row: GroupRow) -> Chip:
     if row.progress.state == "caughtUp" and row.waits != NO_WAITS:
         if row.waits is None:
             return Chip("chat", tr("read to the end"))
-        return Chip("note", tr("{n:,} wait", n=row.waits.messages))
+        return Chip("note", tr_plural("{n:,} waits", "{n:,} wait", n=row.waits.messages))
     chip = STATES.get(row.progress.state, Chip("chat", row.progress.state))
     return Chip(chip.kind, tr(chip.word))
 
@@ -441,10 +451,11 @@ def sums_kind(*, by_topic: bool) -> RecordKind:
 
 def sum_sentence(row: GroupSum) -> str:
     """Describe a sum in sentences, with its worst queue."""
-    text = tr(
-        "{group}: {behind:,} messages behind, {retry:,} to be tried again, {popped:,} not acknowledged.",
+    text = tr_plural(
+        "{group}: {n:,} message behind, {retry:,} to be tried again, {popped:,} not acknowledged.",
+        "{group}: {n:,} messages behind, {retry:,} to be tried again, {popped:,} not acknowledged.",
         group=row.group,
-        behind=row.behind,
+        n=row.behind,
         retry=row.retry,
         popped=row.popped,
     )

@@ -14,7 +14,7 @@ from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, px
 from viewer.pane.incident_words import Answer, Incident, LostRow, incident_of, lost_kind, lost_rows
 from viewer.pane.plan_words import messages_in_words
@@ -234,7 +234,7 @@ def _sum_words(rows: Sequence[LostRow]) -> str:
     """Return the losses of all queues together, as the last row shows them. That row may be out of sight."""
     if not rows:
         return ""
-    queues = tr("1 queue") if rows[-1].queues == 1 else tr("{n:,} queues", n=rows[-1].queues)
+    queues = tr_plural("{n:,} queue", "{n:,} queues", n=rows[-1].queues)
     return f"{messages_in_words(rows[-1].messages)} · {queues}"
 
 

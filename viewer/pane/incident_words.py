@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.english import capital
 from engine.releases import NAMES, Release, of
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number_span, stamps_shown
 from viewer.pane.plan_words import messages_in_words
@@ -299,8 +299,8 @@ def _queues(row: LostRow) -> str:
     if row.queue_id is not None:
         return str(row.queue_id)
     if not row.topic:
-        return tr("All, 1 queue") if row.queues == 1 else tr("All, {n:,} queues", n=row.queues)
-    return tr("1 queue") if row.queues == 1 else tr("{n:,} queues", n=row.queues)
+        return tr_plural("All, {n:,} queue", "All, {n:,} queues", n=row.queues)
+    return tr_plural("{n:,} queue", "{n:,} queues", n=row.queues)
 
 
 def _offsets(row: LostRow) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.releases import Release, of
 from engine.store.recovery.plan import Blocker, Loss, QueuePlan, RecoveryPlan
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, size
 from viewer.runtime import places
@@ -138,7 +138,8 @@ def plan_rows(plan: RecoveryPlan, read_seconds: float = 0.0, *, harmed: bool) ->
             "warn",
             tr("Group ahead of it"),
             group.group,
-            tr(
+            tr_plural(
+                "{queue} at {offset:,}, new end {end:,}: misses up to {n:,} message",
                 "{queue} at {offset:,}, new end {end:,}: misses up to {n:,} messages",
                 queue=f"{group.topic}/{group.queue_id}",
                 offset=group.offset,
@@ -193,7 +194,7 @@ def _loss_rows(name: str, explanation: str, loss: Loss | None, plan: RecoveryPla
 
 def messages_in_words(count: int) -> str:
     """Return ``1 message`` or ``967,110 messages``."""
-    return tr("1 message") if count == 1 else tr("{n:,} messages", n=count)
+    return tr_plural("{n:,} message", "{n:,} messages", n=count)
 
 
 def _index_rows(plan: RecoveryPlan) -> list[PlanRow]:
@@ -204,7 +205,7 @@ def _index_rows(plan: RecoveryPlan) -> list[PlanRow]:
     start = plan.first_pass.start if plan.first_pass is not None else plan.end_offset
     first_offset = min((file.begin_phy_offset for file in deleted if file.entries), default=start)
     entries = sum(file.entries for file in deleted)
-    why = tr("1 entry") if entries == 1 else tr("{n:,} entries", n=entries)
+    why = tr_plural("{n:,} entry", "{n:,} entries", n=entries)
     if first_offset < start:
         why += " · " + tr("keys of units {first:,} to {start:,} will not be found", first=first_offset, start=start)
     elif entries:
@@ -226,7 +227,7 @@ def _end_row(plan: RecoveryPlan) -> PlanRow:
     further = plan.log_max - plan.end_offset
     why = engine_words(plan.end_reason)
     if further > 0:
-        why += " · " + tr("today's end is {n:,} bytes further", n=further)
+        why += " · " + tr_plural("today's end is {n:,} byte further", "today's end is {n:,} bytes further", n=further)
     return PlanRow(
         "warn" if further > 0 else "ok", tr("End of log"), number(plan.end_offset), why, places.log(plan.end_offset)
     )
@@ -264,10 +265,9 @@ def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
     rows = []
     if cut:
         first_queue = cut[0][0]
-        why = tr(
-            "1 entry; {queue} ends at {end:,}"
-            if sum(entries for _, entries in cut) == 1
-            else "{n:,} entries; {queue} ends at {end:,}",
+        why = tr_plural(
+            "{n:,} entry; {queue} ends at {end:,}",
+            "{n:,} entries; {queue} ends at {end:,}",
             n=sum(entries for _, entries in cut),
             queue=f"{first_queue.topic}/{first_queue.queue_id}",
             end=first_queue.max_offset,
@@ -289,7 +289,7 @@ def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
                 "ok",
                 tr("Entries added"),
                 number(added),
-                tr("in {n:,} queues", n=sum(bool(q.entries_added) for q in plan.queues)),
+                tr_plural("in {n:,} queue", "in {n:,} queues", n=sum(bool(q.entries_added) for q in plan.queues)),
             )
         )
     if created:
@@ -321,12 +321,27 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
     deleted_files = set(plan.files_deleted)
     rows = [
         FateRow(
-            "commitlog", "ok", stays, tr("{n:,} files, continued from {offset:,}", n=log_files, offset=plan.end_offset)
+            "commitlog",
+            "ok",
+            stays,
+            tr_plural(
+                "{n:,} file, continued from {offset:,}",
+                "{n:,} files, continued from {offset:,}",
+                n=log_files,
+                offset=plan.end_offset,
+            ),
         )
     ]
     rows += [FateRow(_tail(file), "error", deleted, _deleted_words(file)) for file in plan.files_deleted[:MOST_LISTED]]
     cut = len(cut_queues(plan))
-    rows.append(FateRow("consumequeue", "ok", stays, tr("{n:,} queues, {cut:,} cut", n=len(plan.queues), cut=cut)))
+    rows.append(
+        FateRow(
+            "consumequeue",
+            "ok",
+            stays,
+            tr_plural("{n:,} queue, {cut:,} cut", "{n:,} queues, {cut:,} cut", n=len(plan.queues), cut=cut),
+        )
+    )
     for queue in plan.queues:
         rows += [
             FateRow(_tail(file), "error", deleted, f"{queue.topic}/{queue.queue_id}")
@@ -336,7 +351,12 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
     if plan.index_kept:
         entries = sum(index.entries for index in plan.index_kept)
         rows.append(
-            FateRow(tr("index, {n:,} files", n=len(plan.index_kept)), "ok", stays, tr("{n:,} entries", n=entries))
+            FateRow(
+                tr_plural("index, {n:,} file", "index, {n:,} files", n=len(plan.index_kept)),
+                "ok",
+                stays,
+                tr_plural("{n:,} entry", "{n:,} entries", n=entries),
+            )
         )
     rows += [
         FateRow(index.name, "error", deleted, tr("ends after indexMsgTimestamp"))
@@ -413,11 +433,20 @@ def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
         return [("error", tr("a broker would not start"))]
     chips = []
     if plan.units_dropped:
-        chips.append(("error", tr("{n:,} units would be lost", n=plan.units_dropped)))
+        chips.append(
+            ("error", tr_plural("{n:,} unit would be lost", "{n:,} units would be lost", n=plan.units_dropped))
+        )
     elif plan.bytes_dropped:
         chips.append(("warn", tr("{size} would be lost", size=size(plan.bytes_dropped))))
     if plan.undispatched is not None and plan.undispatched.messages:
-        chips.append(("error", tr("{n:,} messages never dispatched", n=plan.undispatched.messages)))
+        chips.append(
+            (
+                "error",
+                tr_plural(
+                    "{n:,} message never dispatched", "{n:,} messages never dispatched", n=plan.undispatched.messages
+                ),
+            )
+        )
     if plan.exit == "abnormal":
         chips.append(("warn", tr("abnormal exit")))
     if chips:

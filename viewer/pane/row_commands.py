@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from engine.codec.message import Unit
 from engine.errors import StoreError
 from engine.files.whole_file import put_whole
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.runtime import places
 from viewer.runtime.places import Place, Search
 from viewer.runtime.store_session import StoreSession, in_store
@@ -157,7 +157,13 @@ class RowCommands:
         session.jobs.read(
             work,
             lambda count: say(
-                tr("{count:,} bytes from {offset:,} on written to {path}", count=count, offset=offset, path=str(target))
+                tr_plural(
+                    "{n:,} byte from {offset:,} on written to {path}",
+                    "{n:,} bytes from {offset:,} on written to {path}",
+                    n=count,
+                    offset=offset,
+                    path=str(target),
+                )
             ),
             lambda error: say(f"{target}: {error}"),
         )

@@ -14,7 +14,7 @@ from functools import partial
 from PySide6.QtCore import QEvent, QObject
 
 from engine.errors import StoreError
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.widgets.columns import Record, RecordKind
@@ -118,7 +118,7 @@ class TableFind(QObject):
             return
         if turn != self._turn or source is not table.source:
             return
-        rows = tr("{n:,} rows looked at", n=hit.rows)
+        rows = tr_plural("{n:,} row looked at", "{n:,} rows looked at", n=hit.rows)
         if span is not None:
             rows = f"{tr('in the selection')} · {rows}"
         if hit.position is None:

@@ -276,7 +276,7 @@ class PipelinePane(Pane):
             return
         self.list.jobs.set_jobs(runs.jobs)
         running = sum(job.running for job in runs.jobs)
-        parts = [tr("{n:,} runs", n=running)] if running else []
+        parts = [tr("{n:,} running", n=running)] if running else []
         ended = len(runs.jobs) - running
         parts += [tr("{n:,} ended", n=ended)] if ended else []
         self.jobs_head.set_note(" · ".join(parts))

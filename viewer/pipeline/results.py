@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import plain
 from viewer.look.theme import px
@@ -236,7 +236,8 @@ class ResultPanel(QWidget):
         if job.counts[table] > MOST_ROWS:
             return State(
                 "cut",
-                tr(
+                tr_plural(
+                    "The first {shown:,} of {n:,} row; the command line gives all of them.",
                     "The first {shown:,} of {n:,} rows; the command line gives all of them.",
                     shown=MOST_ROWS,
                     n=job.counts[table],
@@ -260,7 +261,12 @@ def sums_words(job: JobState) -> str:
     parts = sum(int(total.get(name) or 0) for name in ("unitBytes", "stale", "blank", "damage", "zeros"))
     if parts == total.get("bytes"):
         return tr("sums equal the files")
-    return tr("{n:,} bytes of {whole:,} are accounted for", n=parts, whole=total.get("bytes"))
+    return tr_plural(
+        "{n:,} byte of {whole:,} is accounted for",
+        "{n:,} bytes of {whole:,} are accounted for",
+        n=parts,
+        whole=total.get("bytes"),
+    )
 
 
 def nothing_words(job: JobState) -> str:

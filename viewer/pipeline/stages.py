@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, mono, px, theme, ui
 from viewer.pipeline.state import Card
 from viewer.widgets.basics import Paper
@@ -51,11 +51,11 @@ class StageCard(QWidget):
         """Show the present state."""
         self.card = card
         title, note, seconds = self._words(card)
-        tasks_text = tr("{done:,} of {tasks:,} tasks", done=card.done, tasks=card.tasks)
+        tasks_text = tr_plural("{done:,} of {n:,} task", "{done:,} of {n:,} tasks", done=card.done, n=card.tasks)
         self.setAccessibleName(f"{title}: {tr(card.state)}, {tasks_text}, {seconds}")
         self.setAccessibleDescription(note)
         _, each = squares(card)
-        scale_text = tr("one square is {n:,} tasks", n=each) if each > 1 else ""
+        scale_text = tr_plural("one square is {n:,} task", "one square is {n:,} tasks", n=each) if each > 1 else ""
         retried_text = tr("{n:,} tried again", n=card.again) if card.again else ""
         self.setToolTip("\n".join(part for part in (title, note, tasks_text, retried_text, scale_text) if part))
         self._fit()
@@ -90,7 +90,9 @@ class StageCard(QWidget):
         p.setFont(mono(11))
         p.setPen(C("text2"))
         foot = QRectF(inside.left(), box.bottom() - px(25), inside.width(), px(18))
-        p.drawText(foot, _LEFT, tr("{done:,} of {tasks:,} tasks", done=card.done, tasks=card.tasks))
+        p.drawText(
+            foot, _LEFT, tr_plural("{done:,} of {n:,} task", "{done:,} of {n:,} tasks", done=card.done, n=card.tasks)
+        )
         p.drawText(foot, _RIGHT, seconds)
 
     def _paint_arrow(self, p: QPainter) -> None:

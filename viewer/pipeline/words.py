@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import size, span
 from viewer.pipeline.job_rows import when
@@ -51,7 +51,7 @@ def lasted(seconds: float) -> str:
 def places_words(wish: Wish) -> str:
     """Return what the job reads, in short: the folder of one store, a pattern, or a number of stores."""
     if len(wish.places) > 1:
-        return tr("{n:,} places", n=len(wish.places))
+        return tr_plural("{n:,} place", "{n:,} places", n=len(wish.places))
     place = wish.places[0] if wish.places else ""
     path = Path(place)
     if "*" in place:
@@ -84,7 +84,7 @@ def standing(job: JobState) -> str:
         return tr("Spark is starting")
     seconds_left = job.seconds_left
     done, tasks = job.progress.get("done", 0), job.progress.get("tasks", 0)
-    tasks_text = tr("{done:,} of {tasks:,} tasks", done=done, tasks=tasks)
+    tasks_text = tr_plural("{done:,} of {n:,} task", "{done:,} of {n:,} tasks", done=done, n=tasks)
     return tasks_text if seconds_left is None else f"{tasks_text} · {tr('{time} left', time=lasted(seconds_left))}"
 
 
@@ -100,7 +100,9 @@ def outcome(job: JobState) -> str:
             differ = summary.get("differences")
             if differ is None:
                 return tr("built in {time}", time=duration)
-            return tr("equal to the existing ones") if not differ else tr("{n:,} differ", n=differ)
+            return (
+                tr("equal to the existing ones") if not differ else tr_plural("{n:,} differs", "{n:,} differ", n=differ)
+            )
         case "export":
             return tr("{size} written", size=size(summary.get("bytesWritten")))
         case "trace":
@@ -108,7 +110,9 @@ def outcome(job: JobState) -> str:
             if not missing:
                 return tr("{n:,} found", n=keys)
             return tr("{n:,} found, {missing:,} explained", n=keys - missing, missing=missing)
-    return tr("{n} units in {time}", n=short_count(int(job.figure("units") or 0)), time=duration)
+    units = int(job.figure("units") or 0)
+    amount = short_count(units)
+    return tr_plural("{amount} unit in {time}", "{amount} units in {time}", n=units, amount=amount, time=duration)
 
 
 def found_words(job: JobState) -> str:
@@ -119,7 +123,7 @@ def found_words(job: JobState) -> str:
     for kind in ("error", "warn", "note", "chat"):
         count = job.severities[kind]
         if count:
-            parts.append(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count))
+            parts.append(tr_plural(*COUNTS[kind], n=count))
     return ", ".join(parts)
 
 
@@ -187,13 +191,12 @@ def reads_words(wish: Wish, looked: Looked) -> str:
         return tr("An export of {size}.", size=size(looked.log_bytes)) if looked.stores else ""
     if not looked.stores:
         return ""
-    if looked.stores == 1:
-        return tr("1 store, {size} of log, {n:,} splits", size=size(looked.log_bytes), n=looked.splits)
-    return tr(
-        "{stores:,} stores, {size} of log, {n:,} splits",
-        stores=looked.stores,
-        size=size(looked.log_bytes),
+    return tr_plural(
+        "{stores}, {size} of log, {n:,} split",
+        "{stores}, {size} of log, {n:,} splits",
         n=looked.splits,
+        stores=tr_plural("{n:,} store", "{n:,} stores", n=looked.stores),
+        size=size(looked.log_bytes),
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import size
 from viewer.pane.live_plots import (
     Range,
@@ -380,6 +380,13 @@ class LivePositions(QObject):
             if session is self.session:
                 self.time.show_recording(path.name, history)
                 self.show()
-                self.said.emit(tr("Recording {name}: {n:,} samples", name=path.name, n=len(history)))
+                self.said.emit(
+                    tr_plural(
+                        "Recording {name}: {n:,} sample",
+                        "Recording {name}: {n:,} samples",
+                        name=path.name,
+                        n=len(history),
+                    )
+                )
 
         session.jobs.read(work, done, lambda error: self.said.emit(str(error)))

@@ -17,7 +17,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
 from engine.files.whole_file import put_whole
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, moment, size, span
 from viewer.look.theme import px
 from viewer.runtime.live_history import LiveHistory, Mark
@@ -191,7 +191,9 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
 def _messages(lost: int, each: float | None) -> str:
     if not lost:
         return tr("nothing lost")
-    return tr("about {n:,} messages lost", n=max(1, round(lost / each))) if each else ""
+    return (
+        tr_plural("about {n:,} message lost", "about {n:,} messages lost", n=max(1, round(lost / each))) if each else ""
+    )
 
 
 def _recovery_words(look: Look) -> str:
@@ -276,7 +278,9 @@ def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
     samples = held_of(history)
 
     def done(count: int) -> None:
-        pane.statusMessage.emit(tr("{n:,} samples written to {path}", n=count, path=str(path)))
+        pane.statusMessage.emit(
+            tr_plural("{n:,} sample written to {path}", "{n:,} samples written to {path}", n=count, path=str(path))
+        )
 
     session.jobs.read(lambda: write_samples(path, samples), done, lambda error: pane.statusMessage.emit(str(error)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.replication.master import SlavePosition
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import clock, full_moment, size
 from viewer.pane.position_facts import PositionRow, rows
 from viewer.runtime import places
@@ -104,10 +104,10 @@ class PositionsModel:
 
     def status(self) -> str:
         """Return the end of the log and how far dispatch is behind, for the status bar."""
-        if self.look is None or self.look.positions.wrote.offset is None:
+        positions = self.look.positions if self.look is not None else None
+        if self.look is None or positions is None or positions.wrote.offset is None:
             return ""
-        positions = self.look.positions
-        parts = [tr("{n:,} bytes written", n=positions.wrote.offset)]
+        parts = [tr_plural("{n:,} byte written", "{n:,} bytes written", n=positions.wrote.offset)]
         if positions.dispatched.offset is not None:
             lag = gaps_of(self.look).dispatch or 0
             parts.append(tr("dispatched to the end") if lag <= 0 else tr("dispatch is {size} behind", size=size(lag)))

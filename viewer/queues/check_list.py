@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QSizePolicy, QVBoxLayout, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import mono, px
 from viewer.widgets.basics import Button, Field
 from viewer.widgets.choices import draw_chevron
@@ -24,14 +24,14 @@ class CheckList(Button):
 
     chosen = Signal(object)
 
-    def __init__(self, name: str, accessible: str, width: int, many: str) -> None:
+    def __init__(self, name: str, accessible: str, width: int, counted: tuple[str, str]) -> None:
         super().__init__("")
         self.setObjectName(name)
         self.setAccessibleName(accessible)
         self._width, self._words = width, ""
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setStyleSheet("text-align: left;")
-        self._many = many
+        self._counted = counted
         self._all: list[tuple[object, str]] = []
         self._keys: list[object] = []
         self._popup: _Popup | None = None
@@ -69,7 +69,7 @@ class CheckList(Button):
         elif len(texts) == 1:
             words = texts[0]
         else:
-            words = tr(self._many, n=len(texts))
+            words = tr_plural(*self._counted, n=len(texts))
         self._words = words
         self._elide()
         self.setToolTip("\n".join(texts[:40]))

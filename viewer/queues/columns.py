@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number
 from viewer.queues.rows import PROBLEMS, EndRow, EntryRow, QueueRow, shown_verdict
@@ -103,14 +103,19 @@ def queue_kind(
 def look(row: QueueRow) -> RowLook | None:
     """Return the style of a row: a queue's end stands out, expired and pre-filled entries are dimmed."""
     if isinstance(row, EndRow):
-        text = tr(
-            "end of queue {queue} at {end:,} · {room:,} empty slots here",
+        text = tr_plural(
+            "end of queue {queue} at {end:,} · {n:,} empty slot here",
+            "end of queue {queue} at {end:,} · {n:,} empty slots here",
             queue=f"{row.topic}/{row.queue_id}",
             end=row.queue_offset,
-            room=row.room,
+            n=row.room,
         )
         if row.stale:
-            text += " · " + tr("the last {n:,} are after the end of the log and do not count", n=row.stale)
+            text += " · " + tr_plural(
+                "the last {n:,} is after the end of the log and does not count",
+                "the last {n:,} are after the end of the log and do not count",
+                n=row.stale,
+            )
         return RowLook("out", "", "text3", text, words_from=1)
     if row.state == "prefilled" or row.verdict == "belowMinOffset":
         return RowLook(tone="text3")

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import plural_words, tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.pane import Pane
@@ -70,8 +70,8 @@ class QueuesPane(Pane):
         self._build()
 
     def _build(self) -> None:
-        self._topic_list = CheckList("queue.topics", tr("Topics"), 220, "{n:,} topics")
-        self._queue_list = CheckList("queue.queues", tr("Queues"), 150, "{n:,} queues")
+        self._topic_list = CheckList("queue.topics", tr("Topics"), 220, plural_words("{n:,} topic", "{n:,} topics"))
+        self._queue_list = CheckList("queue.queues", tr("Queues"), 150, plural_words("{n:,} queue", "{n:,} queues"))
         self._topic_list.chosen.connect(self._topics_chosen)
         self._queue_list.chosen.connect(self._queues_chosen)
         command = Button(tr("Copy as command"), "flat")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.topic_kinds import is_system_topic
 from viewer.queues.facts import Loaded, QueueFacts, QueueKey
 from viewer.queues.rows import PROBLEMS, EntryRow, QueueSource
@@ -106,7 +106,11 @@ class QueuesModel:
         if facts.groups:
             count = len(facts.groups)
             drawn = tr("offset of 1 group drawn where it reads next")
-            many = tr("offsets of {n:,} groups drawn where they read next", n=count)
+            many = tr_plural(
+                "offsets of {n:,} group drawn where they read next",
+                "offsets of {n:,} groups drawn where they read next",
+                n=count,
+            )
             note += " · " + (drawn if count == 1 else many)
         return note
 
@@ -166,9 +170,21 @@ def verdict_sentence(key: QueueKey | None, counts: Verdicts | None) -> str:
     unread = counts.counts["unread"]
     agree = []
     if bad or not unread:
-        agree.append(tr("{n:,} do not agree with the log", n=bad) if bad else tr("all agree with the log"))
+        agree.append(
+            tr_plural("{n:,} does not agree with the log", "{n:,} do not agree with the log", n=bad)
+            if bad
+            else tr("all agree with the log")
+        )
     if unread:
-        agree.append(tr("{n:,} point into files that cannot be read", n=unread))
-    edge = tr("complete") if counts.complete else tr("first {n:,} entries looked at", n=looked)
-    entries = tr("{n:,} entries", n=looked + counts.total - counts.reached)
+        agree.append(
+            tr_plural(
+                "{n:,} points into a file that cannot be read", "{n:,} point into files that cannot be read", n=unread
+            )
+        )
+    edge = (
+        tr("complete")
+        if counts.complete
+        else tr_plural("first {n:,} entry looked at", "first {n:,} entries looked at", n=looked)
+    )
+    entries = tr_plural("{n:,} entry", "{n:,} entries", n=looked + counts.total - counts.reached)
     return " · ".join((f"{key[0]}/{key[1]}", entries, *agree, edge))

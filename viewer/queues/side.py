@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.inspection.groups import GroupProgress
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, full_moment, moment, number, span
 from viewer.look.theme import px
 from viewer.queues.columns import VERDICTS, state_of, what_words
@@ -83,7 +83,7 @@ def group_role(mark: GroupProgress) -> str:
 
 def _state_words(mark: GroupProgress) -> str:
     if mark.state == "caughtUp" and mark.waiting:
-        return tr("{n:,} wait", n=mark.waiting)
+        return tr_plural("{n:,} waits", "{n:,} wait", n=mark.waiting)
     return tr(STATES[mark.state])
 
 
@@ -237,9 +237,14 @@ class QueueSide(QWidget):
             return
         looked = sum(verdicts.counts.values())
         if verdicts.complete:
-            note = tr("{n:,} entries, all resolved", n=looked)
+            note = tr_plural("{n:,} entry, all resolved", "{n:,} entries, all resolved", n=looked)
         else:
-            note = tr("first {n:,} of {total:,} entries", n=looked, total=looked + verdicts.total - verdicts.reached)
+            note = tr_plural(
+                "first {part:,} of {n:,} entry",
+                "first {part:,} of {n:,} entries",
+                part=looked,
+                n=looked + verdicts.total - verdicts.reached,
+            )
         self._verdict_head.set_note(note)
         kinds = [*_ALWAYS, *(kind for kind in VERDICTS if kind not in _ALWAYS and verdicts.counts[kind])]
         quiet = [kind for kind in kinds if not verdicts.counts[kind] and kind != "ok"]

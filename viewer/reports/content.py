@@ -20,7 +20,7 @@ from engine.errors import StoreError
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, Finding
 from engine.rules.masking import Masking
-from viewer.look.assets import language, tr
+from viewer.look.assets import language, tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.field_words import MASKS
 from viewer.look.formats import full_moment, number, size
@@ -158,7 +158,8 @@ def _store(store: StoreSnapshot, inputs: ReportInputs, mask: Masking) -> Section
             (tr("Format"), survey.kinds),
             (
                 tr("Commit log"),
-                tr(
+                tr_plural(
+                    "{n:,} file, {size}, {low:,} to {high:,}",
                     "{n:,} files, {size}, {low:,} to {high:,}",
                     n=survey.log_files,
                     size=size(survey.log_bytes),
@@ -218,7 +219,14 @@ def _findings(control: Control, store: StoreSnapshot, inputs: ReportInputs, mask
             else tr("The check was stopped: these are the findings up to there."),
         )
     if len(inputs.findings) > MAX_FINDINGS:
-        remarks += (tr("The first {n:,} of {all:,} findings.", n=MAX_FINDINGS, all=len(inputs.findings)),)
+        remarks += (
+            tr_plural(
+                "The first {part:,} of {n:,} finding.",
+                "The first {part:,} of {n:,} findings.",
+                part=MAX_FINDINGS,
+                n=len(inputs.findings),
+            ),
+        )
     parts = [Part(sentences=remarks, figure=_findings_line(store, inputs.findings), table=Table(heads, rows))]
     for finding in inputs.findings[:MAX_FINDINGS]:
         control.check()

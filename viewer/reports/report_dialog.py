@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from engine.files.whole_file import put_whole
 from engine.rules.masking import Masking
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import px, ui
 from viewer.pane.finding_facts import unread_findings
 from viewer.reports.content import ReportInputs, gather
@@ -55,7 +55,10 @@ class ReportBox(QDialog):
         save.setObjectName("report.save")
         save.clicked.connect(self.accept)
         cancel.clicked.connect(self.reject)
-        explanation = tr(
+        explanation = tr_plural(
+            "One HTML file that opens anywhere, without Storescope and without the store: what happened and what is "
+            "lost, {n:,} finding with its bytes, the recovery plan, positions, groups, bookmarks, configuration, "
+            "versions.",
             "One HTML file that opens anywhere, without Storescope and without the store: what happened and what is "
             "lost, {n:,} findings with their bytes, the recovery plan, positions, groups, bookmarks, configuration, "
             "versions.",

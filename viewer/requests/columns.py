@@ -8,7 +8,7 @@ from engine.remoting.codes import SHORT_NAMES, ResponseCode, answer_name, reques
 from engine.remoting.exchanges import SENDS, SHORT_FIELD_SENDS, request_record
 from engine.remoting.frame import Command, release_of
 from engine.remoting.frame_parts import EXTRA
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import number
 from viewer.requests.fields import term_of
 from viewer.requests.request_log import (
@@ -367,7 +367,9 @@ def _answer_rows(row: ShownRow) -> list[FieldRow]:
             place, note = _answer_link(row, name)
             rows.append(FieldRow(name, value, note, EXTRA + name, "answer", place))
         if answer.data and answer.body:
-            rows.append(FieldRow("body", tr("{n:,} bytes", n=len(answer.body)), "", "body", "answer"))
+            rows.append(
+                FieldRow("body", tr_plural("{n:,} byte", "{n:,} bytes", n=len(answer.body)), "", "body", "answer")
+            )
     else:
         rows.append(FieldRow(tr("Answer"), answer_chip(row).word, head=True))
     return rows
@@ -389,7 +391,7 @@ def _request_rows(row: ShownRow) -> list[FieldRow]:
     rows.append(FieldRow("extFields", number(len(command.fields)), "", "", head=True))
     rows += _extra(command)
     if exchange.request.data and exchange.request.body:
-        rows.append(FieldRow("body", tr("{n:,} bytes", n=len(exchange.request.body)), "", "body"))
+        rows.append(FieldRow("body", tr_plural("{n:,} byte", "{n:,} bytes", n=len(exchange.request.body)), "", "body"))
     return rows
 
 

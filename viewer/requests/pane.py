@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 from engine.errors import BadFilter
 from engine.remoting.frame_parts import EXTRA, frame_parts
 from engine.remoting.recording import Replayed
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
 from viewer.look.theme import px
@@ -386,7 +386,9 @@ class RequestsPane(Pane):
             if isinstance(result, Exception):
                 self.statusMessage.emit(f"{path}: {engine_words(str(result))}")
             else:
-                self.statusMessage.emit(tr("{count:,} rows written to {path}", count=result, path=str(path)))
+                self.statusMessage.emit(
+                    tr_plural("{n:,} row written to {path}", "{n:,} rows written to {path}", n=result, path=str(path))
+                )
 
         self.watch.export(path, self._log.rows, on_result)
 
@@ -419,10 +421,12 @@ class RequestsPane(Pane):
                 self.statusMessage.emit(engine_words(str(result)))
                 return
             self.statusMessage.emit(
-                tr(
-                    "{sent:,} requests were sent again: {same:,} got the same response, {differs:,} a different "
-                    "one, {none:,} none",
-                    sent=result.sent,
+                tr_plural(
+                    "{n:,} request was sent again: {same:,} got the same response, {differs:,} a different one, "
+                    "{none:,} none",
+                    "{n:,} requests were sent again: {same:,} got the same response, {differs:,} a different one, "
+                    "{none:,} none",
+                    n=result.sent,
                     same=result.same,
                     differs=result.differs,
                     none=result.unanswered,
@@ -703,7 +707,7 @@ class RequestsPane(Pane):
         self.hex.show_bytes(
             lambda position, count: data[position : position + count], 0, frame_fields(data), len(data), 0, len(data)
         )
-        self.hex_head.set_note(tr("{n:,} bytes", n=len(data)))
+        self.hex_head.set_note(tr_plural("{n:,} byte", "{n:,} bytes", n=len(data)))
 
     def _field_chosen(self, chosen: FieldRow | None) -> None:
         if chosen is None or not chosen.part or not self.fields.hasFocus():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import clock, size
 from viewer.requests.request_log import MAX_STORED_BYTES, RequestLog
 
@@ -31,7 +31,7 @@ def status_words(log: RequestLog, source_status: SourceStatus) -> str:
     """Return the sentence of the status bar."""
     parts = []
     if source_status.kind == "live":
-        parts.append(tr("{n:,} requests a second", n=round(source_status.rate)))
+        parts.append(tr_plural("{n:,} request a second", "{n:,} requests a second", n=round(source_status.rate)))
     elif source_status.kind == "paused":
         parts.append(tr("paused"))
     elif source_status.kind == "off":
@@ -39,28 +39,49 @@ def status_words(log: RequestLog, source_status: SourceStatus) -> str:
     if log.by_frame:
         row_count = log.showable
         parts.append(
-            tr("{n:,} frames", n=row_count)
+            tr_plural("{n:,} frame", "{n:,} frames", n=row_count)
             if len(log.rows) == row_count
-            else tr("{n:,} of {all:,} frames match", n=len(log.rows), all=row_count)
+            else tr_plural(
+                "{part:,} of {n:,} frame matches", "{part:,} of {n:,} frames match", part=len(log.rows), n=row_count
+            )
         )
     elif len(log.rows) != log.stored_count:
-        parts.append(tr("{n:,} of {all:,} requests match", n=len(log.rows), all=log.stored_count))
+        parts.append(
+            tr_plural(
+                "{part:,} of {n:,} request matches",
+                "{part:,} of {n:,} requests match",
+                part=len(log.rows),
+                n=log.stored_count,
+            )
+        )
     else:
-        parts.append(tr("{n:,} requests", n=log.stored_count))
+        parts.append(tr_plural("{n:,} request", "{n:,} requests", n=log.stored_count))
     parts.append(tr("{size} kept", size=size(log.bytes)))
     if log.dropped:
-        parts.append(tr("{n:,} older requests have gone", n=log.dropped))
+        parts.append(tr_plural("{n:,} older request has gone", "{n:,} older requests have gone", n=log.dropped))
     if log.missed:
-        parts.append(tr("{n:,} frames came too fast and are left out", n=log.missed))
+        parts.append(
+            tr_plural(
+                "{n:,} frame came too fast and is left out", "{n:,} frames came too fast and are left out", n=log.missed
+            )
+        )
     return " · ".join(parts)
 
 
 def edge_words(source_status: SourceStatus, end_in_view: bool = True) -> str:
     """Return the text behind the last row: live, or why no more rows come."""
     if source_status.kind == "live" and not end_in_view:
-        return tr("The table is paused · {n:,} requests a second", n=round(source_status.rate))
+        return tr_plural(
+            "The table is paused · {n:,} request a second",
+            "The table is paused · {n:,} requests a second",
+            n=round(source_status.rate),
+        )
     if source_status.kind == "live":
-        return tr("The end stays in view · {n:,} requests a second", n=round(source_status.rate))
+        return tr_plural(
+            "The end stays in view · {n:,} request a second",
+            "The end stays in view · {n:,} requests a second",
+            n=round(source_status.rate),
+        )
     if source_status.kind == "paused":
         return tr("Paused: new requests are kept up to {size} and shown afterwards", size=size(MAX_STORED_BYTES))
     if source_status.kind == "ended":
@@ -68,7 +89,11 @@ def edge_words(source_status: SourceStatus, end_in_view: bool = True) -> str:
     if source_status.left_out is None:
         return tr("The last line of the file is incomplete: new lines are shown as they are written.")
     if source_status.left_out:
-        return tr("The recording was full: {n:,} frames after it were left out.", n=source_status.left_out)
+        return tr_plural(
+            "The recording was full: {n:,} frame after it was left out.",
+            "The recording was full: {n:,} frames after it were left out.",
+            n=source_status.left_out,
+        )
     return ""
 
 

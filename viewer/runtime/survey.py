@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.broken import bytes_missing
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import store_name
@@ -153,14 +153,14 @@ def standing(survey: Survey, counts: Mapping[str, int], *, complete: bool, lab: 
     if mark == "unread":
         return mark, state_words
     if errors and not survey.log_gone:
-        count_words = tr("1 error") if errors == 1 else tr("{n:,} errors", n=errors)
+        count_words = tr_plural("{n:,} error", "{n:,} errors", n=errors)
         return "error", f"{state_words} · {count_words}"
     if survey.missing:
         return "error", f"{state_words} · {tr('files missing')}"
     if lab:
         return "live", state_words
     if warnings and mark != "error":
-        count_words = tr("1 warning") if warnings == 1 else tr("{n:,} warnings", n=warnings)
+        count_words = tr_plural("{n:,} warning", "{n:,} warnings", n=warnings)
         return "warn", state_words if mark == "warn" else f"{state_words} · {count_words}"
     return ("chat", state_words) if mark == "ok" and not complete else (mark, state_words)
 

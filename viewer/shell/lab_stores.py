@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from engine.errors import StoreError
 from engine.releases import NEWEST
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.runtime.lab_session import LabFeed, LabSession
@@ -379,7 +379,7 @@ def running_in_words(lab: LabSession) -> list[str]:
     """Return a sentence for each thing that ends with a lab store: the clients that it serves, and its load."""
     sentences = []
     if lab.serving is not None:
-        clients = tr("{n:,} connections", n=lab.serving.connections)
+        clients = tr_plural("{n:,} connection", "{n:,} connections", n=lab.serving.connections)
         address = lab.serving.broker
         sentences.append(tr("The lab serves its store at {address}: {clients}.", address=address, clients=clients))
     if lab.load is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewer.log.filter_line import FIRST, LAST_MINUTES
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.runtime import places
 from viewer.runtime.places import Search, UnknownPlace
 from viewer.shell.commands import COMMANDS, key_caps
@@ -105,7 +105,9 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
         key=lambda item: item[:2],
     )
     for _, _, topic in ranked[:MOST_PLACES]:
-        note = tr("{queues} queues, {n} messages", queues=len(topic.queues), n=short_count(topic.count))
+        amount = short_count(topic.count)
+        queues = tr_plural("{n:,} queue", "{n:,} queues", n=len(topic.queues))
+        note = f"{queues}, {tr_plural('{amount} message', '{amount} messages', n=topic.count, amount=amount)}"
         place = places.queue(topic.name)
         yield Entry(section, "queue", topic.name, note, "", partial(window.go, place))
     for finding in session.findings:

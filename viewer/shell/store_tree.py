@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.look.assets import icon_pixmap, tr, words
+from viewer.look.assets import icon_pixmap, tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, size, zone_text
 from viewer.look.theme import C, follow, mono, px, scale, ui
@@ -141,35 +141,43 @@ def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[st
         return [tr("Its contents are unknown.")]
     if not survey.unqueued or survey.log_gone or (survey.kind == "store" and not survey.log_bytes):
         if survey.log_gone:
-            entries_text = tr("{n} entries", n=short_count(survey.messages))
+            entries_text = tr_plural(
+                "{amount} entry", "{amount} entries", n=survey.messages, amount=short_count(survey.messages)
+            )
             return [
                 " · ".join((size(0), topics_in_words(len(survey.topics)), entries_text)),
                 f"{size(0)} · {entries_text}",
             ]
-        messages_text = tr("{n} messages", n=short_count(survey.messages))
+        messages_text = _messages_in_words(survey.messages)
         if survey.missing:  # the queues have more entries than the log has messages
-            messages_text = tr("{n} entries", n=short_count(survey.messages))
+            messages_text = tr_plural(
+                "{amount} entry", "{amount} entries", n=survey.messages, amount=short_count(survey.messages)
+            )
         short_form = " · ".join((size(survey.log_bytes), messages_text))
         forms = [f"{size(survey.log_bytes)} · {topics_in_words(len(survey.topics))} · {messages_text}", short_form]
         return forms if survey.all_readable else [tr("at least {said}", said=form) for form in forms]
     if counted:
-        short_form = " · ".join((size(survey.log_bytes), tr("{n} units", n=short_count(units))))
+        units_text = tr_plural("{amount} unit", "{amount} units", n=units, amount=short_count(units))
         return [
-            f"{size(survey.log_bytes)} · {topics_in_words(len(counted))} · {tr('{n} units', n=short_count(units))}",
-            short_form,
+            f"{size(survey.log_bytes)} · {topics_in_words(len(counted))} · {units_text}",
+            f"{size(survey.log_bytes)} · {units_text}",
         ]
-    files = tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files)
+    files = tr_plural("{n:,} file", "{n:,} files", n=survey.log_files)
     return [f"{size(survey.log_bytes)} · {files}"]
 
 
 def counted(log_bytes: int, topics: int, messages: int) -> str:
     """Return bytes, topics and messages in words."""
-    return " · ".join((size(log_bytes), topics_in_words(topics), tr("{n} messages", n=short_count(messages))))
+    return " · ".join((size(log_bytes), topics_in_words(topics), _messages_in_words(messages)))
+
+
+def _messages_in_words(messages: int) -> str:
+    return tr_plural("{amount} message", "{amount} messages", n=messages, amount=short_count(messages))
 
 
 def topics_in_words(topics: int) -> str:
     """Return ``1 topic`` or ``13 topics``."""
-    return tr("1 topic") if topics == 1 else tr("{n:,} topics", n=topics)
+    return tr_plural("{n:,} topic", "{n:,} topics", n=topics)
 
 
 def _spans_of(survey: Survey) -> list[str]:

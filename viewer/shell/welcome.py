@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from engine import __version__
-from viewer.look.assets import app_pixmap, tr, words
+from viewer.look.assets import app_pixmap, tr, tr_plural, words
 from viewer.look.formats import moment
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, follow, px, theme
 from viewer.look.topic_kinds import is_system_topic
@@ -298,9 +298,9 @@ class WelcomePage(QScrollArea):
             chips.append(Chip("out", tr("missing")))
         else:
             if store.errors:
-                chips.append(Chip("error", _counted(store.errors, tr("1 error"), words("{n:,} errors"))))
+                chips.append(Chip("error", tr_plural("{n:,} error", "{n:,} errors", n=store.errors)))
             elif store.warnings:
-                chips.append(Chip("warn", _counted(store.warnings, tr("1 warning"), words("{n:,} warnings"))))
+                chips.append(Chip("warn", tr_plural("{n:,} warning", "{n:,} warnings", n=store.warnings)))
             if store.word and store.state != "live":  # only an open store knows whether a broker runs
                 chips.append(Chip(store.state or "chat", tr(store.word)))
         name = Label(store.name, 15, "text" if is_there else "disabled", 600)
@@ -366,10 +366,6 @@ class WelcomePage(QScrollArea):
         parts = [row(Key(cap), Label(text, 12, "text3"), gap=6) for cap, text in keys]
         foot = tr("Storescope {version} · storescope --help does the same in a terminal", version=__version__)
         return row(*parts, None, Label(foot, 12, "text3"), gap=18)
-
-
-def _counted(number: int, singular: str, plural: str) -> str:
-    return singular if number == 1 else tr(plural, n=number)
 
 
 def _numbered(number: int, title: str) -> QWidget:

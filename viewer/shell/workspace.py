@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFileDialog
 
 from engine.errors import StoreError
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.pane import Pane
 from viewer.runtime import bookmarks, places
 from viewer.runtime.bookmarks import Kept, bookmarks_of
@@ -305,7 +305,13 @@ class Workspace:
         watch = self.requests
         if watch is None or not watch.unsaved:
             return []
-        return [tr("{n:,} requests were recorded and are in no file yet: export them first.", n=watch.unsaved)]
+        return [
+            tr_plural(
+                "{n:,} request was recorded and is in no file yet: export it first.",
+                "{n:,} requests were recorded and are in no file yet: export them first.",
+                n=watch.unsaved,
+            )
+        ]
 
     def keep_all(self) -> None:
         """Save the layout and the session for the next start, because the window closes."""

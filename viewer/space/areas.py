@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
 from engine.query import quote
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.runtime import places
 from viewer.runtime.places import Place, Search
 from viewer.widgets.areas import Area
@@ -251,7 +251,7 @@ def file_count(space: Space, key: str) -> int:
 
 def files_words(count: int) -> str:
     """Return ``3 files``."""
-    return tr("1 file") if count == 1 else tr("{n:,} files", n=count)
+    return tr_plural("{n:,} file", "{n:,} files", n=count)
 
 
 def _sum(area: Area, parts: Iterable[Area], *, keep_order: bool = False) -> Area:

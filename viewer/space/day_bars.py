@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import plain, size
 from viewer.look.theme import C, dark, mono, px, ui
 from viewer.look.topic_colours import colours_of
@@ -135,5 +135,8 @@ class DayBars(MarkCanvas):
 
     def words_of(self, day_bar: DayBar) -> str:
         """Describe a day in full."""
-        parts = [f"{day_bar.day}  {day_bar.bytes:,} B", tr("{n:,} messages", n=day_bar.messages)]
+        parts = [
+            f"{day_bar.day}  {day_bar.bytes:,} B",
+            tr_plural("{n:,} message", "{n:,} messages", n=day_bar.messages),
+        ]
         return "\n".join([*parts, *(f"{plain(topic)} {size(part)}" for topic, part in day_bar.parts[:12])])

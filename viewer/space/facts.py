@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, number, size
 from viewer.runtime import places
@@ -84,10 +84,11 @@ def retention_sentences(retention: Retention) -> list[str]:
             else tr("with the next run")
         )
         sentences.append(
-            tr(
-                "{n:,} of {all:,} files, {size}, will be deleted: {when}.",
-                n=len(files),
-                all=len(retention.files),
+            tr_plural(
+                "{part:,} of {n:,} file, {size}, will be deleted: {when}.",
+                "{part:,} of {n:,} files, {size}, will be deleted: {when}.",
+                part=len(files),
+                n=len(retention.files),
                 size=total,
                 when=when,
             )
@@ -141,7 +142,7 @@ def blocks_of(
             parts.append(tr("still read by {names}", names=", ".join(file.readers[:6])))
         account_file = account_files.get(file.name)
         if account_file is not None:
-            parts.append(tr("{n:,} units", n=account_file.messages))
+            parts.append(tr_plural("{n:,} unit", "{n:,} units", n=account_file.messages))
         cached_file = cached_files.get(file.name)
         if cached_file is not None:
             parts.append(tr("{size} of it in memory", size=size(cached_file.resident)))
@@ -169,13 +170,9 @@ def flags_of(retention: Retention, account: Space | None) -> list[LineFlag]:
         note = size(sum(file.size for file in next_files))
         messages = sum(units.get(file.name, 0) for file in next_files)
         if messages:
-            note += ", " + tr("{n:,} units", n=messages)
+            note += ", " + tr_plural("{n:,} unit", "{n:,} units", n=messages)
         count = len(next_files)
-        label = (
-            tr("1 file will be deleted {when}", when=when)
-            if count == 1
-            else tr("{n:,} files will be deleted {when}", n=count, when=when)
-        )
+        label = tr_plural("{n:,} file will be deleted {when}", "{n:,} files will be deleted {when}", n=count, when=when)
         flags.append(LineFlag(label, next_files[0].start_offset, "error", note))
         later = [file for file in retention.files if file.expiry.goes_at and file.expiry.goes_at != retention.next_time]
         if later:
@@ -251,7 +248,7 @@ def area_facts(space: Space, path: tuple[str, ...], area: Area | None) -> list[F
             Fact(
                 tr("Compressed"),
                 f"{compressed.bytes / max(topic_bytes, 1):.0%}",
-                tr("{n:,} units", n=compressed.messages),
+                tr_plural("{n:,} unit", "{n:,} units", n=compressed.messages),
             )
         )
     dead_bytes = sum(row.bytes for row in space.rows if row.topic == topic and space.is_dead(row))
@@ -267,7 +264,7 @@ def _is_place(target: object) -> bool:
 def _total_note(area: Area) -> str:
     parts = [f"{area.bytes:,} B"]
     if area.messages:
-        parts.append(tr("{n:,} units", n=area.messages))
+        parts.append(tr_plural("{n:,} unit", "{n:,} units", n=area.messages))
     return " · ".join(parts)
 
 
@@ -277,7 +274,12 @@ def _directory_facts(space: Space) -> list[Fact]:
         Fact(
             tr("All files"),
             size(space.bytes),
-            tr("{n:,} files, {size} allocated", n=space.file_count, size=size(space.allocated)),
+            tr_plural(
+                "{n:,} file, {size} allocated",
+                "{n:,} files, {size} allocated",
+                n=space.file_count,
+                size=size(space.allocated),
+            ),
         )
     ]
     facts += [Fact(kind.kind, size(kind.bytes), files_words(kind.files)) for kind in kinds[:4]]

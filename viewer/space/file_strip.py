@@ -12,7 +12,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QVBoxLayout
 
 from engine.errors import StoreError
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import number, plain, size
 from viewer.look.theme import C, dark, px, scale, ui
 from viewer.look.topic_colours import colours_of
@@ -255,11 +255,11 @@ class FilePanel(Paper):
         if file_map is None:
             self.head.set_note("")
             return
-        parts = [tr("{n:,} units", n=file_map.units)]
+        parts = [tr_plural("{n:,} unit", "{n:,} units", n=file_map.units)]
         if file_map.bad:
             parts.append(tr("{n:,} wrong CRC", n=len(file_map.bad)))
         if file_map.damage:
-            parts.append(tr("{n:,} spans of damage", n=len(file_map.damage)))
+            parts.append(tr_plural("{n:,} span of damage", "{n:,} spans of damage", n=len(file_map.damage)))
         if not file_map.bad and not file_map.damage:
             parts.append(tr("all CRCs correct"))
         if not file_map.complete:

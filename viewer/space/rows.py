@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import number, plain, size
 from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime import places
@@ -106,7 +106,11 @@ def space_rows(space: Space) -> list[SpaceRow]:
 
 
 def _sum(space: Space) -> SpaceRow:
-    note = tr("bytes, equal to the files ✓") if space.equal else tr("the files have {n:,} bytes", n=space.bytes)
+    note = (
+        tr("bytes, equal to the files ✓")
+        if space.equal
+        else tr_plural("the files have {n:,} byte", "the files have {n:,} bytes", n=space.bytes)
+    )
     return SpaceRow(
         "\x02sum",
         "sum",

@@ -9,7 +9,7 @@ from itertools import combinations
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.broken import Broken
 from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, mono, px, ui
@@ -76,7 +76,9 @@ class SpaceLine(Canvas):
         self._line = reaching(line, self._broken)
         self._selected = next((n for n, block in enumerate(self._blocks) if block.name == name), None)
         flag_texts = [f"{flag.name} {flag.note}".strip() for flag in flags]
-        self.setAccessibleDescription("; ".join([tr("{n:,} files", n=len(blocks)), *flag_texts, words]).strip("; "))
+        self.setAccessibleDescription(
+            "; ".join([tr_plural("{n:,} file", "{n:,} files", n=len(blocks)), *flag_texts, words]).strip("; ")
+        )
         self.update()
 
     def show_broken(self, broken: Sequence[Broken]) -> None:

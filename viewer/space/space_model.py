@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock, size
 from viewer.runtime.places import Place
 from viewer.space.areas import REST_PREFIX, Grouping, Measure, area_of
@@ -219,7 +219,8 @@ class SpaceModel:
         account = self.account
         if account is None:
             return ""
-        counted = tr(
+        counted = tr_plural(
+            "{size} in {n:,} file, {allocated} allocated",
             "{size} in {n:,} files, {allocated} allocated",
             size=size(account.bytes),
             n=account.file_count,

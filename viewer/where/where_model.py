@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr, tr_plural, words
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.where.words import verdict_chip, without_absence_verdicts
@@ -103,7 +103,14 @@ class WhereModel:
             return TableState("empty", tr(EMPTY_HINT))
         if self._is_truncated:
             count = len(self.results)
-            return TableState("cut", tr("The first {n:,} messages of this key. Name a topic to see others.", n=count))
+            return TableState(
+                "cut",
+                tr_plural(
+                    "The first {n:,} message of this key. Name a topic to see others.",
+                    "The first {n:,} messages of this key. Name a topic to see others.",
+                    n=count,
+                ),
+            )
         return None
 
     def detail_state(self) -> TableState | None:

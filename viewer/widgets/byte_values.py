@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import full_moment, plain
 
 SANE = (946_684_800_000, 4_102_444_800_000)
@@ -57,7 +57,7 @@ def readings(data: bytes, selected: bytes) -> list[Reading]:
     ):
         values.append(Reading(name, _text(selected, charset)))
     crc = zlib.crc32(selected)
-    note = tr("of {n:,} selected bytes", n=len(selected))
+    note = tr_plural("of {n:,} selected byte", "of {n:,} selected bytes", n=len(selected))
     values.append(Reading("CRC-32", f"0x{crc:08X}", note))
     values.append(Reading("bodyCRC", f"{crc & MASK:,}", tr("as RocketMQ stores it")))
     values.append(Reading("hashCode", f"{_java_hash(selected):,}" if len(selected) <= 4096 else "", "String.hashCode"))

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, px
 from viewer.widgets.byte_values import COPIES
 from viewer.widgets.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages
@@ -504,5 +504,5 @@ class HexView(QAbstractScrollArea):
             text = tr("byte {value}, offset {offset:,}", value=value, offset=self._cursor)
         start, end = self.selection()
         if self._anchor is not None and self._anchor != self._cursor:
-            text += ", " + tr("{count:,} bytes selected", count=end - start)
+            text += ", " + tr_plural("{n:,} byte selected", "{n:,} bytes selected", n=end - start)
         return text

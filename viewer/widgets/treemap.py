@@ -19,7 +19,7 @@ from PySide6.QtGui import (
     QResizeEvent,
 )
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_plural
 from viewer.look.formats import number, plain, size
 from viewer.look.theme import C, dark, mono, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
@@ -316,7 +316,11 @@ class Treemap(Canvas):
         ]
         if area.messages:
             mean = round(area.bytes / area.messages)
-            parts.append(tr("{n:,} messages, {mean:,} B each", n=area.messages, mean=mean))
+            parts.append(
+                tr_plural(
+                    "{n:,} message, {mean:,} B each", "{n:,} messages, {mean:,} B each", n=area.messages, mean=mean
+                )
+            )
         return "\n".join([*parts, *([area.note] if area.note else [])])
 
 

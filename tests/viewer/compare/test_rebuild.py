@@ -191,7 +191,7 @@ def test_what_differs_stands_first_and_is_noted_with_its_command(
 def test_equal_is_said_of_all(box: RebuildBox, window: Window, answers: list[Any]) -> None:
     answers += [RebuildComparison(Rebuilt(), (EQUAL,)), RebuildComparison(Rebuilt(), ())]
     built(box, window)
-    assert window.said[0].startswith("All 1 ")
+    assert window.said == ["The 1 queue or index file is equal."]
     built(box, window)
     assert box.table.note.state is not None
     assert box.table.note.state.text == "There are no queues and no index files."

@@ -19,8 +19,8 @@ def test_a_difference_stands_first_and_is_counted() -> None:
         ("Orders / 1", "differs", "error"),
         ("end of log", "equal", "ok"),
     ]
-    assert tried_chip(made) == ("error", "1 of 2 figures differ")
-    assert tried_note(made) == "1 of 2 figures differ · 250 ms · /copies/one"
+    assert tried_chip(made) == ("error", "1 of 2 figures differs")
+    assert tried_note(made) == "1 of 2 figures differs · 250 ms · /copies/one"
 
 
 def test_a_further_round_says_that_nothing_changed() -> None:

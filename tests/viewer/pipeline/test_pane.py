@@ -113,7 +113,7 @@ def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: P
     first = runs.start(Wish("verify", (str(STORE),)))
     second = runs.start(Wish("stats", (str(STORE),)))
     pane.show_job(first)
-    assert pane.jobs_head.note.text() == "2 runs"
+    assert pane.jobs_head.note.text() == "2 running"
     runs.end(first, lines.verify([]))
     assert pane.job is first, "it stays as it ends"
     runs.forget_ended()

@@ -8,7 +8,7 @@ from viewer.queues.check_list import CheckList
 
 @pytest.fixture
 def chooser(qtbot):
-    made = CheckList("queue.topics", "Topics", 250, "{n:,} topics")
+    made = CheckList("queue.topics", "Topics", 250, ("{n:,} topic", "{n:,} topics"))
     qtbot.addWidget(made)
     made.set_items([(name, name) for name in ("A", "B", "C")], ["A"])
     made.show()
