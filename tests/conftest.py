@@ -50,6 +50,8 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("storescope")
+# For packaging/coverage.sh --few: a tracer makes each case several times slower, and a few of them reach every branch.
+hypothesis.settings.register_profile("few", hypothesis.settings.get_profile("storescope"), max_examples=10)
 
 
 @pytest.fixture(scope="session")
