@@ -3,6 +3,20 @@
 Of the dirty pages any subset survives, some torn between their sectors. Of the unsynced changes of names the
 first few survive, as on journaling file systems. Pure apart from the random numbers.
 
+A disk keeps every file twice: ``live`` is what programs read, ``durable`` what the last flush made safe. One of the
+disks that may be found when the power is back::
+
+    live       AAAAAAAA  BBBBBBBB  CCCCCCCC  DDDDDDDD     pages of 4 KiB, each of 8 sectors
+    durable    AAAAAAAA  bbbbbbbb  cccccccc  dddddddd     page A was flushed, the others are dirty
+    found      AAAAAAAA  BBBBBBBB  cccccccc  DdDDddDd     B was written back in time, C was not, D is torn
+
+    changes    create x │ rename y → z │ delete w         since the last sync
+    found      create x │ rename y → z                    the first so many; a rename is never cut in half
+
+The kernel may write dirty pages back at any time and in any order. So a later page may be there without an earlier
+one: nothing may be concluded from the bytes behind a hole. A file that was truncated and rewritten has its old
+content, or any beginning of its new content.
+
 """
 
 from __future__ import annotations

@@ -149,15 +149,24 @@ def _gaps(files: Sequence[LogFile], claims: Sequence[tuple[Ints, Ints]]) -> list
     return gaps
 
 
+# Units tile a stretch if each begins where the one before it ends. Then every border inside is once an end and once a
+# start, so it cancels out, and only the first start and the last end remain:
+#
+#     |  unit a  |  unit b  | unit c |        starts 0, 9, 19        ends 9, 19, 26
+#     0          9          19       26       Σ h(start) − Σ h(end) = h(0) − h(26)
+#
+# The reverse holds too. If each border inside is as often an end as a start, one unit leads from the first start to the
+# next and so on to the last end. A second chain beside it would have a start and an end without partners, because units
+# have positive sizes and no chain leads back to its start. A gap or an overlap leaves two borders without partners.
+#
+# So the entries of all queues are added in any order, a queue at a time, and are never sorted together. ``h`` is a hash
+# of 64 bits and sums are modulo 2⁶⁴: sums of the plain numbers would also agree for other borders.
+
+
 def _tiled(
     gaps: Sequence[Stretch], queues: Sequence[Queue], limits: QueryLimits
 ) -> tuple[list[Stretch], list[Stretch]]:
-    """The stretches of those gaps that one row of units fills, from its first to its last, and the other gaps.
-
-    Units of positive size fill a stretch, one behind the other, just where the places at which they begin and that
-    behind the stretch are the same numbers as those at which they end and that of its beginning. Sums of 64 bits of
-    hashes of both tell it without putting all entries in order.
-    """
+    """Return the parts of those gaps that units tile, from the first to the last unit in the gap, and the other gaps."""
     lows, highs = (np.array(bounds, np.int64) for bounds in zip(*gaps, strict=True))
     sums = np.zeros(len(gaps), np.uint64)
     first_starts, last_ends = highs.copy(), lows.copy()

@@ -4,7 +4,18 @@ GroupCommitService, FlushDiskWatcher).
 A put that finds no flush under way becomes the *leader*: it flushes for itself and for all that wait. So a lone
 producer never hands its message to another thread. Puts that come meanwhile wait, each on a lock of its own.
 After the flush they are either served, or the first of them becomes the next leader. Java has a thread in
-between, with the same results. A put that is interrupted (Ctrl+C, an exception from a signal handler) leaves like
+between, with the same results::
+
+    put up to 100   no leader: leads ═══ flush moves to 150 ═══╗ returns
+    put up to 150       waits ·································╟ served, returns
+    put up to 230            waits ····························╟ next leader ═══ flush moves to 300 ═══╗ returns
+    put up to 300                waits ························╨ waits ································╨ served
+
+There is at most one leader. A leader passes on the lead under the lock in which it takes stock of the waiters, so no
+put can queue unseen between the two. A flush wakes one served put and each served put wakes the next: no put is
+forgotten, and they do not all queue for the interpreter's lock at once.
+
+A put that is interrupted (Ctrl+C, an exception from a signal handler) leaves like
 a served one: it wakes the next and passes on the lead.
 
 Threads of the same process that never pause (for example readers in a loop) make each wake-up late. So the

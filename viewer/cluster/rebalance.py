@@ -260,6 +260,22 @@ def _offset_table(moments: Sequence[Moment], queues: tuple[Queue, ...]) -> Ints:
     return table
 
 
+# Readings with the same owners and clients are one segment; lanes join the segments in which their own part is equal.
+# A reading is valid until the next one. A time range without readings belongs to no segment and is drawn empty.
+#
+#     reading       r0   r1   r2   r3   r4           r5   r6
+#     queue 0       A    A    –    B    B     none   B    B
+#     queue 1       A    A    B    B    B            B    B
+#     segments      ├─ 1 ─────┼ 2 ─┼ 3 ─┤            ├ 4 ─┤
+#     lane queue 0  ├─ A ─────┼ – ─┼ B ─┤            ├ B ─┤
+#     lane queue 1  ├─ A ─────┼─ B ─────┤            ├ B ─┤
+#     step               ├─────────┤
+#
+# The step lasts from r1, the last reading before the first change, to r3: r2 and r3 are one step because a change
+# follows soon, and longer than usual is waited while a queue has no owner. Queue 0 was without an owner at r2 only, so
+# its pause took at least 0 ms (from r2 to r2) and at most r3 − r1.
+
+
 @dataclass(frozen=True, slots=True)
 class _Segment:
     """Successive readings with equal owners and clients: numbers of the first one and after the last one."""

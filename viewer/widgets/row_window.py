@@ -4,6 +4,18 @@ A commit log has more rows than Qt can count and nobody knows their number at fi
 around the place it shows, and the place is a position: bytes of a log, or the number of a queue entry. A
 :class:`RowSource` reads rows at a position; a :class:`Window` says which read is wanted next and takes what came.
 Reading may touch the disk: the caller runs it where the window on the screen does not wait for it.
+
+::
+
+    source.start                                                                             source.end
+    ├─ not held ─┼──────── less ────────┼─ on the screen ─┼──────── more ────────┼─ not held ─┤
+                 rows[0]                top      top + visible                rows[-1]
+
+``more`` is due when fewer than a screen and a quarter of a chunk are held below the screen, ``less`` likewise above it.
+A read at one end drops rows at the other beyond ``capacity``, so the numbers of rows in the window shift and ``apply``
+returns the new number of ``top``. A position that is not held is a ``jump``, which replaces all rows. ``first`` and
+``last`` say that the window touches an end of the source. The scroll bar shows positions, not numbers of rows: a number
+is known only where the rows in front have been counted.
 """
 
 from __future__ import annotations

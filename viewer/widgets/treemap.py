@@ -359,6 +359,16 @@ class Box(NamedTuple):
         return self.x + self.width / 2, self.y + self.height / 2
 
 
+# Boxes fill the room in rows along its shorter side, the largest sizes first. A size joins the row as long as the worst
+# shape in the row gets no worse; then the row is closed and the rest of the room is filled the same way:
+#
+#     ┌───────┬────┬──┐      1. rows a b, along the left side: with c all three would be flatter
+#     │   a   │ c  │ e│      2. c d, in the room that remains
+#     ├───────┼────┼──┤      3. e f
+#     │   b   │ d  │ f│
+#     └───────┴────┴──┘      (Bruls, Huizing, van Wijk: Squarified Treemaps, 2000)
+
+
 def squarify(sizes: Sequence[float], room: Box) -> list[Box]:
     """Return a box for each of ``sizes`` (largest first, none negative), with areas in proportion and as square as
     possible.
