@@ -166,7 +166,7 @@ def _gaps(files: Sequence[LogFile], claims: Sequence[tuple[Ints, Ints]]) -> list
 def _tiled(
     gaps: Sequence[Stretch], queues: Sequence[Queue], limits: QueryLimits
 ) -> tuple[list[Stretch], list[Stretch]]:
-    """Return the parts of those gaps that units tile, from the first to the last unit in the gap, and the other gaps."""
+    """Return the parts of those gaps that units tile, from the first unit in a gap to the last, and the other gaps."""
     lows, highs = (np.array(bounds, np.int64) for bounds in zip(*gaps, strict=True))
     sums = np.zeros(len(gaps), np.uint64)
     first_starts, last_ends = highs.copy(), lows.copy()
