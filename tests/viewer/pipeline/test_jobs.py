@@ -16,6 +16,7 @@ from typing import Any
 import pipeline_lines as lines
 import pytest
 
+from engine.sentences import Sentence
 from viewer.pipeline.jobs import PipelineRuns
 from viewer.pipeline.request import Wish
 from viewer.pipeline.state import JobState
@@ -78,6 +79,16 @@ def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: 
     assert job.said == ["one store was skipped"]
     assert job.log_file == ""
     """Nobody wrote to the log: it was taken away."""
+
+
+def test_sentences_of_a_process_keep_their_templates(run: Run, runs: PipelineRuns) -> None:
+    """The findings of a job were English in the Chinese window: its records held finished text only."""
+    says = "Output(as_json=True).record({'type': 'finding', 'id': 'CL12', 'message': sentence('{n} gone', n=2)})"
+    code = f"from engine.cli.output import Output; from engine.sentences import sentence; {says}"
+    runs.command = [sys.executable, "-c", code]
+    message = run(_started(runs)).rules["CL12"].first["message"]
+    assert isinstance(message, Sentence)
+    assert (message, message.id, message.params) == ("2 gone", "{n} gone", {"n": 2})
 
 
 async def _started(runs: PipelineRuns) -> JobState:
