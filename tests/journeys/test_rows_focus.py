@@ -1,4 +1,4 @@
-"""Tab leads through every view: everything one can use is reached, as one reads, seen, and left again."""
+"""Tab and F6 lead through every view: everything one can use is reached, as one reads, seen, and left again."""
 
 from __future__ import annotations
 
@@ -57,6 +57,26 @@ async def tour(walker: Walker) -> tuple[list[QWidget], set[str]]:
     return seen, unseen
 
 
+def round_by_f6(walker: Walker, pane: QWidget) -> tuple[list[QWidget], set[str]]:
+    """The parts of a view that F6 stops at, once around; those that look the same with the focus and without."""
+    window, stops, unseen = walker.window, [], set()
+    for _ in range(MOST):
+        QTest.keyClick(window, Qt.Key.Key_F6)
+        part = window.focusWidget()
+        if part is None or part in stops:
+            break
+        stops.append(part)
+        if pane.isAncestorOf(part):
+            around = area(walker, part).adjusted(-RING, -RING, RING, RING)
+            with_focus = window.grab(around).toImage()
+            window.top.goto.setFocus()
+            without_focus = window.grab(around).toImage()
+            part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            if with_focus == without_focus:
+                unseen.add(name(part))
+    return [part for part in stops if pane.isAncestorOf(part)], unseen
+
+
 NAMES = tuple(BY_KIND)
 
 
@@ -78,6 +98,9 @@ def test_row_88_tab_reaches_everything_as_one_reads(
             pane.setFocus()
             seen, unseen = await tour(walker)
             wrong += [f"{view}: {one} shows no focus" for one in sorted(unseen)]
+            stops, unseen = round_by_f6(walker, pane)
+            wrong += [f"{view}: F6 does not enter it"] if not stops else []
+            wrong += [f"{view}: {one} shows no focus by F6" for one in sorted(unseen)]
             for part in pane.findChildren(QWidget):
                 asked = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isVisible() and part.isEnabled()
                 if asked and part not in seen:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import px, ui
@@ -114,6 +114,10 @@ class BookmarksPane(Pane):
     def status(self) -> str:
         """Return the number of bookmarks in words."""
         return tr_plural("{n:,} bookmark", "{n:,} bookmarks", n=len(self._list()))
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.table, self.notes
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying, stepping, editing and removing."""

@@ -320,6 +320,11 @@ class ClusterPane(Pane):
         """Return True while the first reading is under way."""
         return self.model.status == "connecting" and self.model.state is None and self.isVisible()
 
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        pictures = (self.lines, self.map, self.cells, self.topic_queues, self.rebalance.lanes)
+        return self.address, self.filter, *pictures, self.table, self.requests, self.folded
+
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands of the view, and of a table in front."""
         commands: dict[str, Callable[[], object]] = {

@@ -159,7 +159,7 @@ class FindingsPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return self.table, self.recovery.plan
+        return self.table, self.detail.hex, self.recovery.plan, self.recovery.files
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Checking, the preview, copying and stepping."""

@@ -195,7 +195,7 @@ class IndexPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return self.files, self.form.key, self.steps
+        return self.files, self.canvas, self.form.key, self.steps, self.chain
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping act on the table in front."""

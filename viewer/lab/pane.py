@@ -261,7 +261,9 @@ class LabPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return self.put.topic, self.load.sliders["producers"], self.hex, self.power_loss.table
+        two_ways = (self.two.table,) if self.two is not None else ()
+        lower = (self.power_loss.table, self.serve.port, self.serve.codes)
+        return self._make, self.put.topic, self.load.sliders["producers"], self.hex, *lower, *two_ways
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for the visible comparison table: copy, find, export."""

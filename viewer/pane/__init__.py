@@ -116,7 +116,7 @@ class Pane(QWidget):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus, in order. Hidden ones are left out."""
-        return ()
+        return () if self.lead is None else (self.lead,)
 
     def busy(self) -> bool:
         """Return True while the user waits for work here. Other work should wait meanwhile."""

@@ -6,7 +6,7 @@ and below them its tables, the bytes as areas, and rates over time. Nothing of S
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,6 +191,10 @@ class PipelinePane(Pane):
         if not self._dragged:
             left_width = px(SLIM_LEFT if slim else LEFT)
             self._whole.setSizes([left_width, max(1, self.width() - left_width)])
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.form.job, self.list, self.results.table, self.map, self.aside.table
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Commands for running and stopping, and for the table in front."""

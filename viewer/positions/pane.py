@@ -225,7 +225,7 @@ class PositionsPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return (self.ruler,)
+        return self.ruler, self.now, self.beside.marks
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying acts on the list in front; the preview is worked out anew."""

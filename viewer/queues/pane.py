@@ -167,7 +167,7 @@ class QueuesPane(Pane):
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
-        return (self.table,)
+        return self.picture.line, self.picture.cells, self.table
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping act on the table."""

@@ -7,7 +7,7 @@ of the lab, or from a file that ``storescope serve`` wrote.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -298,6 +298,10 @@ class RequestsPane(Pane):
     def busy(self) -> bool:
         """Return True while a file is read."""
         return self._source_status.kind == "reading" and self.isVisible()
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.talks, self.filter, self.table, self.fields, self.hex
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands of the view and of its table."""

@@ -171,7 +171,7 @@ def next_pane(window: MainWindow, step: int) -> None:
         (n for n, w in enumerate(parts) if focused is not None and (w is focused or w.isAncestorOf(focused))),
         before_first,
     )
-    parts[(index + step) % len(parts)].setFocus()
+    parts[(index + step) % len(parts)].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
 
 def set_scheme(window: MainWindow, scheme: str) -> None:

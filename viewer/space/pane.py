@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QTimer
@@ -209,6 +209,10 @@ class SpacePane(Pane):
         if self.model.account is None or self.session is None:
             return ""
         return self.session.unread.beside(self.model.status(is_complete=not self.session.unread))
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.line, self.map, self.table
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying, exporting and stepping in the table."""

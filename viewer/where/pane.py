@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCompleter, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QCompleter, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from engine.inspection.copy_out import copy_found
@@ -220,6 +220,10 @@ class WherePane(Pane):
     def status(self) -> str:
         """Return the verdict in one sentence."""
         return self.model.summary
+
+    def focus_stops(self) -> Sequence[QWidget]:
+        """Return the parts between which F6 moves the focus."""
+        return self.field, self.table, self.routes, self.evidence
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands for copying and stepping in the focused table."""

@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPen,
     QResizeEvent,
     QWheelEvent,
 )
@@ -306,6 +307,9 @@ class HexView(QAbstractScrollArea):
         p = QPainter(self.viewport())
         p.fillRect(event.rect(), C("pane"))
         if self._reader is None:
+            if self.hasFocus():  # without bytes there is no cursor that shows it
+                p.setPen(QPen(C("accent"), 2))
+                p.drawRect(self.viewport().rect().adjusted(1, 1, -1, -1))
             return
         m = self._metrics()
         self._shown.selection = (
