@@ -98,12 +98,7 @@ def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingSer
         return None
     if was_delivered(store, unit):
         return None
-    why = ""
-    max_message_bytes = store.config.max_message_size if store.config is not None else 0
-    if max_message_bytes and unit.size > max_message_bytes - max_message_bytes // 8:
-        why = sentence(
-            "the first is {size:,} bytes long, and maxMessageSize is {most:,}", size=unit.size, most=max_message_bytes
-        )
+    why = _refusal(unit, store.config.max_message_size) if store.config is not None else ""
     due = [entry.tags_code for entry in _entries(queue, next_offset) if 0 < entry.tags_code <= newest]
     return StandingService(
         "level",
@@ -116,6 +111,28 @@ def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingSer
         newest - next_entry.tags_code,
         why,
     )
+
+
+def _refusal(unit: Unit, max_message_bytes: int) -> str:
+    """Why a broker refuses to deliver ``unit``; "" if its size is no reason.
+
+    Since 4.9.4 a broker compares the body with maxMessageSize; before that the whole message, which has other
+    properties when it is delivered than while it waits.
+    """
+    if len(unit.body) > max_message_bytes:
+        return sentence(
+            "the body of the first has {size:,} bytes, and maxMessageSize is {most:,}",
+            size=len(unit.body),
+            most=max_message_bytes,
+        )
+    if unit.size > max_message_bytes - max_message_bytes // 8:
+        return sentence(
+            "the first is {size:,} bytes long, and maxMessageSize is {most:,}: releases before 4.9.4 refuse to "
+            "deliver it",
+            size=unit.size,
+            most=max_message_bytes,
+        )
+    return ""
 
 
 def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:

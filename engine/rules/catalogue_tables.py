@@ -103,13 +103,15 @@ CF08 = _rule(
 )
 CF10 = _rule(
     "CF10",
-    "warn",
+    "note",
     "Filters that a broker discards when it starts",
     "A broker loads consumerFilter.json completely or not at all: if one filter has no bloom filter data, or data "
-    "with other sizes than the broker's, the broker starts without any filter. It does not know the expressions "
-    "of these groups until their clients register again.",
-    "after each start, let the clients of these groups register again (restart them); or remove the filter from a "
-    "copy of the table while the broker is stopped.",
+    "with other sizes than the broker's, the broker starts without any filter. RocketMQ 5.5.1 writes filters "
+    "without this data unless enableCalcFilterBitMap is true. Connected clients register their filters again with "
+    "their heartbeats, and every group still gets the messages that it asked for.",
+    "no action needed. To keep the filters, set enableCalcFilterBitMap to true: the broker keeps them from the second "
+    "start on. Or remove the filters that do not fit from a copy of the table while the broker is stopped; filters "
+    "of groups without a client for 24 hours are removed in any case.",
     "apache/rocketmq#11102",
     needs=CONFIG,
 )
@@ -150,9 +152,9 @@ CF13 = _rule(
     "apache/rocketmq#8948",
     kinds={
         "level": Kind(
-            step="look at the first message of the level: a message of maxMessageSize bytes is refused again and "
-            "again when it is delivered. Raise maxMessageSize and restart the broker; then all messages are "
-            "delivered."
+            step="look at the first message of the level: if its body is longer than maxMessageSize (before 4.9.4: the "
+            "whole message), the broker refuses it again and again when it delivers it. Raise maxMessageSize and "
+            "restart the broker; then all messages are delivered."
         ),
         "timer": Kind(
             step="check that timerWheelEnable is on and that timerStopEnqueue and timerStopDequeue are off, and "

@@ -9,6 +9,7 @@ import report_states
 from broken_stores import level_stands_still, table
 from made_stores import START, MadeStore, healthy
 
+from engine.config import MessageStoreConfig
 from engine.inspection import open_store
 from engine.inspection.findings import check
 from engine.inspection.standing import StandingService, standing_level, standing_services
@@ -106,3 +107,23 @@ def test_a_healthy_store_is_silent(tmp_path):
     root = healthy().write(tmp_path / "store")
     with open_store(root) as store:
         assert "CF13" not in [one.id for one in check(store) if isinstance(one, Finding)]
+
+
+@pytest.mark.parametrize(
+    ("max_message_size", "why"),
+    [
+        (1 << 20, ""),
+        (160, "; the first is 168 bytes long, and maxMessageSize is 160: releases before 4.9.4 refuse to deliver it"),
+        (3, "; the body of the first has 5 bytes, and maxMessageSize is 3"),
+    ],
+)
+def test_a_level_says_why_its_first_message_is_refused(max_message_size, why, tmp_path):
+    """The whole message was compared with maxMessageSize; a real broker since 4.9.4 compares its body, and delivered a
+    message of which this said that it is refused.
+    """
+    root = delayed_store().write(tmp_path / "store")
+    table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
+    with open_store(root, MessageStoreConfig(max_message_size=max_message_size)) as store:
+        service = standing_level(store, 3, START + 3 * MINUTE)
+    assert service is not None
+    assert service.words.partition(" is overdue by up to 2.8 min")[2] == why
