@@ -1,14 +1,16 @@
-"""Adds new texts of the source to the catalogues: ``python packaging/catalogue.py`` from the checkout's root.
+"""Brings the catalogues up to date with the source: ``python packaging/catalogue.py`` from the checkout's root.
 
 It reads the texts of the window (``tr``, ``tr_plural``, ``words``, ``plural_words``, titles of columns) and the
-sentences of the engine (``sentence``, ``plural``, ``msgid``), writes those that a catalogue lacks with an empty
-translation, and writes all entries sorted, in the form that gettext's tools write. It removes nothing.
+sentences of the engine (``sentence``, ``plural``, ``msgid``). Those that a catalogue lacks are added with an empty
+translation; an entry whose text is nowhere in the source any more is removed. All entries are written sorted, in the
+form that gettext's tools write.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,10 +97,43 @@ def write(path: Path, catalogue: Catalog) -> None:
 
 def add_new(catalogue: Catalog) -> int:
     """Add each text of the source that ``catalogue`` lacks, without a translation; return how many there were."""
-    missing = [text for text in texts(*SINGLE) if catalogue.get(text[0]) is None]
-    for singular, several in missing:
+    count = 0
+    for singular, several in texts(*SINGLE):
+        entry = catalogue.get(singular)
+        if entry is not None and (not several or entry.id == (singular, several)):
+            continue
+        if entry is not None:
+            catalogue.delete(singular)
         catalogue.add((singular, several) if several else singular)
-    return len(missing)
+        count += 1
+    return count
+
+
+def unused(catalogue: Catalog) -> list[str]:
+    """Return the texts of ``catalogue`` that are nowhere in the source: neither in a module, nor a rule or a sample."""
+    used = {_uncapitalised(text) for text in _strings()}
+    ids = (message.id if isinstance(message.id, str) else message.id[0] for message in catalogue)
+    return [text for text in ids if text and _uncapitalised(text) not in used]
+
+
+def _strings() -> Iterator[str]:
+    """Yield every string of the source, the texts of the rules, which some join, and those of the samples."""
+    from engine.rules.catalogue import RULES
+
+    for folder in SINGLE:
+        for source in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value
+    for rule in RULES.values():
+        yield from (rule.title, rule.explanation, rule.next_step)
+        yield from (kind.step for kind in rule.kinds.values() if kind.step)
+    for sample in json.loads((ROOT / "resources" / "samples" / "samples.json").read_text("utf-8")):
+        yield from (sample[key] for key in ("title", "text", "word"))
+
+
+def _uncapitalised(text: str) -> str:
+    return text[:1].lower() + str(text[1:])
 
 
 def _without_gaps(template: str) -> str:
@@ -109,9 +144,11 @@ def main() -> None:
     """Bring every catalogue up to date."""
     for path in sorted(CATALOGUES.glob("*/LC_MESSAGES/storescope.po")):
         catalogue = read(path)
-        added = add_new(catalogue)
+        added, removed = add_new(catalogue), unused(catalogue)
+        for text in removed:
+            catalogue.delete(text)
         write(path, catalogue)
-        print(f"{path.relative_to(ROOT)}: {len(catalogue):,} texts, {added:,} new")
+        print(f"{path.relative_to(ROOT)}: {len(catalogue):,} texts, {added:,} new, {len(removed):,} removed")
 
 
 if __name__ == "__main__":

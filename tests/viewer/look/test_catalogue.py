@@ -14,7 +14,7 @@ from babel.messages.pofile import read_po
 from broken_stores import BROKEN, CONFIG
 from made_stores import healthy
 from PySide6.QtWidgets import QApplication
-from said_words import said
+from said_words import catalogue_tool, said
 
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
@@ -92,6 +92,13 @@ def test_every_sentence_of_the_engine_is_translated() -> None:
     found = {text for text, _ in said("engine")}
     assert len(found) > 300
     assert found - known == set()
+
+
+def test_every_entry_is_a_text_of_the_source() -> None:
+    """``packaging/catalogue.py`` removes an entry whose text is gone."""
+    tool = catalogue_tool()
+    listed = tool.read(tool.CATALOGUES / "zh_CN/LC_MESSAGES/storescope.po")
+    assert tool.unused(listed) == []
 
 
 def has_words(template: str) -> bool:
