@@ -6,12 +6,11 @@ A second page compares a table with its ``.bak``, the file before its last chang
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from viewer.config.config_model import ConfigModel, TableRow, read_rows
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
@@ -20,14 +19,12 @@ from viewer.runtime.places import Place
 from viewer.widgets.basics import PaneHead
 from viewer.widgets.boxes import splitter, stacked
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column
-from viewer.widgets.record_state import State
+from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.tree_values import MOST_VALUES, Change, Value, changes, value_text, values
+from viewer.widgets.tree_values import Change
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
-    from engine.codec.config_tables import Table, TableFile
-    from engine.inspection.snapshot import StoreSnapshot
     from viewer.runtime.store_session import StoreSession
 
 USED_CHIPS = {
@@ -41,27 +38,6 @@ CHANGE_CHIPS = {
     "here": Chip("ok", words("added")),
     "there": Chip("warn", words("removed")),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A table, its ``.bak`` (None if absent), and the changes between them (None if one cannot be read)."""
-
-    table: Table
-    bak: TableFile | None
-    changes: tuple[Change, ...] | None
-
-    @property
-    def name(self) -> str:
-        """File name of the table."""
-        return self.table.name
-
-    @property
-    def differing(self) -> str:
-        """Number of values that differ from the ``.bak``, in words."""
-        if self.changes is not None:
-            return tr_plural("{n:,} value", "{n:,} values", n=len(self.changes)) if self.changes else tr("the same")
-        return "" if self.bak is None else tr("not comparable")
 
 
 def _used(row: TableRow) -> Chip:
@@ -129,8 +105,7 @@ class ConfigPane(Pane):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("config.pane")
-        self._pending_table = ""
-        self._tables: list[TableRow] = []
+        self.model = ConfigModel()
         self.head = PaneHead(tr("Config"), tr("the tables below config/, as a broker would load them"))
         self.table = RecordView("config.tables", TABLES)
         self.table.setAccessibleName(tr("Configuration tables"))
@@ -154,14 +129,14 @@ class ConfigPane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store; its tables are read when the view is opened."""
         super().set_session(session)
-        self._tables = []
+        self.model.forget_store()
         self.table.copier = None if session is None else command_copier(self.table, session.command_line)
         for table in (self.table, self.values, self.changes):
             table.set_rows([])
 
     def show_place(self, place: Place) -> None:
         """Show all tables and select the named one."""
-        self._pending_table = place.name
+        self.model.pending_table = place.name
         self.refresh()
 
     def refresh(self) -> None:
@@ -170,71 +145,37 @@ class ConfigPane(Pane):
         if session is None or not self.isVisible():
             return
 
-        def done(tables: list[TableRow]) -> None:
+        def done(rows: list[TableRow]) -> None:
             if session is self.session:
-                self._fill(tables)
+                self._fill(rows)
 
         def failed(error: Exception) -> None:
-            self.table.set_state(State("error", str(error)))
+            if session is self.session:
+                self.model.fail(str(error))
+                self.table.set_state(state_of(self.model.table_state()))
 
-        session.jobs.read(lambda: _read(session.snapshot), done, failed)
+        session.jobs.read(lambda: read_rows(session.snapshot), done, failed)
 
-    def _fill(self, tables: list[TableRow]) -> None:
-        self._tables = tables
-        self.table.set_rows(list(tables))
-        self.table.set_state(None if tables else State("empty", tr("The store has no tables below config/.")))
+    def _fill(self, rows: list[TableRow]) -> None:
+        index = self.model.take(rows)
+        chosen = self.model.chosen
+        self.table.set_rows(list(rows))
+        self.table.set_state(state_of(self.model.table_state()))
         self.statusMessage.emit(self.status())
-        names = [table.name for table in tables]
-        index = names.index(self._pending_table) if self._pending_table in names else 0
-        if tables:
+        if index is not None:
             self.table.go_to_row(index)
-            self._show_table(tables[index])
-        else:
-            self._show_table(None)
+        self._show_table(chosen)
 
     def _show_table(self, row: TableRow | None) -> None:
-        if row is None:
-            for table in (self.values, self.changes):
-                table.set_rows([])
-                table.set_state(State("empty", tr("No table, no values.")))
-            return
-        self._show_values(row.table)
-        self._show_changes(row)
-
-    def _show_values(self, table: Table) -> None:
-        rows = [Value(value.path, value_text(value.value)) for value in islice(values(table.value), MOST_VALUES)]
-        self.values_head.set_title(table.file or table.name)
-        self.values_head.set_note(tr_plural("{n:,} value", "{n:,} values", n=len(rows)))
+        self.model.chosen = row
+        rows = self.model.values()
+        if row is not None:
+            self.values_head.set_title(row.table.file or row.name)
+            self.values_head.set_note(tr_plural("{n:,} value", "{n:,} values", n=len(rows)))
         self.values.set_rows(rows)
-        if table.used != "main":
-            self.values.set_state(State("note" if rows and table.value else "error", engine_words(table.why)))
-        elif len(rows) >= MOST_VALUES:
-            self.values.set_state(
-                State("cut", tr_plural("The first {n:,} value", "The first {n:,} values", n=MOST_VALUES))
-            )
-        else:
-            self.values.set_state(None if table.value else State("empty", tr("The table is empty.")))
-
-    def _show_changes(self, row: TableRow) -> None:
-        self.changes.set_rows(list(row.changes or ()))
-        main, bak = row.table.main, row.bak
-        if bak is None:
-            state = State("empty", tr("There is no {name}.", name=f"{row.name}.bak"))
-        elif row.changes is None:
-            unreadable_file = main if main.state != "ok" else bak
-            message = tr(
-                "{file} cannot be read ({why}): there is nothing to compare.",
-                file=unreadable_file.name,
-                why=engine_words(unreadable_file.complaint or ""),
-            )
-            state = State("error", message)
-        elif not row.changes:
-            state = State("empty", tr("{name} is the same as its .bak.", name=row.name))
-        elif main.state != "ok":
-            state = State("note", engine_words(row.table.why))
-        else:
-            state = None
-        self.changes.set_state(state)
+        self.values.set_state(state_of(self.model.values_state(len(rows))))
+        self.changes.set_rows(list(row.changes or ()) if row is not None else [])
+        self.changes.set_state(state_of(self.model.changes_state()))
 
     def retheme(self) -> None:
         """Apply fonts and colours."""
@@ -243,7 +184,7 @@ class ConfigPane(Pane):
 
     def status(self) -> str:
         """Return the number of tables in words."""
-        return tr_plural("{n:,} table", "{n:,} tables", n=len(self._tables)) if self._tables else ""
+        return self.model.status()
 
     def focus_stops(self) -> Sequence[QWidget]:
         """Return the parts between which F6 moves the focus."""
@@ -255,16 +196,3 @@ class ConfigPane(Pane):
 
     def _focused_table(self) -> RecordView:
         return next((table for table in (self.values, self.changes) if table.hasFocus()), self.table)
-
-
-def _read(store: StoreSnapshot) -> list[TableRow]:
-    from engine.inspection.tables import read_backup, read_tables
-
-    return [_table_row(table, read_backup(store, table.name)) for table in read_tables(store)]
-
-
-def _table_row(table: Table, bak: TableFile | None) -> TableRow:
-    main = table.main.parsed
-    if bak is None or main is None or bak.parsed is None or main.fault is not None or bak.parsed.fault is not None:
-        return TableRow(table, bak, None)
-    return TableRow(table, bak, tuple(changes(main.value, bak.parsed.value)))

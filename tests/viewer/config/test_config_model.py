@@ -1,0 +1,98 @@
+"""The state of the Config view, without a window: the chosen table, its values, and what differs from its ``.bak``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from viewer.config.config_model import ConfigModel, TableRow, read_rows
+from viewer.widgets.tree_values import MOST_VALUES
+
+TOPICS = {"topicConfigTable": {"A": {"perm": 6}}}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    store = MadeStore()
+    store.put()
+    written = store.write(tmp_path / "s")
+    (written / "config").mkdir()
+    return written
+
+
+def rows(root: Path, **files: object) -> list[TableRow]:
+    """Return the tables of a store with these files; ``_bak`` at the end of a name stands for ``.json.bak``."""
+    for name, content in files.items():
+        file = f"{name.removesuffix('_bak')}.json" + (".bak" if name.endswith("_bak") else "")
+        (root / "config" / file).write_text(content if isinstance(content, str) else json.dumps(content))
+    with open_store(root) as store:
+        return read_rows(store)
+
+
+def shown(model: ConfigModel) -> tuple[str, ...]:
+    """Return the kinds of the states of both pages; "" for one whose rows say all."""
+    states = (model.values_state(len(model.values())), model.changes_state())
+    return tuple(state.kind if state is not None else "" for state in states)
+
+
+def test_before_and_without_tables_nothing_is_chosen(root: Path):
+    model = ConfigModel()
+    assert (model.table_state(), model.status(), shown(model)) == (None, "", ("empty", "empty"))
+    assert model.take(rows(root)) is None
+    assert model.table_state().text == "The store has no tables below config/."
+
+
+def test_the_named_table_is_chosen_once_and_then_the_one_that_the_user_chose(root: Path):
+    """The table that a place had named was chosen again at each refresh, whatever the user had chosen since."""
+    tables = rows(root, topics=TOPICS, subscriptionGroup={"subscriptionGroupTable": {}}, consumerFilter={})
+    names = [row.name for row in tables]
+    model = ConfigModel(pending_table="topics.json")
+    assert model.take(tables) == names.index("topics.json")
+    assert model.status() == "3 tables"
+    model.chosen = tables[names.index("consumerFilter.json")]
+    assert model.take(tables[::-1]) == names[::-1].index("consumerFilter.json")
+    model.forget_store()
+    assert model.take(tables) == 0
+
+
+def test_a_table_has_its_values_and_what_changed(root: Path):
+    model = ConfigModel(pending_table="topics.json")
+    model.take(rows(root, topics=TOPICS, topics_bak={"topicConfigTable": {"A": {"perm": 4}}}))
+    assert model.values()[-1].value == "6"
+    assert model.chosen.differing == "1 value"
+    assert shown(model) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("files", "states", "differing"),
+    [
+        ({"topics": TOPICS}, ("", "empty"), ""),
+        ({"topics": TOPICS, "topics_bak": TOPICS}, ("", "empty"), "the same"),
+        ({"topics": "{broken", "topics_bak": TOPICS}, ("note", "error"), "not comparable"),
+        ({"topics": TOPICS, "topics_bak": "{broken"}, ("", "error"), "not comparable"),
+        ({"topics": {}}, ("empty", "empty"), ""),
+    ],
+)
+def test_the_pages_say_why_they_have_no_rows(root: Path, files: dict, states: tuple, differing: str):
+    model = ConfigModel()
+    model.take(rows(root, **files))
+    assert (shown(model), model.chosen.differing) == (states, differing)
+
+
+def test_only_the_first_values_of_a_large_table_are_listed(root: Path):
+    model = ConfigModel()
+    model.take(rows(root, topics=TOPICS))
+    assert model.values_state(MOST_VALUES - 1) is None
+    assert model.values_state(MOST_VALUES).kind == "cut"
+
+
+def test_tables_that_cannot_be_read_say_why_until_they_can(root: Path):
+    model = ConfigModel()
+    model.fail("Permission denied")
+    assert (model.table_state().kind, model.table_state().text) == ("error", "Permission denied")
+    model.take(rows(root, topics=TOPICS))
+    assert model.table_state() is None
