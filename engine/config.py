@@ -1,5 +1,4 @@
-"""MessageStoreConfig: the store's settings of a broker, with RocketMQ 5.3.3's defaults
-(docs/formats/configuration.md).
+"""MessageStoreConfig: the store's settings of a broker, with RocketMQ 5.3.3's defaults (docs/formats/configuration.md).
 
 Each attribute has in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (the
 permitted range), ``clamp`` (the range to which RocketMQ itself limits the value), ``choices`` and ``meaning``.
@@ -401,8 +400,9 @@ def from_mapping(
 
 
 def delay_levels(text: str) -> tuple[int, ...]:
-    """Return the milliseconds of each level of a ``messageDelayLevel`` text; raises :class:`UsageError` with the
-    level.
+    """Return the milliseconds of each level of a ``messageDelayLevel`` text.
+
+    Raises :class:`UsageError` with the level.
     """
     levels: list[int] = []
     for word in text.split(" "):
@@ -438,8 +438,9 @@ def _by_java() -> dict[str, Field[Any]]:
 
 
 def _read(item: Field[Any], pair: Property, file: str | None) -> bool | int | float | str:
-    """Return the value of one property. RocketMQ keeps its default for a value that it cannot parse; here that is an
-    error.
+    """Return the value of one property.
+
+    RocketMQ keeps its default for a value that it cannot parse; here that is an error.
     """
     text = pair.value
     if isinstance(item.default, bool):
@@ -458,8 +459,9 @@ def _read(item: Field[Any], pair: Property, file: str | None) -> bool | int | fl
 
 
 def _number(text: str, *, is_integer: bool) -> int | float | None:
-    """Parse the text as Java's ``parseInt`` or ``parseDouble`` does, which refuse blanks and underscores; None if it
-    is invalid.
+    """Parse the text as Java's ``parseInt`` or ``parseDouble`` does; None if it is invalid.
+
+    Blanks and underscores are refused.
     """
     if not text.isascii() or len(text) > 40 or "_" in text:
         return None

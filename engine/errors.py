@@ -92,8 +92,9 @@ class StoreLocked(StoreError):
 
 
 class NotWriteable(StoreError):
-    """The store takes nothing now: a flag says why (:attr:`engine.message_store.MessageStore.flags`), or it follows a
-    master.
+    """The store takes no messages now.
+
+    A flag says why (:attr:`engine.message_store.MessageStore.flags`), or it follows a master.
     """
 
 

@@ -1,5 +1,6 @@
-"""MessageStore: the engine as one object that reads and writes a store (Java: DefaultMessageStore;
-docs/formats/writing.md#flush, docs/formats/cleaning.md).
+"""MessageStore: the engine as one object that reads and writes a store.
+
+Java: DefaultMessageStore; docs/formats/writing.md#flush, docs/formats/cleaning.md.
 
     >>> with MessageStore(path) as store:
     ...     result = store.put_message(Message("Orders", b"one cup of tea", keys="order-1"))
@@ -255,8 +256,9 @@ class MessageStore:
         return results
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-        """Store messages of one topic and queue as a client's batch with these ``properties``: contiguous, or as one
-        inner batch if the topic has batch queues (docs/formats/commit-log.md#batches).
+        """Store messages of one topic and queue as a client's batch with these ``properties``.
+
+        They are contiguous, or one inner batch if the topic has batch queues (docs/formats/commit-log.md#batches).
         """
         began = _nanoseconds()
         return self._counted(began, self._log.put_batch(messages, properties), *messages)

@@ -41,8 +41,9 @@ async def serving_open(
     port: int = 0,
     tap: Tap | None = None,
 ) -> AsyncIterator[ListeningBroker]:
-    """Serve a broker over the store that ``opened(ip:port)`` opens; the store is closed after the block. ``tap``
-    sees each frame.
+    """Serve a broker over the store that ``opened(ip:port)`` opens; the store is closed after the block.
+
+    ``tap`` sees each frame.
     """
     config = config or BrokerConfig()
     bound = bind(host, port)
@@ -85,8 +86,9 @@ async def serving_store(
 
 @contextlib.asynccontextmanager
 async def serving(path: Path | str, config: BrokerConfig | None = None) -> AsyncIterator[Addresses]:
-    """Serve a name server and a broker over the store in ``path``, on free ports of the loopback. Raises what
-    :class:`MessageStore` raises, as where another process has opened the store.
+    """Serve a name server and a broker over the store in ``path``, on free ports of the loopback.
+
+    Raises what :class:`MessageStore` raises, as where another process has opened the store.
     """
     async with (
         ListeningNameServer(port=0) as names,

@@ -39,9 +39,10 @@ _REPLY_SUFFIX = "_REPLY_TOPIC"
 
 @dataclass(frozen=True, slots=True)
 class QueueLag:
-    """Progress of a group in one queue. ``committed`` is the offset that the group reads next, 0 if it committed none;
-    ``end`` is the offset behind the last message; ``consumed_at`` is the store time (ms) of the last consumed message,
-    0 if the broker does not know it.
+    """Progress of a group in one queue.
+
+    ``committed`` is the offset that the group reads next, 0 if it committed none; ``end`` is the offset behind the last
+    message; ``consumed_at`` is the store time (ms) of the last consumed message, 0 if the broker does not know it.
     """
 
     queue: MessageQueue
@@ -84,10 +85,12 @@ class Admin:
 
     @property
     def client_id(self) -> str:
+        """The id under which brokers know this client."""
         return self.instance.client_id
 
     @property
     def events(self) -> EventStream:
+        """What the client does, as it happens."""
         return self.instance.events
 
     async def start(self) -> None:
@@ -113,6 +116,7 @@ class Admin:
         brokers: Collection[str] = (),
     ) -> None:
         """Create a topic with ``queues`` queues on each broker, or change it, and wait until name servers know it.
+
         ``brokers`` are names; none: all brokers. ``message_type`` is one of :data:`MESSAGE_TYPES`, for brokers of 5.x.
         """
         check_topic(topic)
@@ -144,8 +148,9 @@ class Admin:
             await asyncio.sleep(_ROUTE_RETRY_S)
 
     async def topics(self, *, include_system: bool = False) -> list[str]:
-        """Return the names of all topics. Topics of RocketMQ itself, and retry and dead-letter topics of groups are
-        left out without ``include_system``.
+        """Return the names of all topics.
+
+        Topics of RocketMQ itself, and retry and dead-letter topics of groups are left out without ``include_system``.
         """
         answer = await self._ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
         with reading(answer.code, "", AnswerNotUnderstood):
@@ -168,8 +173,9 @@ class Admin:
         return () if route is None else route.subscribe_queues
 
     async def delete_topic(self, topic: str) -> None:
-        """Delete a topic, with its messages, from all brokers and name servers. Deleting a topic that is not there is
-        no error.
+        """Delete a topic, with its messages, from all brokers and name servers.
+
+        Deleting a topic that is not there is no error.
         """
         check_topic(topic)
         for address in (await self._masters()).values():
@@ -182,8 +188,10 @@ class Admin:
     # Groups
 
     async def lag(self, group: str, topic: str = "") -> list[QueueLag]:
-        """Return the progress of a group in each queue: of ``topic``, or of all topics that it subscribes to or has
-        offsets of, its retry topic included. Broadcast consumers store no offsets on brokers.
+        """Return the progress of a group in each queue.
+
+        These are the queues of ``topic``, or of all topics that the group subscribes to or has offsets of, its retry
+        topic included. Broadcast consumers store no offsets on brokers.
         """
         check_group(group)
         rows: list[QueueLag] = []
@@ -198,8 +206,9 @@ class Admin:
     # Brokers
 
     async def _masters(self, names: Collection[str] = ()) -> dict[str, str]:
-        """Return the addresses of masters by broker name. Raises :class:`NoRoute` where a named one, or any, is
-        missing.
+        """Return the addresses of masters by broker name.
+
+        Raises :class:`NoRoute` where a named one, or any, is missing.
         """
         masters = {broker.name: broker.master for broker in await self._brokers() if broker.master is not None}
         missing = sorted(set(names) - masters.keys())

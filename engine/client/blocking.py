@@ -280,8 +280,9 @@ class BlockingConsumer(_Blocking):
         self._do(self.asynchronous.unsubscribe, topic)
 
     def stop(self, timeout: float | None = None) -> None:
-        """See :meth:`engine.client.consuming.QueueConsumer.stop`. A listener that takes longer than ``timeout`` runs on
-        in its thread, and its messages come again.
+        """See :meth:`engine.client.consuming.QueueConsumer.stop`.
+
+        A listener that takes longer than ``timeout`` runs on in its thread, and its messages come again.
         """
         self._stop(self.asynchronous.stop(timeout))
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -338,8 +339,9 @@ class BlockingPopConsumer(_Blocking):
         self._ask(self.asynchronous.set_request_mode(topic, mode, share_queues=share_queues))
 
     def stop(self, timeout: float | None = None) -> None:
-        """See :meth:`engine.client.popping.PopConsumer.stop`. A listener that takes longer than ``timeout`` runs on in
-        its thread, and its messages come again.
+        """See :meth:`engine.client.popping.PopConsumer.stop`.
+
+        A listener that takes longer than ``timeout`` runs on in its thread, and its messages come again.
         """
         self._stop(self.asynchronous.stop(timeout))
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,5 +1,6 @@
-"""A push consumer: brokers deliver messages to a listener as soon as they have them, by long polling
-(docs/protocol/clients.md#pull-loop).
+"""A push consumer: brokers deliver messages to a listener as soon as they have them, by long polling.
+
+See docs/protocol/clients.md#pull-loop.
 
 Java: ``DefaultMQPushConsumer``, ``ConsumeMessageConcurrentlyService``, ``ConsumeMessageOrderlyService``.
 
@@ -82,8 +83,9 @@ Listener = Callable[[Sequence[ReceivedMessage], ConsumeContext], Answered | Awai
 
 
 class Consumer(QueueConsumer):
-    """Hands messages to ``listener``: a coroutine function, or a plain function. A plain function runs in
-    ``executor`` if one is given, otherwise in the event loop, where it must be quick.
+    """Hands messages to ``listener``: a coroutine function, or a plain function.
+
+    A plain function runs in ``executor`` if one is given, otherwise in the event loop, where it must be quick.
     """
 
     def __init__(
@@ -280,8 +282,9 @@ class Consumer(QueueConsumer):
         self._ready.put_nowait((process_queue, messages))
 
     async def _send_back(self, message: ReceivedMessage, delay_level: int) -> bool:
-        """Give a message back to its broker, or send it to the group's retry topic. Return False if neither accepted
-        it.
+        """Give a message back to its broker, or send it to the group's retry topic.
+
+        Return False if neither accepted it.
         """
         max_retries = USUAL_RETRIES if self.config.max_reconsume == -1 else self.config.max_reconsume
         by_broker = True
@@ -311,8 +314,9 @@ class Consumer(QueueConsumer):
             )
 
     async def _send_to_retry(self, message: ReceivedMessage, times: int, max_retries: int) -> bool:
-        """Send the message as a new one to the group's retry topic; the broker makes a dead letter of one that came
-        too often.
+        """Send the message as a new one to the group's retry topic.
+
+        The broker makes a dead letter of one that came too often.
         """
         properties = {name: value for name, value in message.properties.items() if name not in _OWN_FIELDS and value}
         properties |= {

@@ -18,8 +18,9 @@ RING = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a client did or received. ``client_id`` is the id that brokers know, ``group`` the client's
-    group.
+    """Something that a client did or received.
+
+    ``client_id`` is the id that brokers know, ``group`` the client's group.
     """
 
     at: int
@@ -75,9 +76,7 @@ class SendFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class TransactionEnded(Event):
-    """A half message was decided: ``decision`` is COMMIT, ROLLBACK or UNKNOWN; ``checked`` is True if a broker
-    asked.
-    """
+    """A half message was decided: COMMIT, ROLLBACK or UNKNOWN; ``checked`` is True if a broker asked."""
 
     topic: str
     msg_id: str
@@ -88,9 +87,9 @@ class TransactionEnded(Event):
 @dataclass(frozen=True, slots=True)
 class Rebalanced(Event):
     """A consumer shared a topic out anew: the lists that it used, and the queues that it took and gave up.
+
     ``refused`` queues are its own by allocation, but could not be taken now (locked elsewhere, no offset).
 
-    ``refused`` queues are its own by allocation, and could not be taken now (locked elsewhere, no offset).
     """
 
     topic: str
@@ -141,9 +140,7 @@ class PullAnswered(Event):
 
 @dataclass(frozen=True, slots=True)
 class PullPutOff(Event):
-    """A pull that is put off: ``reason`` tells which limit of flow control delays it, or that the consumer is
-    paused.
-    """
+    """A pull that is put off. ``reason`` is the limit of flow control that delays it, or that the client is paused."""
 
     queue: MessageQueue
     reason: str

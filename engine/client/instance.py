@@ -1,5 +1,4 @@
-"""Common parts of the producers and consumers of one client: connections, routes, heartbeats, and requests of
-brokers.
+"""Common parts of the producers and consumers of one client: connections, routes, heartbeats, and requests of brokers.
 
 Java: ``MQClientInstance``, ``MQClientAPIImpl``, ``ClientRemotingProcessor``. All of it runs in one event loop.
 """
@@ -44,10 +43,11 @@ _names = itertools.count(time.time_ns())
 
 
 class ClientInstance:
-    """A client of a cluster. ``namesrv`` are addresses with ``;`` between, or those of the environment's
-    ``NAMESRV_ADDR``. Parts that share it have one client id. Without ``client_id`` it is made as in Java,
-    ``ip@process#number``. ``account`` is an access key and its secret, which sign each request; with ``tls`` all
-    connections use TLS.
+    """A client of a cluster.
+
+    ``namesrv`` are addresses with ``;`` between, or those of the environment's ``NAMESRV_ADDR``. Parts that share it
+    have one client id. Without ``client_id`` it is made as in Java, ``ip@process#number``. ``account`` is an access key
+    and its secret, which sign each request; with ``tls`` all connections use TLS.
 
     ``client_id`` is made as Java makes it, ``ip@process#number``, where none is given. ``account`` is an access key and
     its secret, with which each request is signed; with ``tls`` all servers are spoken to by TLS.
@@ -90,8 +90,9 @@ class ClientInstance:
     # Parts, beginning and end
 
     async def join(self, part: ClientPart) -> None:
-        """Add a part; the first one starts the background loops. Raises :class:`ClientError` where another part has
-        the same group.
+        """Add a part; the first one starts the background loops.
+
+        Raises :class:`ClientError` where another part has the same group.
         """
         if self._ended:
             raise NotRunning("this client has ended; make a new one")
@@ -144,9 +145,7 @@ class ClientInstance:
         self._connections.clear()
 
     async def every(self, seconds: float, step: Callable[[], Awaitable[object]]) -> None:
-        """Call ``step`` again and again, with ``seconds`` between; failures of other hosts are logged, and tried
-        again.
-        """
+        """Call ``step`` again and again, with ``seconds`` between; failures of other hosts are logged."""
         while True:
             await asyncio.sleep(seconds)
             try:
@@ -200,6 +199,7 @@ class ClientInstance:
 
     async def ask(self, address: str, request: Command, patience: float = PATIENCE) -> Command:
         """Return the answer of a server, whatever its code; ``patience`` counts from when the request is written.
+
         Raises ``OSError``, ``TimeoutError``.
         """
         self._stamp(request)
@@ -214,8 +214,9 @@ class ClientInstance:
     async def call(
         self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"", patience: float = PATIENCE
     ) -> Command:
-        """Send a request that must succeed, and return the answer. Raises :class:`BrokerRefused`, ``OSError``,
-        ``TimeoutError``.
+        """Send a request that must succeed, and return the answer.
+
+        Raises :class:`BrokerRefused`, ``OSError``, ``TimeoutError``.
         """
         answer = await self.ask(address, Command(code, fields_as_text(fields), body), patience)
         if answer.code != ResponseCode.SUCCESS:
@@ -367,8 +368,9 @@ class ClientInstance:
             connection.send(answer)
 
     def _replied(self, request: Command) -> Command:
-        """PUSH_REPLY_MESSAGE_TO_CLIENT: pass on a reply to a producer's request; a reply that nobody waits for any more
-        is accepted, too.
+        """Pass on a reply to a producer's request (PUSH_REPLY_MESSAGE_TO_CLIENT).
+
+        A reply that nobody waits for any more is accepted, too.
         """
         text = request.fields.get("properties", "")
         reply_properties = {
@@ -411,6 +413,7 @@ class Pace:
 
     @property
     def paused(self) -> bool:
+        """True between :meth:`pause` and :meth:`resume`."""
         return not self._goes.is_set()
 
     def pause(self) -> None:
@@ -430,8 +433,10 @@ class Pace:
 
 
 class ClientPart(ABC):
-    """A producer or a consumer of a client: ``async with``, or :meth:`start` and :meth:`stop`. ``instance`` shares
-    connections and id with other parts of one client; a caller that passes one ends it by stopping all its parts.
+    """A producer or a consumer of a client: ``async with``, or :meth:`start` and :meth:`stop`.
+
+    ``instance`` shares connections and id with other parts of one client; a caller that passes one ends it by stopping
+    all its parts.
 
     ``instance`` shares connections and id with other parts of one client; who brings one ends it by stopping its parts.
     """
@@ -455,6 +460,7 @@ class ClientPart(ABC):
 
     @property
     def client_id(self) -> str:
+        """The id under which brokers know this client; all parts of an instance share it."""
         return self.instance.client_id
 
     @abstractmethod
@@ -478,8 +484,9 @@ class ClientPart(ABC):
         """Return the answer to a broker's request to this group; None if there is none."""
 
     def pause(self) -> None:
-        """Stop sending, or fetching, until :meth:`resume`; messages that a consumer holds are still consumed (Java:
-        ``suspend``).
+        """Stop sending, or fetching, until :meth:`resume` (Java: ``suspend``).
+
+        Messages that a consumer holds are still consumed.
         """
         self.pace.pause()
         self._paced()

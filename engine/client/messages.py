@@ -1,5 +1,6 @@
-"""Messages of producers and consumers: before sending, as they are sent, and as they are received
-(docs/protocol/broker.md#send, docs/protocol/clients.md#messages). Pure but for the clock in unique ids.
+"""Messages of producers and consumers: before sending, as they are sent, and as they are received.
+
+See docs/protocol/broker.md#send and docs/protocol/clients.md#messages.
 
 Pure but for the clock in unique ids. Java: ``Message``, ``MessageBatch``, ``MessageExt``, ``Validators``,
 ``MessageDecoder``, ``DefaultMQProducerImpl.sendKernelImpl``.
@@ -159,9 +160,10 @@ def sent_properties(message: Message) -> str:
 
 
 def compressed(body: bytes, kind: str, level: int = 5) -> tuple[bytes, int]:
-    """Return a compressed body, as Java's clients make it, and the bits of sysFlag that tell how. ``kind``: zlib,
-    lz4 or zstd. Raises :class:`WrongMessage` for an unknown kind, and ``ImportError`` where its package is not
-    installed.
+    """Return a compressed body, as Java's clients make it, and the bits of sysFlag that tell how.
+
+    ``kind``: zlib, lz4 or zstd. Raises :class:`WrongMessage` for an unknown kind, and ``ImportError`` where its package
+    is not installed.
 
     Raises :class:`WrongMessage` for an unknown kind, and ``ImportError`` where its package is not installed.
     """
@@ -193,8 +195,10 @@ class Encoded:
 
 
 def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY, *, with_id: bool = True) -> Encoded:
-    """Encode a batch as SEND_BATCH_MESSAGE takes it; each message gets its unique id. ``with_id``: the batch gets
-    one, too, as in clients of 5.x. Raises :class:`WrongMessage` where the messages are no batch.
+    """Encode a batch as SEND_BATCH_MESSAGE takes it; each message gets its unique id.
+
+    ``with_id``: the batch gets one, too, as in clients of 5.x. Raises :class:`WrongMessage` where the messages are no
+    batch.
     """
     if not messages:
         raise WrongMessage("a batch without messages")
@@ -228,9 +232,10 @@ def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """The result of a send. ``status`` is SEND_OK, FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE;
-    in each case the message is stored. For a batch, ``msg_id`` and ``offset_msg_id`` hold all ids, joined by
-    commas.
+    """The result of a send.
+
+    ``status`` is SEND_OK, FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE; in each case the message is
+    stored. For a batch, ``msg_id`` and ``offset_msg_id`` hold all ids, joined by commas.
     """
 
     status: str
@@ -243,6 +248,7 @@ class SendResult:
 
     @property
     def is_ok(self) -> bool:
+        """True for SEND_OK: stored, and flushed and copied as far as the broker waits for that."""
         return self.status == "SEND_OK"
 
 
@@ -322,6 +328,7 @@ class ReceivedMessage:
 
     @property
     def properties(self) -> dict[str, str]:
+        """All properties, decoded at the first access."""
         properties = self._properties
         if properties is None:
             properties = self._properties = props.decode(self._properties_raw)
@@ -340,11 +347,13 @@ class ReceivedMessage:
 
     @property
     def born_host(self) -> str:
+        """``ip:port`` of the sender."""
         raw = self._born_host
         return raw if isinstance(raw, str) else codec.host_text(raw)
 
     @property
     def store_host(self) -> str:
+        """``ip:port`` of the broker that stored the message."""
         raw = self._store_host
         return raw if isinstance(raw, str) else codec.host_text(raw)
 
@@ -361,6 +370,7 @@ class ReceivedMessage:
 
     @property
     def tags(self) -> str:
+        """The tags; empty if there are none."""
         return self.properties.get(props.TAGS, "")
 
     @property
@@ -370,6 +380,7 @@ class ReceivedMessage:
 
     @property
     def transaction_id(self) -> str:
+        """``UNIQ_KEY``, which names a transaction; empty if there is none."""
         return self.properties.get(props.UNIQUE_KEY, "")
 
 
@@ -398,8 +409,9 @@ def read_messages(body: bytes | memoryview, queue: MessageQueue) -> list[Receive
 def _decode_usual_form(
     body: bytes | memoryview, position: int, end: int, queue: MessageQueue
 ) -> ReceivedMessage | None:
-    """Decode a unit of the usual form (version 1, IPv4 hosts, not packed), with every length checked against the
-    bytes that are there; None where it has another form.
+    """Decode a unit of the usual form (version 1, IPv4 hosts, not packed); None where it has another form.
+
+    Every length is checked against the bytes that are there.
     """
     start = position + HEAD_SIZE
     if start > end:
@@ -513,8 +525,9 @@ def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
 
 
 def reply_to(request: ReceivedMessage, body: bytes) -> Message:
-    """Return the message that answers ``request`` (Java: ``MessageUtil.createReplyMessage``). Raises
-    :class:`WrongMessage` if nobody waits for a reply.
+    """Return the message that answers ``request`` (Java: ``MessageUtil.createReplyMessage``).
+
+    Raises :class:`WrongMessage` if nobody waits for a reply.
     """
     cluster = request.properties.get(CLUSTER)
     if cluster is None:

@@ -1,5 +1,6 @@
-"""A consumer that pops: brokers hand out messages one by one, to any member that asks, and bring back those that
-nobody acknowledged.
+"""A consumer that pops: brokers hand out messages one by one, to any member that asks.
+
+Messages that nobody acknowledged come again.
 
 No queue belongs to a member, so a slow consumer delays nobody (docs/protocol/pop.md, #consumer). A member pops
 all queues, or those that a broker assigns to it. Orderly, a broker hands out the next messages of a queue, to any
@@ -126,8 +127,9 @@ class _Batch:
 
 
 class PopConsumer(ClientPart):
-    """Hands popped messages to ``listener``, as :class:`engine.client.consumer.Consumer` does with pulled ones:
-    consumed messages are acknowledged, failed ones come again, later each time.
+    """Hands popped messages to ``listener``, as :class:`engine.client.consumer.Consumer` does with pulled ones.
+
+    Consumed messages are acknowledged, failed ones come again, later each time.
     """
 
     def __init__(
@@ -173,8 +175,10 @@ class PopConsumer(ClientPart):
         self.subscriptions[topic] = Subscription.of(topic, expression, system_clock(), kind)
 
     async def start(self) -> None:
-        """Register with brokers, and begin to pop. Raises :class:`ClientError`; among them :class:`BrokerRefused`
-        where queues are to be shared out by a broker of 4.9, which does not do that.
+        """Register with brokers, and begin to pop.
+
+        Raises :class:`ClientError`; among them :class:`BrokerRefused` where queues are to be shared out by a broker of
+        4.9, which does not do that.
         """
         await self.instance.join(self)
         try:
@@ -194,8 +198,10 @@ class PopConsumer(ClientPart):
         self._loops = [asyncio.create_task(self._keep_queues_updated(is_assigned=is_assigned))]
 
     async def stop(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Stop popping, let listeners at work end, and leave the group. ``timeout`` is how many seconds listeners have;
-        None: ``stop_timeout`` of the configuration. Messages that are not acknowledged come again, to any member.
+        """Stop popping, let listeners at work end, and leave the group.
+
+        ``timeout`` is how many seconds listeners have; None: ``stop_timeout`` of the configuration. Messages that are
+        not acknowledged come again, to any member.
         """
         if self._running:
             self._running = False
@@ -281,8 +287,10 @@ class PopConsumer(ClientPart):
         return is_assigned
 
     async def _assigned_queues(self, topic: str) -> tuple[set[MessageQueue] | None, set[MessageQueue]]:
-        """Return the queues of a topic to pop, and those that a broker wants pulled. Where name servers know no master
-        any more, which is so while a broker restarts, the member keeps what it has, and looks again soon.
+        """Return the queues of a topic to pop, and those that a broker wants pulled.
+
+        Where name servers know no master any more, which is so while a broker restarts, the member keeps what it has,
+        and looks again soon.
         """
         if not self.config.shared_by_broker:
             route = await self.instance.fresh_route(topic)
@@ -337,8 +345,10 @@ class PopConsumer(ClientPart):
     # Popping
 
     async def _read(self, queue: MessageQueue) -> None:
-        """Pop a queue as long as it is this member's. A pop that a broker holds is not cancelled: its messages would
-        be nobody's until their invisible time is over. So this ends after that pop.
+        """Pop a queue as long as it is this member's.
+
+        A pop that a broker holds is not cancelled: its messages would be nobody's until their invisible time is over.
+        So this ends after that pop.
         """
         config, last_reason = self.config, ""
         topic, broker, _ = queue
@@ -438,8 +448,9 @@ class PopConsumer(ClientPart):
                             warn(_log, cause_of(error), "%s: %s", message.msg_id, cause_of(error))
 
     async def _consume_in_order(self, batch: _Batch) -> None:
-        """Consume messages one after the other, up to the first that fails: this one and those behind it come again
-        together. Nothing is begun that others may have by now.
+        """Consume messages one after the other, up to the first that fails.
+
+        This one and those behind it come again together. Nothing is begun that others may have by now.
         """
         while batch.remaining and self._running:
             message = batch.remaining[0]

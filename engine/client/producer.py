@@ -213,8 +213,9 @@ class Producer(ClientPart):
     # Sending
 
     async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """Return the queues that may be sent to; for a topic that is not there yet those that it will have. Raises
-        :class:`NoRoute`.
+        """Return the queues that may be sent to; for a topic that is not there yet those that it will have.
+
+        Raises :class:`NoRoute`.
         """
         route = await self.instance.route(topic)
         if route is None or not route.publish_queues:
@@ -243,11 +244,12 @@ class Producer(ClientPart):
         key: str | None = None,
         patience: float | None = None,
     ) -> SendResult:
-        """Send a message, or a batch of them, and wait for the broker's answer; another broker is tried where one
-        fails, within ``patience`` seconds in all (:attr:`ProducerConfig.send_timeout`). ``queue``,
-        ``order_by`` (all messages with this text go to one queue, in order) and ``select`` choose the queue; then
-        nothing is tried again, for order's sake. Keys that a message is found by are ``Message(keys=…)``. ``key`` is
-        the older name of ``order_by``.
+        """Send a message, or a batch of them, and wait for the broker's answer.
+
+        Another broker is tried where one fails, within ``patience`` seconds in all
+        (:attr:`ProducerConfig.send_timeout`). ``queue``, ``order_by`` (all messages with this text go to one queue, in
+        order) and ``select`` choose the queue; then nothing is tried again, for order's sake. Keys that a message is
+        found by are ``Message(keys=…)``. ``key`` is the older name of ``order_by``.
 
         Raises :class:`WrongMessage`, :class:`NoRoute`, :class:`BrokerRefused`, or :class:`NotSent` after the last try.
         """
@@ -267,8 +269,9 @@ class Producer(ClientPart):
         key: str | None = None,
         patience: float | None = None,
     ) -> asyncio.Task[SendResult]:
-        """Send without waiting; ``done`` is called with the result, or with the error. As in Java, only lost
-        connections and times without an answer are tried again, no refusals. Of many sends
+        """Send without waiting; ``done`` is called with the result, or with the error.
+
+        As in Java, only lost connections and times without an answer are tried again, no refusals. Of many sends
         :attr:`ProducerConfig.max_in_flight` are on their way, and the others wait in line.
         """
         order_by = key if order_by is None else order_by
@@ -553,9 +556,10 @@ class Producer(ClientPart):
     async def send_in_transaction(
         self, message: Message, argument: object = None
     ) -> tuple[SendResult, TransactionState]:
-        """Send a half message, let the listener do the local work, and tell the broker its decision. A send that is
-        not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and :class:`WrongMessage`
-        where the producer has no listener.
+        """Send a half message, let the listener do the local work, and tell the broker its decision.
+
+        A send that is not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and
+        :class:`WrongMessage` where the producer has no listener.
 
         What is not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and
         :class:`WrongMessage` where the producer has no listener.
@@ -624,8 +628,9 @@ class Producer(ClientPart):
     # Requests that are replied to, and recall
 
     async def request(self, message: Message, patience: float, **choice: Any) -> ReceivedMessage:
-        """Send a message and wait ``patience`` seconds for the reply of the consumer; ``choice`` as for
-        :meth:`send`. Raises :class:`NoReply`, and as :meth:`send`.
+        """Send a message and wait ``patience`` seconds for the reply of the consumer; ``choice`` as for :meth:`send`.
+
+        Raises :class:`NoReply`, and as :meth:`send`.
         """
         correlation = str(uuid.uuid4())
         message.properties = {

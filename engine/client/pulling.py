@@ -1,5 +1,6 @@
-"""Consumers that return messages on request: lite pull, which shares queues and reads ahead, and pull, which does
-neither.
+"""Consumers that return messages on request.
+
+Lite pull shares queues and reads ahead; pull does neither.
 
 Java: ``DefaultLitePullConsumer``, ``DefaultMQPullConsumer`` (docs/protocol/broker.md#pull,
 docs/protocol/clients.md#rebalance).
@@ -42,8 +43,9 @@ ROUTE_RETRY_S = 0.2
 
 
 class LitePullConsumer(QueueConsumer):
-    """Reads ahead, and returns messages on request (:meth:`poll`). Queues are shared with the group
-    (:meth:`subscribe`), or assigned (:meth:`assign`).
+    """Reads ahead, and returns messages on request (:meth:`poll`).
+
+    Queues are shared with the group (:meth:`subscribe`), or assigned (:meth:`assign`).
 
     A message counts as consumed when it was given. With ``auto_commit`` a poll commits what polls before it gave, every
     ``commit_interval`` seconds; else :meth:`commit` does.
@@ -79,8 +81,9 @@ class LitePullConsumer(QueueConsumer):
         super().subscribe(topic, expression, kind)
 
     def assign(self, queues: Collection[MessageQueue]) -> None:
-        """Read these queues and no others, even if other clients read them. Raises :class:`WrongMessage` if a topic
-        was subscribed.
+        """Read these queues and no others, even if other clients read them.
+
+        Raises :class:`WrongMessage` if a topic was subscribed.
         """
         if self.subscriptions:
             raise WrongMessage("Subscribe and assign are mutually exclusive.")
@@ -122,8 +125,9 @@ class LitePullConsumer(QueueConsumer):
         self._ready.put_nowait((process_queue, messages))
 
     async def poll(self, patience: float = POLL) -> list[ReceivedMessage]:
-        """Return messages of one queue, as one pull brought them; an empty list where none came within ``patience``
-        seconds.
+        """Return messages of one queue, as one pull brought them.
+
+        The list is empty where none came within ``patience`` seconds.
 
         Raises :class:`NotRunning`.
         """
@@ -143,8 +147,9 @@ class LitePullConsumer(QueueConsumer):
         return []
 
     async def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
-        """Yield messages one by one as :meth:`poll` brings them, until the consumer is stopped. A message counts as
-        consumed once the loop asks for one of a later poll.
+        """Yield messages one by one as :meth:`poll` brings them, until the consumer is stopped.
+
+        A message counts as consumed once the loop asks for one of a later poll.
         """
         while True:
             try:
@@ -182,8 +187,9 @@ class LitePullConsumer(QueueConsumer):
                 self.offsets.update(queue, offset)
 
     async def commit(self) -> None:
-        """Commit the messages that were returned, and wait until the offsets are stored. Raises the errors of
-        brokers.
+        """Commit the messages that were returned, and wait until the offsets are stored.
+
+        Raises the errors of brokers.
         """
         self._move_offsets()
         await super().commit()
@@ -197,8 +203,9 @@ class LitePullConsumer(QueueConsumer):
         return await broker_api.query_offset(self.instance, self.group, queue)
 
     async def seek(self, queue: MessageQueue, offset: int, *, reason: str = "seek") -> None:
-        """Read one of the client's queues from ``offset`` on. Raises :class:`WrongMessage` where the queue is not
-        the client's, and for an offset that it does not have.
+        """Read one of the client's queues from ``offset`` on.
+
+        Raises :class:`WrongMessage` where the queue is not the client's, and for an offset that it does not have.
         """
         min_offset, max_offset = (
             await broker_api.min_offset(self.instance, queue),
@@ -296,8 +303,9 @@ class PullConsumer(ClientPart):
         kind: str = TAG,
         hold: float = 0.0,
     ) -> PullResult:
-        """Return messages of a queue from ``offset`` on; with ``hold`` the broker may hold the request that many
-        seconds.
+        """Return messages of a queue from ``offset`` on.
+
+        With ``hold`` the broker may hold the request that many seconds.
 
         Raises :class:`NotRunning`, :class:`BrokerRefused`, :class:`NoRoute`, ``OSError``, ``TimeoutError``.
         """

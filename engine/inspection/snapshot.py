@@ -181,14 +181,16 @@ class StoreSnapshot:
                 raise error
 
     def refuse_unread(self, why: str) -> None:
-        """Raise :class:`CannotRead` with the first unreadable file and the reason ``why`` that matters; do nothing if
-        everything was readable.
+        """Raise :class:`CannotRead` if something could not be read; do nothing if everything was readable.
+
+        The error names the first unreadable file, and the reason ``why`` that matters.
         """
         self.reading.refuse(why)
 
     def look_again(self) -> bool:
-        """Refresh the directory if all unreadable files disappeared since they were listed, and forget them; returns
-        True then.
+        """Refresh the directory if all unreadable files disappeared since they were listed; returns True then.
+
+        These files are forgotten.
 
         A running broker deletes and recreates files in this way.
         """
@@ -204,8 +206,10 @@ class StoreSnapshot:
         return True
 
     def refresh(self) -> bool:
-        """Look at the directory again; True if files of the log, queues or index appeared, vanished, changed their
-        length, or were replaced under the same name.
+        """Look at the directory again, and return True if its files changed.
+
+        That is the case if files of the log, queues or index appeared, vanished, changed their length, or were replaced
+        under the same name.
 
         Bytes written into files that keep their length (as a broker does) do not show here: offsets are found anew at
         each ask after a refresh.
@@ -266,9 +270,10 @@ class StoreSnapshot:
 
     @property
     def settle_start(self) -> int:
-        """Offset at which the recovery of the store's release begins to read, as :mod:`engine.releases` says
-        (docs/formats/recovery.md#log): of the files less than :data:`SETTLED_BYTES` bytes before the newest one that a
-        queue entry points into. Raises :class:`CannotRead`.
+        """Return the offset at which the recovery of the store's release begins to read.
+
+        As :mod:`engine.releases` says: of the files less than :data:`SETTLED_BYTES` bytes before the newest one that a
+        queue entry points into (docs/formats/recovery.md#log). Raises :class:`CannotRead`.
         """
         if self._settle_start is None:
             offset, size = self._newest_entry()
@@ -282,8 +287,9 @@ class StoreSnapshot:
         return self._settle_start
 
     def _newest_entry(self) -> tuple[int, int]:
-        """Offset and size (bytes) of the newest entry of all queues; the start of the last log file if queues are not
-        decoded.
+        """Return offset and size (bytes) of the newest entry of all queues.
+
+        If queues are not decoded it is the start of the last log file.
 
         Raises :class:`CannotRead`.
         """
@@ -293,8 +299,9 @@ class StoreSnapshot:
         return max(filter(None, (queue.newest() for queue in self._all_queues())), default=(0, 0))
 
     def settle_log_end(self) -> None:
-        """Set the end of the log to where a broker's recovery would end, bad bodies included
-        (docs/formats/recovery.md#log); done once.
+        """Set the end of the log to where a broker's recovery would end; done once.
+
+        Bad bodies are included (docs/formats/recovery.md#log).
 
         Walks the log from :attr:`settle_start` on with its CRCs. A long walk runs in another thread: its read errors
         are raised to readers of the end. Offsets of queues follow from the end.
@@ -308,6 +315,7 @@ class StoreSnapshot:
 
     @property
     def log_folders(self) -> tuple[Path, ...]:
+        """Folders of the commit log: more than one in a multi-path store."""
         return self._log.sequence.folders
 
     def _log_sequence(self, opening: Opening) -> FileSequence:
@@ -373,8 +381,9 @@ class StoreSnapshot:
                 raise self.reading.note_undecoded(self.path / part.folder, part.reason("queues"))
 
     def whole_topics(self) -> None:
-        """Raise :class:`CannotRead` if a folder of queues could not be listed or is not decoded: then no queue is known
-        to be absent.
+        """Raise :class:`CannotRead` if a folder of queues could not be listed or is not decoded.
+
+        Then no queue is known to be absent.
         """
         self.require(*_FOR_QUEUES)
         self._file_queues()
@@ -523,8 +532,9 @@ class StoreSnapshot:
         return "absent" if self.paths is None else lock_state(self.reading, self.paths.lock)
 
     def small_file(self, path: Path) -> bytes | None:
-        """The bytes of a marker, checkpoint or table; None if it does not exist; raises :class:`CannotRead` without
-        rights.
+        """Return the bytes of a marker, checkpoint or table; None if it does not exist.
+
+        Raises :class:`CannotRead` without rights.
         """
         return self.reading.small(path, SMALL_FILE_MAX_BYTES)
 
