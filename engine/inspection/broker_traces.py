@@ -14,6 +14,7 @@ from engine.inspection import tables as table_rows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import look_at_tables
 from engine.rules.undecoded import TABLE_SUBJECTS
+from engine.sentences import plural, sentence
 from engine.system_names import CLUSTER_PROPERTY, DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, is_system_group
 
 MOST_UNITS = 64
@@ -58,12 +59,17 @@ class BrokerTraces:
         marked = self._marked()
         if not marked:
             return []  # a store without a broker may have any topic
-        bear = "bears" if marked == 1 else "bear"
-        witnesses = [f"{marked:,} of the first units {bear} a broker's mark ({CLUSTER_PROPERTY})"]
+        mark = plural(
+            "{n:,} of the first units bears a broker's mark ({property})",
+            "{n:,} of the first units bear a broker's mark ({property})",
+            n=marked,
+            property=CLUSTER_PROPERTY,
+        )
+        witnesses: list[str] = [mark]
         if self.store.reading.exists(self.store.paths.timerwheel):
             witnesses.append("timerwheel")
         group_topics = [name for name in self.store.topics() if name.startswith((RETRY_PREFIX, DLQ_PREFIX))]
-        return witnesses + [f"topic {name}" for name in group_topics[:MOST_NAMED]]
+        return witnesses + [sentence("topic {name}", name=name) for name in group_topics[:MOST_NAMED]]
 
     def _marked(self) -> int:
         """Return how many of the first units bear the mark of a whole broker."""

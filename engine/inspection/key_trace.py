@@ -19,7 +19,7 @@ from engine.codec.message import Unit
 from engine.codec.words import time_text
 from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -145,14 +145,16 @@ class _Walk:
         file_begin, file_end = header.begin_timestamp, header.end_timestamp
         if len(self._found) >= self._max:
             self.complete = False
-            return TraceFile(reader.name, False, f"{self._max} matches were found before it", file_begin, file_end)
+            why = plural("{n} match was found before it", "{n} matches were found before it", n=self._max)
+            return TraceFile(reader.name, False, why, file_begin, file_end)
         if self._last:
-            return TraceFile(
-                reader.name, False, "the walk ended with the file that the window begins in", file_begin, file_end
-            )
+            why = sentence("the walk ended with the file that the window begins in")
+            return TraceFile(reader.name, False, why, file_begin, file_end)
         self._last = file_begin < self._begin
         if not codec.time_matched(header, self._begin, self._end):
-            why = "begins after the window ends" if file_begin > self._end else "ends before the window begins"
+            why = sentence("ends before the window begins")
+            if file_begin > self._end:
+                why = sentence("begins after the window ends")
             return TraceFile(reader.name, False, why, file_begin, file_end)
         if reader.geometry is None:
             self.complete = False
@@ -257,9 +259,12 @@ class _Walk:
             return None
         if unit.topic != self._topic or (self._key != unit.unique_key and self._key not in unit.keys):
             return None
-        return (
-            f"the message at {unit.offset:,} was stored {time_text(unit.store_timestamp)}, and the index keeps whole "
-            f"seconds and says {time_text(time)}: before the window, so a query of this window misses it"
+        return sentence(
+            "the message at {offset:,} was stored {stored}, and the index keeps whole seconds and says {indexed}: "
+            "before the window, so a query of this window misses it",
+            offset=unit.offset,
+            stored=time_text(unit.store_timestamp),
+            indexed=time_text(time),
         )
 
     def _bad_link(self, file: str, slot: int, number: int, prev: int) -> Iterator[TraceStep]:
@@ -306,7 +311,9 @@ def _key_of(unit: Unit, key_hash: int) -> str | None:
 def _overlap(header: codec.IndexHeader, begin: int, end: int) -> str:
     file_begin, file_end = header.begin_timestamp, header.end_timestamp
     if begin < file_begin and end > file_end:
-        return "the file lies inside the window"
+        return sentence("the file lies inside the window")
     if file_begin <= begin <= file_end and file_begin <= end <= file_end:
-        return "the window lies inside the file"
-    return "the window begins inside the file" if file_begin <= begin <= file_end else "the window ends inside the file"
+        return sentence("the window lies inside the file")
+    if file_begin <= begin <= file_end:
+        return sentence("the window begins inside the file")
+    return sentence("the window ends inside the file")
