@@ -11,11 +11,37 @@ from __future__ import annotations
 import os
 import re
 
-from engine.sentences import sentence
+from engine.sentences import join, msgid, sentence
 
 _CONNECT = "Connect call failed"
 _SEVERAL = "Multiple exceptions: "
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
+SYSTEM_ERRORS = (
+    msgid("Address already in use"),
+    msgid("Broken pipe"),
+    msgid("Cannot allocate memory"),
+    msgid("Cannot assign requested address"),
+    msgid("Connection refused"),
+    msgid("Connection reset by peer"),
+    msgid("Connection timed out"),
+    msgid("Device or resource busy"),
+    msgid("File exists"),
+    msgid("File name too long"),
+    msgid("Input/output error"),
+    msgid("Is a directory"),
+    msgid("Name or service not known"),
+    msgid("Network is unreachable"),
+    msgid("No route to host"),
+    msgid("No space left on device"),
+    msgid("No such file or directory"),
+    msgid("Not a directory"),
+    msgid("Operation not permitted"),
+    msgid("Permission denied"),
+    msgid("Read-only file system"),
+    msgid("Stale file handle"),
+    msgid("Too many open files"),
+)
+"""Errors of the system that the catalogues translate: the words of ``os.strerror``."""
 
 
 def cause_of(error: BaseException, otherwise: str = "no answer") -> str:
@@ -32,7 +58,8 @@ def cause_of(error: BaseException, otherwise: str = "no answer") -> str:
         return sentence("{place}: {what}", place=error.filename, what=sentence(words)) if error.filename else words
     message = str(error)
     if message.startswith(_SEVERAL):  # a name with several addresses
-        message = ", ".join(dict.fromkeys(os.strerror(int(number)) for number in _NUMBER.findall(message))) or message
+        causes = dict.fromkeys(os.strerror(int(number)) for number in _NUMBER.findall(message))
+        message = join(", ", map(sentence, causes)) or message
     return message or otherwise
 
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from engine.sentences import Sentence
+from engine.sentences import Sentence, sentence
 
 Release = Literal["4.9", "5.3", "5.4", "5.5"]
 
@@ -283,9 +283,8 @@ def name_next_start(text: str, release: Release) -> str:
     named = _NEXT_START.sub(rf"\1 of {of(release).title}", text)
     if named == text:
         return text
-    if not isinstance(text, Sentence):
-        return named
-    return Sentence(named, text.id, text.params, text.plural_id, of(release).title)
+    unnamed = sentence(text)
+    return Sentence(named, unnamed.id, unnamed.params, unnamed.plural_id, of(release).title)
 
 
 def compared_with(release: Release) -> Release:

@@ -31,7 +31,7 @@ DATED = (
 CATALOGUES = ROOT / "resources" / "i18n"
 SINGLE = {
     "engine": {"sentence": 0, "msgid": 0},
-    "viewer": {"tr": 0, "words": 0}
+    "viewer": {"tr": 0, "words": 0, "sentence": 0, "msgid": 0}
     | dict.fromkeys(
         ("number_column", "text_column", "topic_column", "time_column", "moment_column", "chip_column", "Column"), 1
     ),

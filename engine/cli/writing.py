@@ -25,6 +25,7 @@ from engine.inspection.undecoded import refuse_undecoded_modes, release_of
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.releases import NEWEST, Release
+from engine.sentences import sentence
 from engine.services.opening import refuse_linked_files, refuse_undecoded, without_log
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan, file_limit_words, undispatched_words
 
@@ -156,7 +157,7 @@ def check_new_path(path: str, inside: Path) -> Path:
     """The place of a new store: absent or empty, and not within the store ``inside``. Raises :class:`UsageError`."""
     target = Path(path)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError("expected a new or empty folder, found something there", file=path)
+        raise UsageError(sentence("expected a new or empty folder, found something there"), file=path)
     if target.resolve().is_relative_to(inside.resolve()):
         raise UsageError("expected a folder outside the store that is copied", file=path)
     return target

@@ -77,12 +77,12 @@ class ClusterReader:
         self._refusals = []
         name_servers, registered = await self._brokers()
         if registered is None:
-            parts = [replace(part, words="no name server answers") for part in self._parts.values()]
+            parts = [replace(part, words=sentence("no name server answers")) for part in self._parts.values()]
         else:
             registered_keys = {(part.name, part.broker_id) for part in registered}
             unregistered = [part for key, part in self._parts.items() if key not in registered_keys]
             parts = list(await asyncio.gather(*(self._part(part) for part in registered)))
-            parts += [replace(part, words="no longer registered") for part in unregistered]
+            parts += [replace(part, words=sentence("no longer registered")) for part in unregistered]
         self._parts = {(part.name, part.broker_id): part for part in parts}
         parts.sort(key=lambda part: (part.name, part.broker_id))
         return ClusterState(self._now(), name_servers, tuple(parts), tuple(self._refusals))

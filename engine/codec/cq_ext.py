@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.sentences import sentence
+
 _HEAD = struct.Struct(">hqqh")
 _SIZE = struct.Struct(">h")
 MIN_UNIT_BYTES = _HEAD.size
@@ -67,7 +69,7 @@ def decode(buf: bytes | bytearray | memoryview, position: int, base: int) -> CqE
     if size == END_MARK:
         return CqExtStop(base + position, "mark", "end mark: the next unit is in the next file")
     if size == 0:
-        return CqExtStop(base + position, "zero", "zero bytes: nothing was written here")
+        return CqExtStop(base + position, "zero", sentence("zero bytes: nothing was written here"))
     if size < MIN_UNIT_BYTES or size > room:
         return CqExtStop(
             base + position, "damage", f"a unit's length says {size:,}, expected {MIN_UNIT_BYTES} to {room:,}"

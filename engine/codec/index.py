@@ -166,7 +166,7 @@ def derive_geometry(file: IndexBytes) -> tuple[Geometry | None, str]:
         )
     header = decode_header(header_bytes)
     if file.size == _DEFAULT.file_size and _is_default(file, header):
-        return _DEFAULT, "RocketMQ's defaults, by the file's length"
+        return _DEFAULT, sentence("RocketMQ's defaults, by the file's length")
     if (file.size - HEADER_SIZE) % 4:
         return None, plural(
             "no numbers of slots and entries give a length of {n:,} byte",
@@ -174,7 +174,7 @@ def derive_geometry(file: IndexBytes) -> tuple[Geometry | None, str]:
             n=file.size,
         )
     if header.entries == 0:
-        return None, "the file has no entries to try a number of slots against"
+        return None, sentence("the file has no entries to try a number of slots against")
     fitting = _fitting_geometries(file, header)
     if not fitting:
         return None, plural(

@@ -338,7 +338,7 @@ class _Reader:
                 self.position += 1
                 continue
             if stray is not None and any(isinstance(key, int) for key in members):
-                self.doubled = self.doubled or ("a comma without a value between numbers", stray)
+                self.doubled = self.doubled or (sentence("a comma without a value between numbers"), stray)
             if sign == "}":
                 self.position += 1
                 return members
@@ -346,7 +346,7 @@ class _Reader:
             key_start = self.position
             key = self._key(sign, depth)
             if stray is not None and isinstance(key, int):
-                self.doubled = self.doubled or ("a comma without a value between numbers", stray)
+                self.doubled = self.doubled or (sentence("a comma without a value between numbers"), stray)
             if self._sign() != ":":
                 raise _SyntaxFault(
                     sentence(
@@ -404,7 +404,7 @@ class _Reader:
     def _string(self, quote: str) -> str:
         match = _STRING[quote].match(self.text, self.position)
         if match is None:
-            raise _SyntaxFault("a string is not closed", self.position)
+            raise _SyntaxFault(sentence("a string is not closed"), self.position)
         raw, string_start = match.group(1), self.position
         self.position = match.end()
         return _clean(raw if "\\" not in raw else _ESCAPE.sub(lambda escape: self._escape(escape, string_start), raw))
@@ -437,9 +437,9 @@ class _Reader:
         try:
             value = int(match[1]) if match[2] is None and match[3] is None else float(match[1])
         except ValueError:  # more than 4,300 digits
-            raise _SyntaxFault("a number has too many digits", match.start()) from None
+            raise _SyntaxFault(sentence("a number has too many digits"), match.start()) from None
         if isinstance(value, float) and math.isinf(value):
-            raise _SyntaxFault("a number is too large", match.start())
+            raise _SyntaxFault(sentence("a number is too large"), match.start())
         return value
 
     def _found(self) -> str:

@@ -237,8 +237,11 @@ def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) 
         return sentence("cut off: the unit has {size:,} bytes, {room:,} are here", size=size, room=room)
     (properties_length,) = _I16.unpack_from(buf, position + properties - 2)
     if properties_length < 0 or properties + properties_length != size:
-        template = "propertiesLength says {n:,}; {room:,} bytes are left in the unit"
-        return sentence(template, n=properties_length, room=size - properties)
+        return sentence(
+            "propertiesLength says {n:,}; {room:,} bytes are left in the unit",
+            n=properties_length,
+            room=size - properties,
+        )
     if size > room:
         return sentence("cut off: the unit has {size:,} bytes, {room:,} are here", size=size, room=room)
     return Frame(

@@ -14,6 +14,7 @@ from dataclasses import astuple, dataclass
 from typing import Literal, NamedTuple
 
 from engine.errors import CorruptUnit
+from engine.sentences import sentence
 
 WHEEL_SLOTS = 7 * 86_400 * 2
 SLOT_SIZE = 32
@@ -183,7 +184,7 @@ def decode_unit(buf: bytes | bytearray | memoryview, position: int, base: int) -
     if magic == _MAGIC_BLANK:
         return TimerLogStop(base + position, "blank", "blank unit: the next unit is in the next file", size)
     if size == 0 and magic == 0 and previous == 0:
-        return TimerLogStop(base + position, "zero", "zero bytes: nothing was written here")
+        return TimerLogStop(base + position, "zero", sentence("zero bytes: nothing was written here"))
     if size != UNIT_SIZE:
         return TimerLogStop(base + position, "damage", f"a unit's length says {size:,}, expected {UNIT_SIZE}")
     if not magic & MAGIC_DEFAULT or magic & ~_VALID_MAGIC:

@@ -72,7 +72,7 @@ def decode_item(buf: Bytes, position: int, limit: int, base: int, crc: bool = Tr
     if magic == MAGIC_BLANK:
         return Blank(base + position, size)
     if size == 0 and magic == 0:
-        return Stop(base + position, "zero", "zero bytes: nothing was written here")
+        return Stop(base + position, "zero", sentence("zero bytes: nothing was written here"))
     frame = check_frame(buf, position, limit)
     if isinstance(frame, str):
         return Stop(base + position, "cut" if frame.startswith("cut off") else "damage", frame)
@@ -91,7 +91,7 @@ def walk(buf: Bytes, base: int, start: int = 0, crc: bool = True) -> Iterator[Un
         if isinstance(item, Stop):
             return
         if isinstance(item, Blank):
-            yield Stop(item.offset + max(item.size, BLANK_SIZE), "end", "end of the file")
+            yield Stop(item.offset + max(item.size, BLANK_SIZE), "end", sentence("end of the file"))
             return
         position += item.size
 
@@ -193,7 +193,7 @@ def walk_file(
             if isinstance(item, Stop):
                 break
             if stop is not None and item.offset >= stop:
-                yield Stop(item.offset, "limit", "end of the range")
+                yield Stop(item.offset, "limit", sentence("end of the range"))
                 return
             yield item
             if isinstance(item, Blank):

@@ -17,6 +17,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import BLANK_SIZE, Damage, Item, Stop
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
@@ -60,7 +61,7 @@ def scan_log(
             else:
                 yield scan.single(item)
                 offset = scan.next_offset
-    yield Stop(scan.end, "limit", "end of the range")
+    yield Stop(scan.end, "limit", sentence("end of the range"))
 
 
 def _next_items(log: LogReader, offset: int, stop: int | None, crc: bool) -> list[Item | Stop]:

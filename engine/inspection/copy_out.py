@@ -25,6 +25,7 @@ from engine.errors import UsageError
 from engine.inspection.opening import recognise
 from engine.inspection.undecoded import undecoded_parts
 from engine.mapped.reading import Reading
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -82,7 +83,7 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
     opening = recognise(source, reading)
     root, target = opening.path, Path(destination)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError("expected a new or empty folder, found something there", file=str(target))
+        raise UsageError(sentence("expected a new or empty folder, found something there"), file=str(target))
     if opening.kind != "file" and target.resolve().is_relative_to(root.resolve()):
         raise UsageError("expected a folder outside the store that is copied", file=str(target))
     if opening.kind == "file":

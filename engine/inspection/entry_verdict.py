@@ -50,7 +50,7 @@ def resolve(
     if isinstance(item, Stop) and item.kind == "unread":
         return Resolved(entry, None, None, item.reason)
     if not isinstance(item, Unit):
-        difference = getattr(item, "reason", "") or "an end-of-file unit lies there"
+        difference = getattr(item, "reason", "") or sentence("an end-of-file unit lies there")
         return Resolved(entry, "missing", None, difference)
     verdict, difference = compare(topic, queue_id, entry, item, levels)
     return Resolved(entry, verdict, item, difference)

@@ -16,6 +16,7 @@ from engine.codec.message import MAX_UNIT_BYTES, Unit
 from engine.codec.unit_scan import BLOCK_BYTES, Blank, Damage, Item, Stop, decode_item, find_in_file, walk_file
 from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
+from engine.sentences import sentence
 
 BULK = 16 << 20
 """Bytes from which on a walk uses columns: below, loading that code takes longer than walking."""
@@ -198,7 +199,7 @@ class LogReader:
                     yield Stop(end, "end", "end of the files")
                     return
                 if following.start_offset > offset:
-                    yield Damage(offset, following.start_offset - offset, "no file holds these bytes")
+                    yield Damage(offset, following.start_offset - offset, sentence("no file holds these bytes"))
                 offset = following.start_offset
                 continue
             item: Item | Stop | None = None
@@ -212,7 +213,7 @@ class LogReader:
                 yield Stop(end, item.kind, item.reason)
                 return
             offset = self.sequence.behind(file)
-        yield Stop(end, "limit", "end of the range")
+        yield Stop(end, "limit", sentence("end of the range"))
 
     def align(self, offset: int) -> int:
         """Offset of the item that contains the byte at ``offset``, or of the next one if that is in damage or in no
@@ -270,7 +271,7 @@ class LogReader:
             file = self.files[number]
             piece = self._items_of_file_before(file, min(offset, file.end_offset), count - len(items), crc)
             if file.end_offset < offset:
-                piece.append(Damage(file.end_offset, offset - file.end_offset, "no file holds these bytes"))
+                piece.append(Damage(file.end_offset, offset - file.end_offset, sentence("no file holds these bytes")))
             items = piece + items
             offset = file.start_offset
         return items[-count:]

@@ -30,7 +30,7 @@ SEARCH_DEPTH = 4
 SEARCH_FOLDERS = 2000
 _STORE_MARKS = ("consumequeue", "index", "checkpoint", "config", "lock", "abort")
 _TAIL_SEARCH = 8 << 20
-_NEITHER = "expected a store directory or a file of a commit log, found neither"
+_NEITHER = sentence("expected a store directory or a file of a commit log, found neither")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def recognise(path: str | Path, reading: Reading | None = None) -> Opening:
         return _recognise_file(target, reading)
     if info is not None:
         raise NotAStore(_NEITHER, file=str(target))
-    raise NotAStore("expected a store directory, found nothing of this name", file=str(target))
+    raise NotAStore(sentence("expected a store directory, found nothing of this name"), file=str(target))
 
 
 def _look(target: Path, reading: Reading) -> os.stat_result | None:
@@ -106,7 +106,7 @@ def _recognise_log_folder(folder: Path, names: list[str], reading: Reading) -> O
         note = sentence("A commit log by itself: {folder}. Queues, index and positions are not here", folder=folder)
         return Opening("commitlog", folder, notes=(note,))
     raise NotAStore(
-        "expected a commit log, found queue files: open the store directory above them to see this queue",
+        sentence("expected a commit log, found queue files: open the store directory above them to see this queue"),
         file=str(folder),
     )
 
@@ -115,10 +115,10 @@ def _recognise_file(file: Path, reading: Reading) -> Opening:
     start = parse_file_name(file.name) if len(file.name) == FILE_NAME_DIGITS else None
     base = guess_base(file, reading)
     if base is None and start is None:
-        raise NotAStore("expected a file of a commit log, found no message unit in it", file=str(file))
+        raise NotAStore(sentence("expected a file of a commit log, found no message unit in it"), file=str(file))
     if base is None:
         if any(_head(file, 8, reading)):
-            raise NotAStore("expected a file of a commit log, found no message unit in it", file=str(file))
+            raise NotAStore(sentence("expected a file of a commit log, found no message unit in it"), file=str(file))
         return Opening(
             "file",
             file,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 
-_NO_QUEUE_ENTRY = "no consume queue holds an entry"
-_NO_ENTRY = "no consume queue holds an entry, so no file shows how far dispatch came"
+_NO_QUEUE_ENTRY = sentence("no consume queue holds an entry")
+_NO_ENTRY = sentence("no consume queue holds an entry, so no file shows how far dispatch came")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,9 @@ def if_read(ask: Callable[[], Position]) -> Position:
 def _end_unread(store: StoreSnapshot, unread: Position, queue_end: Position, index_end: Position) -> Positions:
     """Positions if the end of the log is unknown."""
     min_position = (
-        Position(max(store.log.min_offset, 0), "start of the first commit log file") if store.log.files else unread
+        Position(max(store.log.min_offset, 0), sentence("start of the first commit log file"))
+        if store.log.files
+        else unread
     )
     return Positions(
         min=min_position,
@@ -107,9 +109,9 @@ def positions_of(
 ) -> Positions:
     """The positions of a log that ends at ``end`` (bytes); its queues, index and checkpoint are already read."""
     return Positions(
-        min=Position(max(store.log.min_offset, 0), "start of the first commit log file")
+        min=Position(max(store.log.min_offset, 0), sentence("start of the first commit log file"))
         if store.log.files
-        else Position(None, why="the commit log has no files"),
+        else Position(None, why=sentence("the commit log has no files")),
         wrote=_wrote(end, is_locked),
         committed=_committed(end, is_locked),
         flushed=_flushed(end, is_locked, abort, is_full_store=store.paths is not None),
@@ -124,35 +126,38 @@ def positions_of(
 def _wrote(end: int, is_locked: bool) -> Position:
     if is_locked:
         return Position(
-            end, "end of the last whole unit in the files; a transient pool may hold more, which no file shows"
+            end,
+            sentence("end of the last whole unit in the files; a transient pool may hold more, which no file shows"),
         )
-    return Position(end, "end of the last whole unit in the files")
+    return Position(end, sentence("end of the last whole unit in the files"))
 
 
 def _committed(end: int, is_locked: bool) -> Position:
     if is_locked:
         return Position(
-            end, "what is in the files was committed; bytes in a transient pool cannot be seen from outside"
+            end, sentence("what is in the files was committed; bytes in a transient pool cannot be seen from outside")
         )
-    return Position(end, "nothing is in a pool while no broker runs: what is in the files is all there is")
+    return Position(end, sentence("nothing is in a pool while no broker runs: what is in the files is all there is"))
 
 
 def _flushed(end: int, is_locked: bool, abort: bool, *, is_full_store: bool) -> Position:
     if not is_full_store:
-        return Position(None, why="this is only a commit log: it does not show whether its store was closed")
+        return Position(None, why=sentence("this is only a commit log: it does not show whether its store was closed"))
     if is_locked:
-        return Position(None, why="a running broker keeps it in memory: files do not show what has reached the disk")
+        return Position(
+            None, why=sentence("a running broker keeps it in memory: files do not show what has reached the disk")
+        )
     if abort:
-        return Position(None, why="the store was not closed: no file shows what had reached the disk")
-    return Position(end, "the store was closed cleanly, which flushes everything")
+        return Position(None, why=sentence("the store was not closed: no file shows what had reached the disk"))
+    return Position(end, sentence("the store was closed cleanly, which flushes everything"))
 
 
 def _confirm(end: int, is_locked: bool) -> Position:
     if is_locked:
         return Position(
-            None, why="it depends on the flush mode and pool of the running broker, which files do not show"
+            None, why=sentence("it depends on the flush mode and pool of the running broker, which files do not show")
         )
-    return Position(end, "no broker runs: the next start sets it to the end of the log it recovers")
+    return Position(end, sentence("no broker runs: the next start sets it to the end of the log it recovers"))
 
 
 def _queue_end(store: StoreSnapshot) -> Position:
@@ -183,7 +188,7 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
             offset = item.end
         else:
             break
-    how = (
+    how = sentence(
         "end of the newest unit that has a queue entry, and of prepared or rolled back units behind it, which get none"
     )
     return Position(offset, how)
@@ -207,7 +212,7 @@ def index_position(store: StoreSnapshot) -> Position:
                 sentence("endPhyOffset of {file}; no unit is there", file=reader.name),
                 timestamp=header.end_timestamp,
             )
-    return Position(None, why="no index file holds an entry")
+    return Position(None, why=sentence("no index file holds an entry"))
 
 
 def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
@@ -217,7 +222,7 @@ def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
     except StoreError as error:
         return {"physicMsgTimestamp": Position(None, why=str(error))}
     if page is None:
-        return {"physicMsgTimestamp": Position(None, why="there is no checkpoint file")}
+        return {"physicMsgTimestamp": Position(None, why=sentence("there is no checkpoint file"))}
     positions_by_field = {}
     for name, time in (
         ("physicMsgTimestamp", page.physic_msg_timestamp),
@@ -226,21 +231,27 @@ def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
     ):
         positions_by_field[name] = if_read(partial(_at_time, store, time))
     if page.master_flushed_offset:
-        positions_by_field["masterFlushedOffset"] = Position(page.master_flushed_offset, "written in the checkpoint")
+        positions_by_field["masterFlushedOffset"] = Position(
+            page.master_flushed_offset, sentence("written in the checkpoint")
+        )
     if page.confirm_phy_offset:
-        positions_by_field["confirmPhyOffset"] = Position(page.confirm_phy_offset, "written in the checkpoint")
+        positions_by_field["confirmPhyOffset"] = Position(
+            page.confirm_phy_offset, sentence("written in the checkpoint")
+        )
     if page.logics_physical_offset:
-        positions_by_field["logicsPhysicalOffset"] = Position(page.logics_physical_offset, "written in the checkpoint")
+        positions_by_field["logicsPhysicalOffset"] = Position(
+            page.logics_physical_offset, sentence("written in the checkpoint")
+        )
     return positions_by_field
 
 
 def _at_time(store: StoreSnapshot, time: int) -> Position:
     if time <= 0:
-        return Position(None, why="the field is zero: it was never written", timestamp=time)
+        return Position(None, why=sentence("the field is zero: it was never written"), timestamp=time)
     offset = offset_at_time(store, time)
     if offset is None:
-        return Position(None, why="no unit of the log is as old as this", timestamp=time)
-    return Position(offset, "end of the last unit that was stored at or before this time", timestamp=time)
+        return Position(None, why=sentence("no unit of the log is as old as this"), timestamp=time)
+    return Position(offset, sentence("end of the last unit that was stored at or before this time"), timestamp=time)
 
 
 def offset_at_time(store: StoreSnapshot, time: int) -> int | None:

@@ -27,7 +27,7 @@ from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
 from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, Tables, list_folder
 
-NO_PLAN = "no plan is made without it"
+NO_PLAN = sentence("no plan is made without it")
 
 
 def plan(
@@ -214,9 +214,9 @@ def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
     try:
         checkpoint = store.checkpoint()
     except CorruptUnit as error:
-        return Checkpoint(0, 0, 0), f"the checkpoint is no checkpoint: {error.what}"
+        return Checkpoint(0, 0, 0), sentence("the checkpoint is no checkpoint: {why}", why=error.what)
     if checkpoint is None:
-        return Checkpoint(0, 0, 0), "there is no checkpoint"
+        return Checkpoint(0, 0, 0), sentence("there is no checkpoint")
     return checkpoint, CHECKPOINT_NOTE
 
 

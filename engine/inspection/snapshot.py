@@ -32,7 +32,7 @@ from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, Rea
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
 from engine.rules.undecoded import Subject, UndecodedPart, in_the_way_of_writing
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 from engine.system_names import LMQ_PREFIX
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> St
     return StoreSnapshot(recognise(path, reading := Reading()), config, reading)
 
 
-NO_LOG_FOLDER = "The store has no commitlog folder"
+NO_LOG_FOLDER = sentence("The store has no commitlog folder")
 
 
 class StoreSnapshot:
@@ -565,7 +565,9 @@ class StoreSnapshot:
     def _how(self, name: str, size: int, files: int) -> str:
         if self._given(name):
             return "the configuration says so"
-        return f"the commonest length of {files:,} files" if size else "there are no files"
+        if not size:
+            return sentence("there are no files")
+        return plural("the commonest length of {n:,} file", "the commonest length of {n:,} files", n=files)
 
     def _given(self, key: str) -> int | None:
         """The configured value of a size; None if it is not configured."""

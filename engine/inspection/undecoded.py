@@ -251,7 +251,7 @@ def refused_by_releases(path: Path | str | None) -> str | None:
     """Why a broker of 5.5 does not start with a properties file, or None."""
     if path is None or not refuses_double_write(_settings(path)):
         return None
-    return (
+    return sentence(
         "rocksdbCQDoubleWriteEnable=true without combineCQUseRocksdbForLmq=true: a broker of 5.4 starts with this, one "
         "of 5.5 ends at once (exit 253)"
     )

@@ -76,7 +76,7 @@ class LabStore:
         folder = Path(folder).absolute()
         _check(config)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError("expected a new or empty folder, found something there", file=str(folder))
+            raise UsageError(sentence("expected a new or empty folder, found something there"), file=str(folder))
         marker = LabMarker(config, like, disk_bytes, time.time_ns() // 1_000_000)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -136,12 +136,14 @@ def read_marker(folder: Path) -> LabMarker:
     path = folder / MARKER
     try:
         if path.is_symlink() or path.stat().st_size > _LARGEST_MARKER:
-            raise NotALab("the marker of a lab store is no plain small file", file=str(path))
+            raise NotALab(sentence("the marker of a lab store is no plain small file"), file=str(path))
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise NotALab("this directory was not made by the lab: it has no marker", file=str(path)) from error
+        raise NotALab(sentence("this directory was not made by the lab: it has no marker"), file=str(path)) from error
     if not isinstance(document, dict) or document.get("lab") != 1 or not isinstance(document.get("config"), Mapping):
-        raise NotALab("this directory was not made by the lab: its marker says something else", file=str(path))
+        raise NotALab(
+            sentence("this directory was not made by the lab: its marker says something else"), file=str(path)
+        )
     config, unknown = from_mapping(cast("dict[str, Any]", document["config"]), file=str(path))
     if unknown or NOT_IN_A_LAB & config.given:
         raise NotALab(
@@ -172,7 +174,8 @@ def _refuse_links(folder: Path) -> None:
     for place in (store, *(store.iterdir() if store.is_dir() else ())):
         if place.is_symlink():
             raise NotALab(
-                "this leads out of the lab store: it is not opened, cut off from power or deleted", file=str(place)
+                sentence("this leads out of the lab store: it is not opened, cut off from power or deleted"),
+                file=str(place),
             )
 
 

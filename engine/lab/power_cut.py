@@ -24,6 +24,7 @@ from engine.lab.power_loss_report import Figure, Loss, PowerLossReport, Repeated
 from engine.lab.shadow_disk import ShadowDisk, copy_data
 from engine.mapped.power_loss import PageFates, chance_of, surviving
 from engine.message_store import MessageStore
+from engine.sentences import sentence
 from engine.store.recovery.plan import RecoveryPlan
 
 _QUICK_SECONDS = 0.5
@@ -184,7 +185,7 @@ def recover_again(folder: Path, report: PowerLossReport) -> RepeatedRecovery:
     check_is_lab(folder)
     first_state = report.after
     if first_state is None or not (folder / "kept").is_dir():
-        raise UsageError("there is no recovery yet that could be repeated")
+        raise UsageError(sentence("there is no recovery yet that could be repeated"))
     marker, place = read_marker(folder), folder / "again"
     remove_part(folder, "again")
     try:

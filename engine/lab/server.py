@@ -143,7 +143,7 @@ class Lab:
         with self._lock:
             lab, load = self._lab, self._load
             if lab is None:
-                raise UsageError("only a store that the lab made can lose its power")
+                raise UsageError(sentence("only a store that the lab made can lose its power"))
             everybody = [self._acknowledged, *self._ended_loads]
             report = cut_power(lab, load, everybody + (load.acknowledged if load is not None else []), seed, keep)
             self._store = self._lab = None
@@ -226,7 +226,7 @@ class Lab:
         from engine.lab.serving import LabServing
 
         if self._serving is not None:
-            raise UsageError("the store is served already")
+            raise UsageError(sentence("the store is served already"))
         self._serving = LabServing(self._open, settings)
         return self._serving.state()
 
@@ -265,7 +265,7 @@ class Lab:
     @property
     def _served(self) -> LabServing:
         if self._serving is None:
-            raise UsageError("nothing is served")
+            raise UsageError(sentence("nothing is served"))
         return self._serving
 
     def record_requests(self, on: bool) -> None:
@@ -327,12 +327,12 @@ class Lab:
     def _open(self) -> MessageStore:
         store = self._store
         if store is None:
-            raise UsageError("no store is open in the lab")
+            raise UsageError(sentence("no store is open in the lab"))
         return store
 
     def _refuse_second(self) -> None:
         if self._store is not None:
-            raise UsageError("a store is open in this lab already")
+            raise UsageError(sentence("a store is open in this lab already"))
 
     def _opened(self, folder: Path, *, is_lab: bool) -> Opened:
         store = self._open

@@ -291,7 +291,7 @@ class LabServing:
         """Have the serving thread do ``work``. Raises what that raises, and :class:`UsageError` once it has ended."""
         loop = self._loop
         if loop is None or self._server is None:
-            raise UsageError("nothing is served")
+            raise UsageError(sentence("nothing is served"))
         return asyncio.run_coroutine_threadsafe(work(*args), loop).result(patience)
 
     def _brokers(self) -> dict[str, ListeningBroker]:

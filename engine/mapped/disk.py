@@ -15,6 +15,7 @@ from typing import Protocol
 
 from engine.mapped.real_file import OPEN_FILES, OpenFiles, RealFile, make_file, sync_folder
 from engine.mapped.store_lock import StoreLock
+from engine.sentences import sentence
 
 
 class DiskFile(Protocol):
@@ -204,7 +205,7 @@ class RealDisk:
                 _refuse_link(path)
                 return self._file(text, size, self._create(path, size))
             if not stat.S_ISREG(info.st_mode):
-                raise OSError(22, "expected a regular file", text)
+                raise OSError(22, sentence("expected a regular file"), text)
             if info.st_size < size:
                 os.truncate(text, size)
             return self._file(text, size)

@@ -19,6 +19,7 @@ from pathlib import Path
 from engine.errors import CannotRead
 from engine.files.layout import parse_file_name
 from engine.mapped.reading import Identity, Reading, data_extents
+from engine.sentences import sentence
 
 OPEN_FILES = 128
 
@@ -254,11 +255,15 @@ class FileSequence:
             if stat.S_ISDIR(info.st_mode):
                 continue
             if start is None or start < 0:
-                oddities.append(Oddity("name", entry.path, "the name is not a number: a broker does not start with it"))
+                oddities.append(
+                    Oddity("name", entry.path, sentence("the name is not a number: a broker does not start with it"))
+                )
             elif not stat.S_ISREG(info.st_mode):
-                oddities.append(Oddity("name", entry.path, "expected a regular file"))
+                oddities.append(Oddity("name", entry.path, sentence("expected a regular file")))
             elif start > LARGEST_OFFSET - info.st_size:
-                oddities.append(Oddity("name", entry.path, "the file would end beyond the offsets that 64 bits hold"))
+                oddities.append(
+                    Oddity("name", entry.path, sentence("the file would end beyond the offsets that 64 bits hold"))
+                )
             else:
                 listed_files.append((entry.path, start, info))
         return listed_files

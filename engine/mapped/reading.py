@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from engine.errors import CannotRead, CorruptUnit, Undecoded
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 
 
 def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
@@ -48,7 +48,7 @@ Identity = tuple[int, int]
 MAX_RECORDED = 10_000
 """Maximum number of recorded failures: more are of no use, and a dying disk has millions."""
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
-REPLACED = "another file has taken its name since it was listed"
+REPLACED = sentence("another file has taken its name since it was listed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,12 @@ class Unread:
         """The failed action and its error."""
         if self.action == "decode":
             return self.error
-        templates = {"list": "cannot be listed: {error}", "look": "cannot be looked at: {error}"}
-        return sentence(templates.get(self.action, "cannot be read: {error}"), error=sentence(self.error))
+        error = sentence(self.error)
+        if self.action == "list":
+            return sentence("cannot be listed: {error}", error=error)
+        if self.action == "look":
+            return sentence("cannot be looked at: {error}", error=error)
+        return sentence("cannot be read: {error}", error=error)
 
     def record(self) -> dict[str, str]:
         """Return the JSON record, with the names of the contract."""
@@ -408,17 +412,31 @@ class Reading:
             return
         current_size = os.fstat(descriptor).st_size
         if current_size <= end:
-            self.note(path, f"the file became shorter: {current_size:,} bytes, {expected:,} expected", "read")
+            shorter = plural(
+                "the file became shorter: {n:,} byte, {expected:,} expected",
+                "the file became shorter: {n:,} bytes, {expected:,} expected",
+                n=current_size,
+                expected=expected,
+            )
+            self.note(path, shorter, "read")
             return
-        failure = self.note(path, f"the read was cut short at {end:,}, the file has {current_size:,} bytes", "read")
+        cut = plural(
+            "the read was cut short at {end:,}, the file has {n:,} byte",
+            "the read was cut short at {end:,}, the file has {n:,} bytes",
+            n=current_size,
+            end=end,
+        )
+        failure = self.note(path, cut, "read")
         raise CannotRead(failure.what, file=path, offset=end)
 
 
 def _kind_of_mode(mode: int) -> str:
     """Name the thing that is there instead of a file."""
     if stat.S_ISDIR(mode):
-        return "a folder"
-    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        return sentence("a folder")
+    if stat.S_ISFIFO(mode):
+        return sentence("a pipe")
+    return sentence("a socket" if stat.S_ISSOCK(mode) else "a device")
 
 
 def _link_to_nothing(path: str | Path, error: OSError) -> str | None:
@@ -426,5 +444,7 @@ def _link_to_nothing(path: str | Path, error: OSError) -> str | None:
     if error.errno != errno.ENOENT:
         return None
     with contextlib.suppress(OSError):
-        return f"it is a link to {Path(path).readlink()}, where nothing is: is its disk mounted?"
+        return sentence(
+            "it is a link to {path}, where nothing is: is its disk mounted?", path=str(Path(path).readlink())
+        )
     return None

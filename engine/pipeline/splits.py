@@ -33,6 +33,7 @@ from engine.pipeline.anchors import ErrorNotingFile, SplitBytes, find_anchor
 from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.files import LogFile, StorePlace, Unread, log_files, look_concurrently
 from engine.pipeline.storage import opened
+from engine.sentences import sentence
 
 MAX_SPLITS = 1 << 20
 LOOK_BACK_BYTES = 5 << 20
@@ -300,7 +301,7 @@ class _Reading:
                     yield block
         if split.gap_to and not self._why:
             end = split.file_start + split.file_size
-            yield Damage(end, split.gap_to - end, "no file holds these bytes")
+            yield Damage(end, split.gap_to - end, sentence("no file holds these bytes"))
         yield SplitEnd(first_offset, next_offset, self._why)
 
     def first(self, look_back: int) -> int:

@@ -157,7 +157,7 @@ class LocalStorage:
         if regular:
             return LocalFile(path, descriptor)
         os.close(descriptor)
-        raise CannotRead("expected a regular file", file=path)
+        raise CannotRead(sentence("expected a regular file"), file=path)
 
 
 def _listed(entry: os.DirEntry[str]) -> Listed | None:

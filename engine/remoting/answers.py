@@ -43,7 +43,7 @@ def json_object(body: bytes | memoryview) -> Mapping[Any, Any]:
     """Return the JSON object in a body, in RocketMQ's dialect. Raises :class:`UnexpectedAnswer`."""
     read = parse(bytes(body))
     if not isinstance(read.value, Mapping):
-        raise UnexpectedAnswer("the body is no object" if read.fault is None else read.fault.words)
+        raise UnexpectedAnswer(sentence("the body is no object") if read.fault is None else read.fault.words)
     return read.value
 
 

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from engine.sentences import join, msgid, sentence
+
 NOT_READABLE: Final = 1
 NOT_WRITEABLE: Final = 2
 QUEUE_WRITE_ERROR: Final = 4
@@ -20,13 +22,13 @@ _STOPS_PUTS: Final = NOT_WRITEABLE | QUEUE_WRITE_ERROR | INDEX_WRITE_ERROR | DIS
 _STOPS_QUEUES: Final = NOT_WRITEABLE | QUEUE_WRITE_ERROR | INDEX_WRITE_ERROR | LOGIC_DISK_FULL
 
 NAMES: Final = {
-    NOT_READABLE: "not readable",
-    NOT_WRITEABLE: "not writeable",
-    QUEUE_WRITE_ERROR: "queue write error",
-    INDEX_WRITE_ERROR: "index write error",
-    DISK_FULL: "disk full",
-    FENCED: "fenced",
-    LOGIC_DISK_FULL: "queue disk full",
+    NOT_READABLE: msgid("not readable"),
+    NOT_WRITEABLE: msgid("not writeable"),
+    QUEUE_WRITE_ERROR: msgid("queue write error"),
+    INDEX_WRITE_ERROR: msgid("index write error"),
+    DISK_FULL: msgid("disk full"),
+    FENCED: msgid("fenced"),
+    LOGIC_DISK_FULL: msgid("queue disk full"),
 }
 
 
@@ -81,4 +83,8 @@ class RunningFlags:
     def why(self) -> str:
         """Every raised flag with its reason; empty where none is raised."""
         with self._lock:
-            return "; ".join(f"{NAMES[flag]}: {reason}" for flag, reason in sorted(self.reasons.items()))
+            reasons = sorted(self.reasons.items())
+            return join(
+                "; ",
+                (sentence("{flag}: {reason}", flag=sentence(NAMES[flag]), reason=reason) for flag, reason in reasons),
+            )

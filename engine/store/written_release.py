@@ -69,7 +69,7 @@ def guess(
     newer = _since_5_4(paths, reading, checkpoint)
     entries = tag_entries()
     if newer is None and entries is not None and entries.with_entry:
-        newer = Written("5.4", "its index has entries of tags")
+        newer = Written("5.4", sentence("its index has entries of tags"))
     if newer is not None:
         if entries is not None and entries.units and not entries.with_entry:
             return Written(
@@ -87,20 +87,26 @@ def guess(
     if checkpoint is None:
         return None
     if checkpoint.confirm_phy_offset or checkpoint.master_flushed_offset:
-        return Written("5.3", "its checkpoint has a confirm offset")
-    return Written("4.9", "it has no timerwheel and no confirm offset")
+        return Written("5.3", sentence("its checkpoint has a confirm offset"))
+    return Written("4.9", sentence("it has no timerwheel and no confirm offset"))
 
 
 def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpoint | None) -> Written | None:
     """Return which release of 5.4 or later the files show."""
     if checkpoint is not None and checkpoint.logics_physical_offset:
-        return Written("5.5", "its checkpoint has a logicsPhysicalOffset")
+        return Written("5.5", sentence("its checkpoint has a logicsPhysicalOffset"))
     folder = paths.root / _ROCKSDB
     if reading.exists(folder):
         version = _rocksdb_version(folder, reading)
         if version is not None and version >= _ROCKSDB_OF_5_5_1:
-            template = "its {folder} is of RocksDB {version}, which came with 5.5.1"
-            return Written("5.5", sentence(template, folder=_ROCKSDB, version=".".join(map(str, version))))
+            return Written(
+                "5.5",
+                sentence(
+                    "its {folder} is of RocksDB {version}, which came with 5.5.1",
+                    folder=_ROCKSDB,
+                    version=".".join(map(str, version)),
+                ),
+            )
         evidence = sentence("it has {name}", name=_ROCKSDB)
     else:
         orders = reading.read(paths.config / _ORDER_TABLE)

@@ -20,6 +20,7 @@ from engine.errors import CannotRead
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.message_store import MessageStore
+from engine.sentences import sentence
 
 QUEUE_COUNT = 2
 """Queues of each of its topics."""
@@ -88,7 +89,11 @@ class LessonBroker:
             for topic in self._topics:
                 while not await self._is_in_route(instance, topic):
                     if time.monotonic() > deadline:
-                        raise CannotRead(f"no name server knows the topic {topic} of {self.name}")
+                        raise CannotRead(
+                            sentence(
+                                "no name server knows the topic {topic} of {broker}", topic=topic, broker=self.name
+                            )
+                        )
                     await asyncio.sleep(_POLL_INTERVAL_S)
         finally:
             await instance.kill()

@@ -14,6 +14,7 @@ from multiprocessing.process import BaseProcess
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.sentences import sentence
 from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientActivity, ClientSpec, ClientStatus, Options, serve
 from viewer.runtime.loop_calls import open_mailbox, post
 from viewer.runtime.worker import quiet_main
@@ -201,7 +202,7 @@ class OwnClients(QObject):
         self._process = self._pipe = None
         for number, row in self.rows.items():
             if row.runs:
-                self.rows[number] = replace(row, status="killed", words="their process ended")
+                self.rows[number] = replace(row, status="killed", words=sentence("their process ended"))
         self.changed.emit()
 
     def _change(self, number: int, **values: object) -> None:

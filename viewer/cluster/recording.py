@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, QueueEnds, Refusal
 from engine.errors import StoreError
+from engine.sentences import sentence
 from viewer.runtime.recorded_lines import RecordedLines, object_of
 
 VERSION = 1
@@ -181,12 +182,17 @@ def read_recording(path: Path) -> tuple[str, list[ClusterState]]:
     with path.open(encoding="utf-8", errors="replace") as lines:
         head = object_of(lines.readline())
         if head.get("type") != "clusterRecording":
-            raise NoRecording("expected a recording of a cluster, found something else", file=str(path))
+            raise NoRecording(sentence("expected a recording of a cluster, found something else"), file=str(path))
         if head.get("version") != VERSION:
-            raise NoRecording(f"this recording is of version {head.get('version')}, known is {VERSION}", file=str(path))
+            raise NoRecording(
+                sentence(
+                    "this recording is of version {found}, known is {known}", found=head.get("version"), known=VERSION
+                ),
+                file=str(path),
+            )
         states = list(_states(lines))
     if not states:
-        raise NoRecording("the recording holds no reading", file=str(path))
+        raise NoRecording(sentence("the recording holds no reading"), file=str(path))
     return str(head.get("address", "")), states
 
 

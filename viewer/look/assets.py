@@ -7,8 +7,6 @@ are shown.
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -134,17 +132,10 @@ def system_language() -> str:
 
 @lru_cache(maxsize=2)
 def catalogue(name: str) -> Catalogue:
-    """The texts of the language ``name``, from ``i18n/NAME/LC_MESSAGES/storescope.po``; none for English.
-
-    ``i18n/NAME.engine.json`` adds what the engine says without a template.
-    """
+    """The texts of the language ``name``, from ``i18n/NAME/LC_MESSAGES/storescope.po``; none for English."""
     if name == "en":
         return Catalogue()
-    texts = read_catalogue(resource_bytes(f"i18n/{name}/LC_MESSAGES/storescope.po").decode())
-    patterns = files("resources").joinpath("i18n", f"{name}.engine.json")
-    if patterns.is_file():
-        texts = replace(texts, texts=json.loads(patterns.read_bytes()) | texts.texts)
-    return texts
+    return read_catalogue(resource_bytes(f"i18n/{name}/LC_MESSAGES/storescope.po").decode())
 
 
 def resource_bytes(path: str) -> bytes:

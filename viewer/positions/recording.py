@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.errors import StoreError
 from engine.inspection.positions import Position, Positions
+from engine.sentences import sentence
 from viewer.runtime.position_look import KEYS, Flush, Look, Service
 from viewer.runtime.recorded_lines import RecordedLines, object_of
 
@@ -65,12 +66,17 @@ def read_recording(path: Path) -> tuple[str, list[Look]]:
     with path.open(encoding="utf-8", errors="replace") as lines:
         head = object_of(lines.readline())
         if head.get("type") != "recording":
-            raise NoRecording("expected a recording of positions, found something else", file=str(path))
+            raise NoRecording(sentence("expected a recording of positions, found something else"), file=str(path))
         if head.get("version") != VERSION or head.get("positions") != list(KEYS):
-            raise NoRecording(f"this recording is of version {head.get('version')}, known is {VERSION}", file=str(path))
+            raise NoRecording(
+                sentence(
+                    "this recording is of version {found}, known is {known}", found=head.get("version"), known=VERSION
+                ),
+                file=str(path),
+            )
         looks = list(_looks(head, lines))
     if not looks:
-        raise NoRecording("the recording holds no look", file=str(path))
+        raise NoRecording(sentence("the recording holds no look"), file=str(path))
     return str(head.get("store", "")), looks
 
 

@@ -14,6 +14,7 @@ from engine.inspection import records
 from engine.inspection.lost_units import lost_units, was
 from engine.inspection.matching import listed, matching_units
 from engine.inspection.snapshot import StoreSnapshot
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.query import Filter
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
-        units, stop = 0, Stop(max(begin, 0), "end", "the commit log has no files")
+        units, stop = 0, Stop(max(begin, 0), "end", sentence("the commit log has no files"))
         with Progress("units", total, out.quiet or not out.as_json) as progress:
             for item in _items(store, unit_filter, start, args, out, lambda offset: progress.at(offset - begin)):
                 if isinstance(item, Stop):

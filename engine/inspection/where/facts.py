@@ -32,7 +32,7 @@ from engine.inspection.standing import StandingService, standing_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
-from engine.sentences import join, sentence
+from engine.sentences import join, msgid, sentence
 from engine.system_names import HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class FactFinder:
 
     def _queue_evidence(self, unit: Unit) -> tuple[list[Evidence], rules.PlaceState]:
         if self._store.paths is None:
-            return [Evidence("queue", None, None, "what was opened has no queues")], "notOpened"
+            return [Evidence("queue", None, None, sentence("what was opened has no queues"))], "notOpened"
         try:
             queue = self._store.queue(unit.topic, unit.queue_id)
         except Undecoded as error:
@@ -278,20 +278,9 @@ class FactFinder:
         end = queue.max_offset if queue is not None else None
         for group, offset, file in self._progress.get((topic, queue_id), ()):
             if self._group in {None, group}:
-                template = "{group} reads {n:,} next: {number:,} is still before it"
-                if end is not None and offset > end:
-                    template = (
-                        "{group} reads {n:,} next: beyond the end of the queue ({end:,}), so this says nothing about "
-                        "{number:,}"
-                    )
-                elif offset < 0:
-                    template = (
-                        "{group} reads {n:,} next: below zero, so it has not begun here and {number:,} is still "
-                        "before it"
-                    )
-                elif offset > number:
-                    template = "{group} reads {n:,} next: it has read past {number:,}"
-                statement = sentence(template, group=group, n=offset, number=number, end=end or 0)
+                statement = sentence(
+                    _progress_words(offset, end, number), group=group, n=offset, number=number, end=end
+                )
                 barred = self._permissions.why_barred(group, topic)
                 if self._permissions.of_group(group) and not 0 <= number < offset:
                     statement += "; " + sentence("it may not consume (consumeEnable=false in subscriptionGroup.json)")
@@ -363,6 +352,21 @@ class FactFinder:
         return None
 
 
+def _progress_words(offset: int, end: int | None, number: int) -> str:
+    """Return the template for a group that reads ``offset`` next in a queue that ends at ``end``: what that says of
+    entry ``number``.
+    """
+    if end is not None and offset > end:
+        return msgid(
+            "{group} reads {n:,} next: beyond the end of the queue ({end:,}), so this says nothing about {number:,}"
+        )
+    if offset < 0:
+        return msgid("{group} reads {n:,} next: below zero, so it has not begun here and {number:,} is still before it")
+    if offset > number:
+        return msgid("{group} reads {n:,} next: it has read past {number:,}")
+    return msgid("{group} reads {n:,} next: {number:,} is still before it")
+
+
 def due_time(unit: Unit) -> int | None:
     """Delivery time (ms) of a delayed, timed or recalled message; None for every other one."""
     part = rules.role(unit)
@@ -416,13 +420,13 @@ def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evi
 
 def _not_to_be_asked(store: StoreSnapshot) -> str:
     if store.paths is None:
-        return "what was opened has no index"
+        return sentence("what was opened has no index")
     undecoded = store.undecoded_part("index")
     if undecoded is not None and not store.index_files():
         return undecoded.reason("index")
     config = store.config
     if config is not None and "messageIndexEnable" in config.given and not config.message_index_enable:
-        return "the broker builds no index: messageIndexEnable is false"
+        return sentence("the broker builds no index: messageIndexEnable is false")
     return ""
 
 
@@ -452,8 +456,9 @@ def _follow_chain(reader: IndexReader, key_hash: int, offset: int) -> str | None
             visited.add(number)
             entry = reader.entry(number) if number <= count else None
             if entry is None:
-                template = "its chain leads to entry {n:,}, which {file} does not hold"
-                return sentence(template, n=number, file=reader.name)
+                return sentence(
+                    "its chain leads to entry {n:,}, which {file} does not hold", n=number, file=reader.name
+                )
             if entry.key_hash == key_hash and entry.phy_offset == offset:
                 return None
             if entry.time_diff < 0 or entry.prev == 0:

@@ -97,7 +97,7 @@ class LostFinder:
             return _without_unit(
                 "truncated" if overwritten else "neverSeen", [span, inside, *overwritten], offset=offset
             )
-        unreadable_place = Evidence("commit log", None, offset, "no unit can be read here")
+        unreadable_place = Evidence("commit log", None, offset, sentence("no unit can be read here"))
         return self._with_what_was(_without_unit("damaged", [span, unreadable_place], offset=offset), offset)
 
     def _with_what_was(self, result: WhereResult, offset: int) -> WhereResult:
@@ -120,7 +120,7 @@ class LostFinder:
     def _behind_the_end(self) -> tuple[rules.Verdict, list[Evidence]]:
         if self._store.lock_state == "held":
             return "unknown", [
-                Evidence("lock", None, None, "a broker is running: what it has not written yet is not here")
+                Evidence("lock", None, None, sentence("a broker is running: what it has not written yet is not here"))
             ]
         signs = self._signs_of_a_longer_log()
         return ("truncated" if signs else "neverSeen"), signs
@@ -130,9 +130,13 @@ class LostFinder:
         signs = []
         paths = self._store.paths
         if self._store.abort:
-            signs.append(Evidence("abort", str(paths.abort) if paths else None, None, "the store was not closed"))
+            signs.append(
+                Evidence("abort", str(paths.abort) if paths else None, None, sentence("the store was not closed"))
+            )
         elif paths and self._store.small_file(paths.abort_bak):
-            signs.append(Evidence("abort.bak", str(paths.abort_bak), None, "it was not closed before its last start"))
+            signs.append(
+                Evidence("abort.bak", str(paths.abort_bak), None, sentence("it was not closed before its last start"))
+            )
         for queues in self._store.topics().values():
             for queue in queues.values():
                 if queue.raw_end > queue.valid_end:
@@ -224,7 +228,7 @@ class LostFinder:
             return self._with_what_was(result_without_unit, stale.physical_offset)
         entry = queue.entry(offset)
         resolved = resolve(self._store.log, topic, queue_id, entry) if entry is not None else None
-        entry_words = resolved.what if resolved and resolved.what else "there is no entry"
+        entry_words = resolved.what if resolved and resolved.what else sentence("there is no entry")
         if entry is not None and entry.state == "entry":
             entry_words = sentence(
                 "entry {n:,} points at {offset:,}: {what}", n=offset, offset=entry.physical_offset, what=entry_words
@@ -284,7 +288,9 @@ class LostFinder:
         entry = queue.entry(offset)
         if entry is not None and entry.state == "entry":
             evidence.append(
-                Evidence("queue entry", None, entry.physical_offset, "an old entry points after the end of the log")
+                Evidence(
+                    "queue entry", None, entry.physical_offset, sentence("an old entry points after the end of the log")
+                )
             )
             return "truncated"
         if was_read:
@@ -308,7 +314,7 @@ class LostFinder:
             unreadable: the first place of the key in bytes that are no unit, and the start of those bytes.
             longer: names that begin with the key.
         """
-        evidence = [Evidence("commit log", None, None, "no unit of the log has this key")]
+        evidence = [Evidence("commit log", None, None, sentence("no unit of the log has this key"))]
         if host is not None:
             evidence.append(
                 Evidence(
@@ -320,7 +326,7 @@ class LostFinder:
             )
         if unreadable is not None:
             place, start = unreadable
-            evidence.append(Evidence("commit log", None, place, "the key is here, in invalid bytes"))
+            evidence.append(Evidence("commit log", None, place, sentence("the key is here, in invalid bytes")))
             verdict: rules.Verdict = "truncated" if start >= self._store.log.max_offset else "damaged"
             return self._with_what_was(_without_unit(verdict, evidence, offset=place), place)
         for verdict, index_evidence in self._lost_entries(text):

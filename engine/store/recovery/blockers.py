@@ -61,7 +61,7 @@ def load(source: RecoverySource, release: Release) -> Loaded:
         loaded.blockers.append(
             Blocker(
                 "AB01",
-                "A process holds the store's lock: a broker is running on it",
+                sentence("A process holds the store's lock: a broker is running on it"),
                 "java.lang.RuntimeException: Lock failed,MQ already started",
                 str(paths.lock),
             )
@@ -137,7 +137,7 @@ def no_accelerated_start(source: RecoverySource, release: Release) -> list[Block
     if not is_requested or checkpoint.physic_msg_timestamp <= 0 or (checkpoint.logics_physical_offset or 0) > 0:
         return []
     path = str(StorePaths(source.root).checkpoint)
-    text = "enableAcceleratedRecovery is on, and the checkpoint has no logicsPhysicalOffset to begin at"
+    text = sentence("enableAcceleratedRecovery is on, and the checkpoint has no logicsPhysicalOffset to begin at")
     log_line = "Accelerated recovery is enabled but checkpoint's logicsPhysicalOffset is invalid"
     return [Blocker("CK05", text, f"load exception java.lang.RuntimeException: {log_line}", path)]
 

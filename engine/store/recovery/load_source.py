@@ -25,7 +25,7 @@ from engine.sentences import sentence
 from engine.store.recovery import source as recovery_tables
 from engine.store.recovery.source import Entry, IndexHead, QueueFiles, QueueKind, RecoverySource
 
-CHECKPOINT_NOTE = "the checkpoint's time less 3 s"
+CHECKPOINT_NOTE = sentence("the checkpoint's time less 3 s")
 MIN_MAPPED_BYTES = 64 << 20
 """Bytes of a file from which on mapping it costs less than copying."""
 Answer = TypeVar("Answer")
@@ -86,11 +86,11 @@ def written_folders(paths: StorePaths, config: MessageStoreConfig) -> StoreFolde
 def read_checkpoint(raw: bytes | None) -> tuple[Checkpoint, str]:
     """Read the checkpoint as a broker maps it, and where its times come from: bytes that are missing read as zero."""
     if raw is None:
-        return Checkpoint(0, 0, 0), "there is no checkpoint"
+        return Checkpoint(0, 0, 0), sentence("there is no checkpoint")
     try:
         return decode(raw), CHECKPOINT_NOTE
     except CorruptUnit as error:
-        return Checkpoint(0, 0, 0), f"the checkpoint is no checkpoint: {error.what}"
+        return Checkpoint(0, 0, 0), sentence("the checkpoint is no checkpoint: {why}", why=error.what)
 
 
 class LoadedFile(ReadOnlyFile):

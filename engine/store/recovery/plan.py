@@ -36,11 +36,13 @@ class EmptyLog:
     @property
     def message(self) -> str:
         """A sentence that begins with the likely cause."""
-        if self.part:
-            template = "a folder of the log has no file, but {who} to missing bytes: {cause}"
-        else:
-            template = "the log is empty, but {who} to it: {cause}"
-        return sentence(template, who=self._who, cause=self._cause)
+        return sentence(
+            "a folder of the log has no file, but {who} to missing bytes: {cause}"
+            if self.part
+            else "the log is empty, but {who} to it: {cause}",
+            who=self._who,
+            cause=self._cause,
+        )
 
     @property
     def _who(self) -> str:

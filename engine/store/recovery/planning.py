@@ -24,7 +24,7 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import NEWEST, Release, of
 from engine.rules.unit_check import MoreBytes, Request, Rules, check
-from engine.sentences import sentence
+from engine.sentences import msgid, sentence
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
 from engine.store.recovery.dispatch import QueueTable, Taker
@@ -233,10 +233,10 @@ def _empty_log(
         blockers=tuple(loaded.blockers),
         exit="abnormal" if source.abort else "normal",
         start_file=None,
-        why="the commit log has no files: a broker deletes every consume queue and begins at 0",
+        why=sentence("the commit log has no files: a broker deletes every consume queue and begins at 0"),
         start_offset=0,
         end_offset=0,
-        end_reason="the commit log has no files",
+        end_reason=sentence("the commit log has no files"),
         units_kept=0,
         units_dropped=0,
         bytes_dropped=0,
@@ -352,22 +352,28 @@ class _Search(NamedTuple):
 
 
 _AFTER_A_STOP = _Search(
-    "normal exit: the last file whose first unit lies at or before {goal}",
-    "normal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the search "
-    "after {n} files",
-    "normal exit: no later file's first unit lies at or before {goal}: the first file",
+    msgid("normal exit: the last file whose first unit lies at or before {goal}"),
+    msgid(
+        "normal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the "
+        "search after {n} files"
+    ),
+    msgid("normal exit: no later file's first unit lies at or before {goal}: the first file"),
 )
 _BY_OFFSET = _Search(
-    "abnormal exit: the last file whose first unit lies at or before {goal}",
-    "abnormal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the "
-    "search after {n} files",
-    "abnormal exit: no later file's first unit lies at or before {goal}: the first file",
+    msgid("abnormal exit: the last file whose first unit lies at or before {goal}"),
+    msgid(
+        "abnormal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the "
+        "search after {n} files"
+    ),
+    msgid("abnormal exit: no later file's first unit lies at or before {goal}: the first file"),
 )
 _BY_TIME = _Search(
-    "abnormal exit: the last file whose first unit was stored at or before {goal}",
-    "abnormal exit: no first unit of the last {n} files was stored at or before {goal}; commitLogRecoverMaxNum ends "
-    "the search after {n} files",
-    "abnormal exit: no later file's first unit was stored at or before {goal}: the first file",
+    msgid("abnormal exit: the last file whose first unit was stored at or before {goal}"),
+    msgid(
+        "abnormal exit: no first unit of the last {n} files was stored at or before {goal}; commitLogRecoverMaxNum "
+        "ends the search after {n} files"
+    ),
+    msgid("abnormal exit: no later file's first unit was stored at or before {goal}: the first file"),
 )
 
 
@@ -394,7 +400,7 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, ru
         return _start_by_first_units(source, files, known_end, rules)
     if not source.abort:
         if release.clean_start == "third-last-file":
-            return _Start(max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file")
+            return _Start(max(len(files) - THIRD_LAST, 0), sentence("normal exit: 4.9 begins at the third-last file"))
         for number in range(len(files) - 1, 0, -1):
             if files[number].start_offset <= known_end:
                 why = sentence(
@@ -403,7 +409,7 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known_end: int, ru
                 )
                 return _Start(number, why)
         if known_end < 0:
-            return _Start(0, "normal exit: no queue knows of the log: the first file")
+            return _Start(0, sentence("normal exit: no queue knows of the log: the first file"))
         return _Start(
             0,
             sentence(
@@ -467,20 +473,20 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
         if files_left <= 0 and number > 0:
             template = kind.given_up
             if not source.abort and known_end < 0:
-                template = (
+                template = msgid(
                     "normal exit: no queue knows of the log; commitLogRecoverMaxNum ends the search after {n} files"
                 )
             why = sentence(template, n=max_files, goal=goal)
             return _Start(number, why, limit, 0, max_files)
     if not source.abort and known_end < 0:
-        return _Start(0, "normal exit: no queue knows of the log: the first file")
+        return _Start(0, sentence("normal exit: no queue knows of the log: the first file"))
     return _Start(0, sentence(kind.none, goal=goal), limit)
 
 
 def _time_in_words(source: RecoverySource, time_ms: int, release: Release) -> str:
     note = source.checkpoint_note
     if note == CHECKPOINT_NOTE and of(release).crash_start == "logics-physical-offset":
-        note = "the checkpoint's logicsMsgTimestamp"
+        note = sentence("the checkpoint's logicsMsgTimestamp")
     return sentence("{at} ({note})", at=_moment(time_ms), note=sentence(note))
 
 
@@ -685,7 +691,7 @@ def _notes(source: RecoverySource) -> tuple[str, ...]:
         )
     notes += _checkpoint_notes(source)
     if source.config.duplication_enable:
-        notes.append("duplicationEnable is on: a confirm offset in memory may hold dispatch back")
+        notes.append(sentence("duplicationEnable is on: a confirm offset in memory may hold dispatch back"))
     return tuple(notes)
 
 

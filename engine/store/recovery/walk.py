@@ -30,8 +30,8 @@ ROWS = 1 << 15
 LARGEST_READ = 256 << 20
 _LINE = 64
 _PAIR = struct.Struct(">iI")
-NO_FILE = "no file of the log holds this byte"
-OUT_OF_MEMORY = "a unit has a length that no Java array can have, and the dispatch thread dies of it"
+NO_FILE = sentence("no file of the log holds this byte")
+OUT_OF_MEMORY = sentence("a unit has a length that no Java array can have, and the dispatch thread dies of it")
 NO_SUCH_ARRAY = (1 << 31) - 2
 """A Java array of so many bytes cannot be made, whatever the heap."""
 
@@ -85,8 +85,8 @@ class LogWalk:
             if reason != unit_check.BLANK:
                 return self._walked(file.start_offset + position, reason)
             if number + 1 == len(self._files):
-                return self._walked(file.start_offset + position, "the last file ends with a blank unit")
-        return self._walked(0, "there are no files")
+                return self._walked(file.start_offset + position, sentence("the last file ends with a blank unit"))
+        return self._walked(0, sentence("there are no files"))
 
     def run_dispatch(self, start: int, end: int, *, cross: bool = True) -> Walked:
         """Walk [start, end) as the dispatch thread does: from what it cannot read to the next file
@@ -136,9 +136,9 @@ class LogWalk:
                 self._watch(self._from, file.start_offset + position, self._files[-1].end_offset)
             if isinstance(answer, MoreBytes):
                 if block_size < min(read_size, size - position + unit_position):
-                    raise CannotRead("the file is shorter than it was", file=file.path, offset=position)
+                    raise CannotRead(sentence("the file is shorter than it was"), file=file.path, offset=position)
                 if answer.size > LARGEST_READ:
-                    return position, "the file is shorter than it was"
+                    return position, sentence("the file is shorter than it was")
                 read_size = max(BLOCK, answer.size)
                 continue
             if isinstance(answer, Refusal):
