@@ -9,12 +9,22 @@ from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.drawing import LinkOf, no_link
 from viewer.cluster.lanes_canvas import LanesCanvas
 from viewer.cluster.rebalance import Step, Timeline, timeline
-from viewer.cluster.rebalance_words import ListRow, MoveRow, StepRow, harms, list_rows, move_rows, step_rows, until
+from viewer.cluster.rebalance_words import (
+    Harm,
+    ListRow,
+    MoveRow,
+    StepRow,
+    harms,
+    list_rows,
+    move_rows,
+    step_rows,
+    until,
+)
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.formats import clock
 from viewer.look.theme import follow, px
 from viewer.widgets.basics import Hairline, Label, Mark, PaneHead, Paper, Tool
-from viewer.widgets.boxes import column, empty, row, splitter, stacked
+from viewer.widgets.boxes import column, fill, row, splitter, stacked
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import RecordKind, number_column, text_column, time_column
 from viewer.widgets.record_state import State
@@ -67,6 +77,29 @@ LISTS = RecordKind(
 )
 
 
+class _HarmLine(QWidget):
+    """A harm of a step. It stays while its figures change: new parts would be empty until the next turn of the loop."""
+
+    def __init__(self, *, is_first: bool) -> None:
+        super().__init__()
+        self._mark = Mark("")
+        self._name = Label("", 13, "text", 600)
+        self._figure = Label("", 15, "text", 600, code=True)
+        self._note = Label("", 12, "text2", wrap=True)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(px(5))
+        fill(box, (*(() if is_first else (Hairline(),)), row(self._mark, self._name, None, self._figure), self._note))
+
+    def show_harm(self, harm: Harm | None) -> None:
+        """Show another harm, or nothing."""
+        self.setVisible(harm is not None)
+        if harm is not None:
+            self._mark.set_kind(harm.kind)
+            for label, text in ((self._name, harm.name), (self._figure, harm.figure), (self._note, harm.note)):
+                label.setText(text)
+
+
 class RebalancePanel(QWidget):
     """Emits ``wentTo(ms)`` when a step is selected, so that the view shows that time; None for the newest."""
 
@@ -109,7 +142,10 @@ class RebalancePanel(QWidget):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self.lanes)
-        self._harms = column(gap=5, margins=(14, 6, 14, 6))
+        no_harm_text = tr("This is the allocation at the first reading; its impact was before that.")
+        self._no_harm = Label(no_harm_text, 12, "text3", wrap=True)
+        self._harms = column(self._no_harm, gap=5, margins=(14, 6, 14, 6))
+        self._harm_lines: list[_HarmLine] = []
         ground = Paper("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)
@@ -225,26 +261,12 @@ class RebalancePanel(QWidget):
         self.harm_head.set_note(
             tr("of this step, counted from deliveries") if is_counted else tr("of this step, from the readings")
         )
-        harm_texts = tuple((harm.name, harm.figure, harm.note, harm.kind) for harm in step_harms)
-        if harm_texts == getattr(self, "_shown_harms", None):
-            return
-        self._shown_harms = harm_texts
-        empty(self._harms.box)
-        if not step_harms:
-            no_harm_text = tr("This is the allocation at the first reading; its impact was before that.")
-            self._harms.box.addWidget(Label(no_harm_text, 12, "text3", wrap=True))
-        for number, harm in enumerate(step_harms):
-            if number:
-                self._harms.box.addWidget(Hairline())
-            self._harms.box.addWidget(
-                row(
-                    Mark(harm.kind),
-                    Label(harm.name, 13, "text", 600),
-                    None,
-                    Label(harm.figure, 15, "text", 600, code=True),
-                )
-            )
-            self._harms.box.addWidget(Label(harm.note, 12, "text2", wrap=True))
+        self._no_harm.setVisible(not step_harms)
+        while len(self._harm_lines) < len(step_harms):
+            self._harm_lines.append(_HarmLine(is_first=not self._harm_lines))
+            self._harms.box.addWidget(self._harm_lines[-1])
+        for number, harm_line in enumerate(self._harm_lines):
+            harm_line.show_harm(step_harms[number] if number < len(step_harms) else None)
 
     # ---- steps and time ----------------------------------------------------------------------------------------------
 

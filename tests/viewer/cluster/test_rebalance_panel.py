@@ -55,6 +55,20 @@ def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
     assert panel.step is None
 
 
+def test_harms_stay_in_sight_while_their_figures_change(panel):
+    """Each reading made new labels, which are empty until the next turn of the loop: the harms flickered, and a picture
+    of the help showed none.
+    """
+    panel.choose_step(1)
+    before = [label for label in panel._harms.findChildren(Label) if label.isVisible()]
+    texts = [label.text() for label in before]
+    panel.choose_step(2)
+    after = [label for label in panel._harms.findChildren(Label) if label.isVisible()]
+    assert [label.text() for label in after] != texts
+    assert set(before) & set(after)
+    assert all(label.text() for label in after)
+
+
 def test_zoom_and_fit(panel):
     begin, end = panel.window_ms
     panel._zoom(0.5, begin)
