@@ -37,6 +37,8 @@ SINGLE = {
     ),
 }
 """Functions that are called with a text, by the package that calls them, and which of their arguments it is."""
+CONTEXT_END = "\x04"
+"""Stands between the context of a text and the text, as in the files that gettext compiles."""
 COUNTING = {"plural", "tr_plural", "plural_words"}
 """Functions that are called with a singular and a plural."""
 
@@ -53,12 +55,15 @@ def texts(*folders: str) -> dict[tuple[str, str], str]:
 
 
 def texts_of(source: Path) -> Iterator[tuple[str, str]]:
-    """Yield each text that a module shows, with its plural ("" without one)."""
+    """Yield each text that a module shows, its context in front, with its plural ("" without one)."""
     single = SINGLE[source.relative_to(ROOT).parts[0]]
     for node in ast.walk(ast.parse(source.read_text("utf-8"))):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        if node.func.id in COUNTING and len(node.args) > 1:
+        if node.func.id == "tr_in":
+            context, text = (next(_constants(part)) for part in node.args)
+            yield f"{context}{CONTEXT_END}{text}", ""
+        elif node.func.id in COUNTING and len(node.args) > 1:
             yield from zip(_constants(node.args[0]), _constants(node.args[1]), strict=True)
         elif len(node.args) > single.get(node.func.id, len(node.args)):
             for text in _constants(node.args[single[node.func.id]]):
@@ -98,22 +103,27 @@ def write(path: Path, catalogue: Catalog) -> None:
 def add_new(catalogue: Catalog) -> int:
     """Add each text of the source that ``catalogue`` lacks, without a translation; return how many there were."""
     count = 0
-    for singular, several in texts(*SINGLE):
-        entry = catalogue.get(singular)
+    for key, several in texts(*SINGLE):
+        context, _, singular = key.rpartition(CONTEXT_END)
+        entry = catalogue.get(singular, context or None)
         if entry is not None and (not several or entry.id == (singular, several)):
             continue
         if entry is not None:
-            catalogue.delete(singular)
-        catalogue.add((singular, several) if several else singular)
+            catalogue.delete(singular, context or None)
+        catalogue.add((singular, several) if several else singular, context=context or None)
         count += 1
     return count
 
 
-def unused(catalogue: Catalog) -> list[str]:
-    """Return the texts of ``catalogue`` that are nowhere in the source: neither in a module, nor a rule or a sample."""
-    used = {_uncapitalised(text) for text in _strings()}
-    ids = (message.id if isinstance(message.id, str) else message.id[0] for message in catalogue)
-    return [text for text in ids if text and _uncapitalised(text) not in used]
+def unused(catalogue: Catalog) -> list[tuple[str, str | None]]:
+    """Return the text and context of each entry that is nowhere in the source: in no module, rule or sample."""
+    used, contexts = {_uncapitalised(text) for text in _strings()}, {text for text, _ in texts(*SINGLE)}
+    entries = [(message.id if isinstance(message.id, str) else message.id[0], message.context) for message in catalogue]
+    return [
+        (text, context)
+        for text, context in entries
+        if (context and f"{context}{CONTEXT_END}{text}" not in contexts) or (text and _uncapitalised(text) not in used)
+    ]
 
 
 def _strings() -> Iterator[str]:
@@ -145,8 +155,8 @@ def main() -> None:
     for path in sorted(CATALOGUES.glob("*/LC_MESSAGES/storescope.po")):
         catalogue = read(path)
         added, removed = add_new(catalogue), unused(catalogue)
-        for text in removed:
-            catalogue.delete(text)
+        for text, context in removed:
+            catalogue.delete(text, context)
         write(path, catalogue)
         print(f"{path.relative_to(ROOT)}: {len(catalogue):,} texts, {added:,} new, {len(removed):,} removed")
 

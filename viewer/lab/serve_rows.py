@@ -237,7 +237,7 @@ CODES = RecordKind(
         ),
         Column(
             "physicalOffset",
-            words("Last unit"),
+            words("Newest unit"),
             112,
             lambda row: number(row.last_entry and row.last_entry.physical_offset),
             lambda row: row.last_entry and row.last_entry.physical_offset,

@@ -25,7 +25,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 
 from viewer.look import formats
-from viewer.look.catalogue import Catalogue, read_catalogue
+from viewer.look.catalogue import CONTEXT_END, Catalogue, read_catalogue
 
 LANGUAGES = ("en", "zh_CN")
 
@@ -73,6 +73,13 @@ language_state = _Language()
 def tr(text: str, /, **values: Any) -> str:
     """``text`` in the language in force, its ``{names}`` filled: ``tr("up to {offset:,}", offset=6)``."""
     translation = language_state.catalogue.find(text)
+    template = text if translation is None else translation
+    return template.format(**values) if values else template
+
+
+def tr_in(context: str, text: str, /, **values: Any) -> str:
+    """:func:`tr` of a text whose translation depends on where it is shown: ``tr_in("evidence", "Found")``."""
+    translation = language_state.catalogue.find(f"{context}{CONTEXT_END}{text}")
     template = text if translation is None else translation
     return template.format(**values) if values else template
 

@@ -12,9 +12,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_LINE = re.compile(r'^(#,|msgid|msgid_plural|msgstr(?:\[\d\])?) (.*(?:\n".*)*)', re.MULTILINE)
+_LINE = re.compile(r'^(#,|msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?) (.*(?:\n".*)*)', re.MULTILINE)
 """A keyword with its text, which may go on in further lines, or the flags of an entry."""
 _JOINT = re.compile(r'"\s*\n"')
+CONTEXT_END = "\x04"
+"""Stands between the context of a text and the text, as in the files that gettext compiles."""
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 _PLURAL_RULE = re.compile(r"plural=([^;\n]+)")
@@ -28,8 +30,9 @@ def _only_form(_: int) -> int:
 class Catalogue:
     """The texts of one language.
 
-    ``texts`` has the translations by ``msgid``. ``plurals`` has those of the texts that count something, a translation
-    for each plural form of the language. ``form_of`` is the language's plural rule: the number of the form for a count.
+    ``texts`` has the translations by ``msgid``, with the context in front where there is one. ``plurals`` has those of
+    the texts that count something, a translation for each plural form of the language. ``form_of`` is the language's
+    plural rule: the number of the form for a count.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -54,7 +57,7 @@ def read_catalogue(text: str) -> Catalogue:
     plurals: dict[str, tuple[str, ...]] = {}
     rule: Callable[[int], int] = _only_form
     is_fuzzy = is_next_fuzzy = counts = False
-    msgid = ""
+    msgid = context = ""
     forms: list[str] = []
     for keyword, quoted in [*_LINE.findall(text), ("msgid", "")]:
         if keyword == "msgid":
@@ -65,10 +68,13 @@ def read_catalogue(text: str) -> Catalogue:
                     texts[msgid] = forms[0]
             elif not msgid and forms and (header := _PLURAL_RULE.search(forms[0])) is not None:
                 rule = gettext.c2py(header[1].strip())
-            msgid, forms, counts = _unquoted(quoted), [], False
+            msgid, forms, counts = context + _unquoted(quoted), [], False
+            context = ""
             is_fuzzy, is_next_fuzzy = is_next_fuzzy, False
         elif keyword == "msgid_plural":
             counts = True
+        elif keyword == "msgctxt":
+            context = _unquoted(quoted) + CONTEXT_END
         elif keyword == "#,":
             is_next_fuzzy = "fuzzy" in quoted
         else:

@@ -18,7 +18,7 @@ from engine.mapped.reading import Reading
 from engine.rules.catalogue import RULES
 from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding, rank
 from engine.sentences import without_beginning
-from viewer.look.assets import language, plural_words, tr, tr_plural, words
+from viewer.look.assets import language, plural_words, tr, tr_in, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, hexadecimal, number, number_span
 from viewer.look.rule_pages import GROUPS, WORDS
@@ -318,7 +318,8 @@ def evidence_facts(finding: Finding) -> list[tuple[str, str]]:
     lists = {name: evidence.pop(name) for name, value in list(evidence.items()) if _are_queues(value)}
     crcs = ("expected", "found") if finding.id in CRC_RULES else ()
     values = {name: _value(value, "crc" if name in crcs else name) for name, value in evidence.items()}
-    facts = [(tr(name.capitalize()), values.pop(name)) for name in ("expected", "found") if name in values]
+    captions = {"expected": tr("Expected"), "found": tr_in("evidence", "Found")}
+    facts = [(caption, values.pop(name)) for name, caption in captions.items() if name in values]
     facts += [(tr(NAMES.get(name, name)), _rows(rows, _total(evidence))) for name, rows in lists.items()]
     quoted_names = {name for name, value in evidence.items() if isinstance(value, str) and value in finding.message}
     remaining = [

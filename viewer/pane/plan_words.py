@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.releases import Release, of
 from engine.store.recovery.plan import Blocker, Loss, QueuePlan, RecoveryPlan
-from viewer.look.assets import tr, tr_plural
+from viewer.look.assets import tr, tr_in, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, size
 from viewer.runtime import places
@@ -151,7 +151,7 @@ def plan_rows(plan: RecoveryPlan, read_seconds: float = 0.0, *, harmed: bool) ->
         for group in plan.groups_beyond[:MOST_LISTED]
     ]
     rows += _index_rows(plan)
-    rows += [PlanRow("note", tr("Note"), "", engine_words(note)) for note in plan.notes]
+    rows += [PlanRow("note", tr_in("remark", "Note"), "", engine_words(note)) for note in plan.notes]
     return rows
 
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.inspection.groups import GroupProgress
-from viewer.look.assets import tr, tr_plural, words
+from viewer.look.assets import tr, tr_in, tr_plural, words
 from viewer.look.formats import clock, full_moment, moment, number, span
 from viewer.look.theme import px
 from viewer.queues.columns import VERDICTS, state_of, what_words
@@ -223,7 +223,7 @@ class QueueSide(QWidget):
             apart = entry.physical_offset - previous.physical_offset
             note = tr("{n:,} B earlier in the log", n=apart) if apart >= 0 else tr("{n:,} B later in the log", n=-apart)
             place = places.queue(previous.topic, previous.queue_id, previous.queue_offset)
-            facts.append(Fact(tr("Before it"), number(previous.queue_offset), note, place=place))
+            facts.append(Fact(tr_in("entry", "Before it"), number(previous.queue_offset), note, place=place))
         return facts
 
     # ---- the queue ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, tr_in
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Card, Label, Mark, Paper
 from viewer.widgets.boxes import column, row
@@ -54,7 +54,7 @@ class ErrorPage(Paper):
         place = Label(path, 12, "text3", code=True, wrap=True, select=True)
         expected, found_text = split_words(words, path)
         facts = [self._fact(tr("Expected"), expected)] if found_text else []
-        facts.append(self._fact(tr("Found") if found_text else tr("Error"), found_text or words))
+        facts.append(self._fact(tr_in("evidence", "Found") if found_text else tr("Error"), found_text or words))
         advice = [Label(f"· {hint}", 13, "text2", wrap=True) for hint in hints]
         advice_rows: list[QWidget | int] = [4, *advice] if advice else []
         open_ = Button(tr("Open another store…"), "primary")

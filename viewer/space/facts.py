@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr, tr_plural, words
+from viewer.look.assets import tr, tr_in, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, number, size
 from viewer.runtime import places
@@ -225,7 +225,7 @@ def area_facts(space: Space, path: tuple[str, ...], area: Area | None) -> list[F
     topic = area.topic or None
     total = Fact(area.name, size(area.bytes), _total_note(area), place=area.target if _is_place(area.target) else None)
     if topic is None:
-        return [total, *([Fact(tr("Note"), area.note, code=False)] if area.note else [])]
+        return [total, *([Fact(tr_in("remark", "Note"), area.note, code=False)] if area.note else [])]
     facts = [total]
     queues = _queue_counts(space, topic)
     if len(path) == 1 and len(queues) > 1:

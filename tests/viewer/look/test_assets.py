@@ -62,9 +62,11 @@ def test_language_changes_what_is_said_and_tells(dressed: QApplication) -> None:
     assets.set_language("zh_CN")
     assert assets.tr("Findings") == "诊断"
     assert assets.tr_plural("{n:,} topic", "{n:,} topics", n=13_000) == "13,000 个主题"
+    assert (assets.tr("Found"), assets.tr_in("evidence", "Found")) == ("找到了", "实为")
     assert assets.tr("A topic named so") == "A topic named so"
     assets.set_language("en")
     assert assets.tr_plural("{n:,} topic", "{n:,} topics", n=13_000) == "13,000 topics"
+    assert assets.tr_in("evidence", "Found") == "Found"
     assert told == ["zh_CN", "en"]
 
 

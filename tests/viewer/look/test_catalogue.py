@@ -22,7 +22,7 @@ from engine.inspection.snapshot import open_store
 from engine.rules.findings import HAPPENED, Finding, Summary
 from engine.sentences import Sentence, plural, sentence
 from viewer.look import assets
-from viewer.look.catalogue import read_catalogue
+from viewer.look.catalogue import CONTEXT_END, read_catalogue
 from viewer.look.engine_words import engine_words
 
 PHRASE = re.compile("[a-z]{3,} [a-z]{2,} [a-z]{2,}")
@@ -43,6 +43,13 @@ msgid "a \"quoted\" word\n"
 msgstr "„słowo”\n"
 "i wiersz"
 
+msgid "Note"
+msgstr "Notatka"
+
+msgctxt "remark"
+msgid "Note"
+msgstr "Uwaga"
+
 #, fuzzy
 msgid "doubtful"
 msgstr "?"
@@ -57,6 +64,7 @@ def test_each_language_has_its_own_plural_forms() -> None:
     forms = [catalogue.find_plural("{n:,} file", n) for n in (1, 3, 5)]
     assert forms == ["{n:,} plik", "{n:,} pliki", "{n:,} plików"]
     assert catalogue.find('a "quoted" word\nand a line') == "„słowo”\ni wiersz"
+    assert (catalogue.find("Note"), catalogue.find(f"remark{CONTEXT_END}Note")) == ("Notatka", "Uwaga")
     assert catalogue.find("doubtful") is None
     assert catalogue.find("not translated") is None
 
@@ -67,7 +75,7 @@ def entries() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     for message in read_po(io.BytesIO(data), locale="zh_CN"):
         ids, texts = (text if isinstance(text, tuple) else (text,) for text in (message.id, message.string))
         if ids[0]:
-            yield ids, texts
+            yield (f"{message.context}{CONTEXT_END}{ids[0]}" if message.context else ids[0], *ids[1:]), texts
 
 
 def test_the_catalogue_is_read_as_gettext_reads_it() -> None:
