@@ -114,7 +114,7 @@ class MessageStore:
         self.release: Release = release or like or written_by(self.paths, self._disk)
         self.rules = releases.of(self.release)
         self._closed = False
-        self._life = threading.RLock()
+        self._state_lock = threading.RLock()
         self._put_latencies = Latencies()
         self._put_counts = self._put_latencies.counts
         self._slow_puts, self._slow_gets = SlowCalls(), SlowCalls()
@@ -181,7 +181,7 @@ class MessageStore:
 
     def _let_go(self, *, abandoned: bool = False) -> None:
         """Refuse new calls first, then end the work under way; the lock is released last, whatever happens."""
-        with self._life:
+        with self._state_lock:
             if self._closed:
                 return
             self._closed = True

@@ -80,24 +80,24 @@ def rebuild_beside(
 def rebuild_in_place(
     source: StoreSnapshot,
     config: MessageStoreConfig,
-    keeper: BackupWriter | None,
+    backup: BackupWriter | None,
     progress: OffsetProgress | None = None,
     release: Release | None = None,
 ) -> Rebuilt:
     """Build the trees anew and exchange them for the old ones.
 
-    The old ones stay with ``keeper``. Without one the new ones are built inside the store, and the old ones are
+    The old ones stay with ``backup``. Without one the new ones are built inside the store, and the old ones are
     deleted. The caller holds the store's lock.
 
     """
     root = source.path
-    if keeper is not None:
-        staging = keeper.folder / TREES
+    if backup is not None:
+        staging = backup.folder / TREES
         if (root / STAGING).exists():
-            keeper.before_exchange(STAGING)
+            backup.before_exchange(STAGING)
             (root / STAGING).rename(staging / STAGING)
         done = build(source, staging, config, RealDisk(), progress, release)
-        put_in_place(staging, root, config, keeper.before_exchange)
+        put_in_place(staging, root, config, backup.before_exchange)
         return done
     staging = root / STAGING
     shutil.rmtree(staging, ignore_errors=True)

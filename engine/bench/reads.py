@@ -104,7 +104,7 @@ def _walks(
 
 
 def _walked(log: LogReader, full: bool) -> int:
-    blocks = scan_log(log, crc=full, want_tags=full)
+    blocks = scan_log(log, crc=full, with_tags=full)
     return sum(int(np.count_nonzero(block["kind"] == 0)) for block in blocks if isinstance(block, UnitColumns))
 
 

@@ -278,7 +278,7 @@ def consumer_list(broker: Broker, request: Command, header: Header, _connection:
     return answer_to(request, body=write({"consumerIdList": group.client_ids}))
 
 
-PATIENCE, STATUS_PATIENCE = 10.0, 5.0
+TIMEOUT_S, STATUS_TIMEOUT_S = 10.0, 5.0
 """Seconds to wait for a consumer; and for each consumer of request 223."""
 _FIRST_CALLED, _FIRST_WITH_STATUS = 63, 61
 """First client versions that answer such calls (3.1.8, 3.0.7)."""
@@ -336,10 +336,10 @@ def _pass_on(
 
 async def _call(request: Command, call: Command, consumer_connection: Connection, consumer_name: str) -> Command:
     try:
-        response = await consumer_connection.ask(call, PATIENCE)
+        response = await consumer_connection.ask(call, TIMEOUT_S)
     except TimeoutError:
         return answer_to(
-            request, ResponseCode.CONSUME_MSG_TIMEOUT, remark=f"consumer {consumer_name} Timeout: {PATIENCE:.0f} s"
+            request, ResponseCode.CONSUME_MSG_TIMEOUT, remark=f"consumer {consumer_name} Timeout: {TIMEOUT_S:.0f} s"
         )
     except ConnectionError as error:
         return answer_to(
@@ -362,7 +362,7 @@ async def _statuses(request: Command, header: Header, group: ConsumerGroup) -> C
             continue
         try:
             response = await connection.ask(
-                Command(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, fields), STATUS_PATIENCE
+                Command(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, fields), STATUS_TIMEOUT_S
             )
         except (TimeoutError, ConnectionError):
             continue

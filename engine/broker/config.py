@@ -73,7 +73,7 @@ class BrokerConfig:
     return_retry_topic: bool = key("popResponseReturnActualRetryTopic", default=False)
     pop_young_queues_whole: bool = key("initPopOffsetByCheckMsgInMem", default=True)
     gives_up_reviving: bool = key("skipWhenCKRePutReachMaxTimes", default=False)
-    tells_of_free_queues: bool = key("enableNotifyAfterPopOrderLockRelease", default=True)
+    reports_free_queues: bool = key("enableNotifyAfterPopOrderLockRelease", default=True)
     request_mode: str = key("defaultMessageRequestMode", "PULL")
     """PULL or POP: how consumers get messages if the broker assigns the queues."""
     pop_share_queues: int = key("defaultPopShareQueueNum", -1)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from engine.broker.broker import Broker
 
 
-PATIENCE = 5.0
+TIMEOUT_S = 5.0
 """Seconds after which an answer that the loop has not given stays empty."""
 _COMMON = ("cluster", "node_type", "node_id")
 _STORAGE = (*_COMMON, "storage_type", "storage_medium")
@@ -115,7 +115,7 @@ class _OfBroker(Collector):
             return list(families(self._broker))
 
         try:
-            return asyncio.run_coroutine_threadsafe(take(), self._loop).result(PATIENCE)
+            return asyncio.run_coroutine_threadsafe(take(), self._loop).result(TIMEOUT_S)
         except (TooLate, RuntimeError):  # the loop is busy, or has ended
             return []
 
@@ -372,26 +372,26 @@ def _of_groups(broker: Broker) -> Iterator[Metric]:
             (
                 (
                     *names,
-                    standing.group,
-                    standing.topic,
-                    _word(standing.is_retry),
-                    _system(standing.topic, standing.group),
+                    progress.group,
+                    progress.topic,
+                    _word(progress.is_retry),
+                    _system(progress.topic, progress.group),
                 ),
-                value(standing),
+                value(progress),
             )
-            for standing in rows_of_metric
+            for progress in rows_of_metric
         ]
         return _gauge(f"rocketmq_consumer_{name}", words, labels, samples)
 
-    yield row("lag_messages", "Messages that a group is not done with", lambda standing: standing.lag, rows)
+    yield row("lag_messages", "Messages that a group is not done with", lambda progress: progress.lag, rows)
     yield row(
-        "lag_latency_milliseconds", "Age of the oldest of them", lambda standing: _age(now, standing.oldest), rows
+        "lag_latency_milliseconds", "Age of the oldest of them", lambda progress: _age(now, progress.oldest), rows
     )
-    consuming = [standing for standing in rows if standing.consumes]
-    yield row("inflight_messages", "Messages that a group was handed", lambda standing: standing.in_flight, consuming)
+    consuming = [progress for progress in rows if progress.consumes]
+    yield row("inflight_messages", "Messages that a group was handed", lambda progress: progress.in_flight, consuming)
     words = "Age of the oldest that a group was not handed yet"
-    yield row("queueing_latency_milliseconds", words, lambda standing: _age(now, standing.oldest_ready), consuming)
-    yield row("ready_messages", "Messages that a group was not handed yet", lambda standing: standing.ready, consuming)
+    yield row("queueing_latency_milliseconds", words, lambda progress: _age(now, progress.oldest_ready), consuming)
+    yield row("ready_messages", "Messages that a group was not handed yet", lambda progress: progress.ready, consuming)
 
 
 def _age(now: int, time: int) -> int:

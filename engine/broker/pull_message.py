@@ -156,10 +156,8 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
     answer = get(offset)
     if answer.code != ResponseCode.PULL_NOT_FOUND or not flags & SUSPEND:
         return answer
-    patience = (
-        int(header["suspendTimeoutMillis"] or 0) if broker.config.long_polling else broker.config.short_polling_ms
-    )
-    pull = HeldPull(request, connection, (topic, queue_id), offset, broker.now() + patience, lambda: get(pull.offset))
+    hold_ms = int(header["suspendTimeoutMillis"] or 0) if broker.config.long_polling else broker.config.short_polling_ms
+    pull = HeldPull(request, connection, (topic, queue_id), offset, broker.now() + hold_ms, lambda: get(pull.offset))
     broker.held.hold(pull)
     return None
 

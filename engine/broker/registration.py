@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from engine.broker.broker import Broker
 
 
-PATIENCE = 6.0
+TIMEOUT_S = 6.0
 """Seconds."""
 WHOLE_PAUSE_S = 1.0
 """Pause before everything is registered after a deletion: several deletions are one registration."""
@@ -72,7 +72,7 @@ def refuse_held(routes: Mapping[str, Mapping[int, str]], name: str, broker_id: i
 
 async def ask_routes(connection: Connection) -> Routes:
     """Return the brokers that a name server knows. Raises ``OSError``, ``TimeoutError``, ``ValueError``."""
-    answer = await connection.ask(Command(RequestCode.GET_BROKER_CLUSTER_INFO), PATIENCE)
+    answer = await connection.ask(Command(RequestCode.GET_BROKER_CLUSTER_INFO), TIMEOUT_S)
     if answer.code != ResponseCode.SUCCESS:
         raise ValueError(answer.remark or f"code {answer.code}")
     with reading(RequestCode.GET_BROKER_CLUSTER_INFO):
@@ -82,7 +82,7 @@ async def ask_routes(connection: Connection) -> Routes:
 async def ask_routes_at(address: str, tls: ssl.SSLContext | None = None) -> Routes:
     """:func:`ask_routes` over a connection of its own."""
     host, _, port = address.rpartition(":")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_S):
         connection = await connect(host, int(port), tls=tls)
     try:
         return await ask_routes(connection)
@@ -202,7 +202,7 @@ class Registration:
         for address in self._name_servers:
             try:
                 answer = await (await self._connection(address)).ask(
-                    Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}), PATIENCE
+                    Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}), TIMEOUT_S
                 )
                 if answer.code != ResponseCode.SUCCESS:
                     return None
@@ -244,7 +244,7 @@ class Registration:
         try:
             connection = await self._connection(address)
             self._refuse_held(await ask_routes(connection))
-            answer = await connection.ask(replace(request, fields=dict(request.fields)), PATIENCE)
+            answer = await connection.ask(replace(request, fields=dict(request.fields)), TIMEOUT_S)
         except (OSError, TimeoutError, ValueError, RouteHeld) as error:
             self._cannot(address, cause_of(error, type(error).__name__))
             return False
@@ -267,7 +267,7 @@ class Registration:
         try:
             connection = await self._connection(address)
             self._refuse_held(await ask_routes(connection))
-            await connection.ask(Command(RequestCode.UNREGISTER_BROKER, self._header()), PATIENCE)
+            await connection.ask(Command(RequestCode.UNREGISTER_BROKER, self._header()), TIMEOUT_S)
         except (OSError, TimeoutError, ValueError, RouteHeld) as error:
             self._cannot(address, cause_of(error, type(error).__name__))
         self.registered.discard(address)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 REPLY_TO_CLIENT, PUSH_REPLY_TIME = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
-PATIENCE = 10.0
+TIMEOUT_S = 10.0
 """Seconds to wait for the producer."""
 _NOT_PASSED_ON = frozenset({"properties", "maxReconsumeTimes", "batch"})
 """Fields of a send that are not passed on unchanged."""
@@ -98,7 +98,7 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
     }
     try:
         answer = await waiting.ask(
-            Command(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, header, body=message.body), PATIENCE
+            Command(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, header, body=message.body), TIMEOUT_S
         )
     except (TimeoutError, ConnectionError):
         return f"push reply message to {client_id} fail."

@@ -209,7 +209,7 @@ class ListeningBroker:
         """No client holds messages of an orderly group's queue from ``free_ms`` on: look again then for pops that
         wait.
         """
-        if not self.broker.config.tells_of_free_queues or self._loop is None:
+        if not self.broker.config.reports_free_queues or self._loop is None:
             return
         key = topic, group, queue_id
         old_timer = self._freed.pop(key, None)

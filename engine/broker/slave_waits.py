@@ -37,7 +37,7 @@ class SlaveWaits:
     def __init__(self, config: MessageStoreConfig, release: Release, wrote: Callable[[], int]) -> None:
         self._always = of(release).major < 5
         self._needed = 1 if self._always else config.in_sync_replicas - 1
-        self._patience = config.slave_timeout / 1000
+        self._timeout_s = config.slave_timeout / 1000
         self._far = config.ha_slave_fallbehind_max
         self._wrote = wrote
         self._by_end: list[tuple[int, int, _Waiting]] = []
@@ -63,7 +63,7 @@ class SlaveWaits:
             on_status(_OK)
             return
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(end, loop.time() + self._patience, on_status)
+        waiting = _Waiting(end, loop.time() + self._timeout_s, on_status)
         heapq.heappush(self._by_end, (end, next(self._numbers), waiting))
         self._by_time.append(waiting)
         if self._timer is None:

@@ -310,14 +310,14 @@ def _open(broker: Broker, unit: Unit, decided: OpDecisions, started: int) -> boo
         return False
     message_properties[properties.TRANSACTION_CHECK_TIMES] = str(checked + 1)
     own_immunity = message_properties.get(IMMUNITY)
-    patience = (
+    immune_ms = (
         config.transaction_timeout_ms
         if own_immunity is None
         else immunity_ms(own_immunity, config.transaction_timeout_ms)
     )
-    if own_immunity is not None and age < patience:
+    if own_immunity is not None and age < immune_ms:
         return _still_immune(broker, unit, message_properties, decided)
-    if own_immunity is None and 0 <= age < patience:
+    if own_immunity is None and 0 <= age < immune_ms:
         return False
     return _ask(broker, unit, message_properties)
 

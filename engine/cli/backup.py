@@ -35,11 +35,11 @@ class Backup:
     (None: its own). ``settled`` says that the changes stay, whatever fails afterwards.
     """
 
-    def __init__(self, root: Path, keeper: BackupWriter | None, config: MessageStoreConfig) -> None:
+    def __init__(self, root: Path, writer: BackupWriter | None, config: MessageStoreConfig) -> None:
         self.root = root
         self.config = config
-        self.keeper = keeper
-        self.disk: BackupDisk | None = BackupDisk(keeper) if keeper is not None else None
+        self.writer = writer
+        self.disk: BackupDisk | None = BackupDisk(writer) if writer is not None else None
         self.settled = False
         self.record: dict[str, Any] | None = None
 
@@ -51,7 +51,7 @@ class Backup:
     @property
     def place(self) -> dict[str, str]:
         """The folder as a field of a record, none where nothing is kept."""
-        return {"kept": str(self.keeper.folder)} if self.keeper is not None else {}
+        return {"kept": str(self.writer.folder)} if self.writer is not None else {}
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -88,23 +88,23 @@ def backed_up(
     if args.no_backup or not enabled:
         yield Backup(root, None, config)
         return
-    keeper = BackupWriter(root, args.command, log_folders(StorePaths(root), config))
-    backup = Backup(root, keeper, config)
+    writer = BackupWriter(root, args.command, log_folders(StorePaths(root), config))
+    backup = Backup(root, writer, config)
     assert backup.disk is not None
     try:
         yield backup
         backup.disk.close()
-        keeper.finish()
+        writer.finish()
     except BaseException as error:
         backup.disk.close()
         if not backup.settled:
-            take_back(keeper, error)
+            take_back(writer, error)
         else:
             with suppress(OSError):
-                keeper.finish()
+                writer.finish()
         raise
-    files, size = read(keeper.folder).amount
-    backup.record = {"folder": str(keeper.folder), "files": files, "bytes": size}
+    files, size = read(writer.folder).amount
+    backup.record = {"folder": str(writer.folder), "files": files, "bytes": size}
 
 
 def remove_earlier_backups(backup: Backup, out: Output) -> None:
@@ -112,9 +112,9 @@ def remove_earlier_backups(backup: Backup, out: Output) -> None:
     starts again and again only the last start's changes are kept. Backups of another command or another store
     stay.
     """
-    if backup.keeper is None:
+    if backup.writer is None:
         return
-    newest_folder = backup.keeper.folder
+    newest_folder = backup.writer.folder
     newest_backup = read(newest_folder)
     store_name = newest_folder.name.rpartition(".kept-")[0]
     for folder in sorted(newest_folder.parent.glob(f"{glob.escape(store_name)}.kept-*")):

@@ -132,7 +132,7 @@ def masking(args: argparse.Namespace) -> Masking | None:
         return mask
     from engine.rules.masking import Masking
 
-    return (mask or Masking()).keeping(name.strip() for name in kept_names.split(",") if name.strip())
+    return (mask or Masking()).except_for(name.strip() for name in kept_names.split(",") if name.strip())
 
 
 def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:

@@ -110,7 +110,7 @@ class Job:
         return session if isinstance(session, LocalRunner) else None
 
     def plan(
-        self, stores: Sequence[str], split_bytes: int, want: Any = None, needs_all_files: bool = False
+        self, stores: Sequence[str], split_bytes: int, wanted_ranges: Any = None, needs_all_files: bool = False
     ) -> tuple[Split, ...]:
         """Return the splits of the stores that the command names; skipped parts are reported.
 
@@ -123,7 +123,7 @@ class Job:
         from engine.pipeline.stats_report import files_of
 
         self.stores = self.stores or find_stores(stores)
-        planned = plan(self.stores, split_bytes, want, without_unread=True)
+        planned = plan(self.stores, split_bytes, wanted_ranges, without_unread=True)
         torn = list(unread_files(planned.splits))
         self.unread = [*planned.unread, *torn]
         for item in self.unread:

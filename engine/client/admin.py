@@ -137,7 +137,7 @@ class Admin:
         }
         masters = await self._masters(brokers)
         for address in masters.values():
-            await self.instance.call(address, RequestCode.UPDATE_AND_CREATE_TOPIC, fields, patience=_TIMEOUT_S)
+            await self.instance.call(address, RequestCode.UPDATE_AND_CREATE_TOPIC, fields, timeout_s=_TIMEOUT_S)
         end = time.monotonic() + _ROUTE_TIMEOUT_S
         while True:
             route = await self.instance.fresh_route(topic)
@@ -179,10 +179,12 @@ class Admin:
         """
         check_topic(topic)
         for address in (await self._masters()).values():
-            await self.instance.call(address, RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": topic}, patience=_TIMEOUT_S)
+            await self.instance.call(
+                address, RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": topic}, timeout_s=_TIMEOUT_S
+            )
         for address in self.instance.name_servers:
             await self.instance.call(
-                address, RequestCode.DELETE_TOPIC_IN_NAMESRV, {"topic": topic}, patience=_TIMEOUT_S
+                address, RequestCode.DELETE_TOPIC_IN_NAMESRV, {"topic": topic}, timeout_s=_TIMEOUT_S
             )
 
     # Groups
@@ -197,7 +199,7 @@ class Admin:
         rows: list[QueueLag] = []
         for address in (await self._masters()).values():
             fields = {"consumerGroup": group, "topic": topic or None}
-            answer = await self.instance.call(address, RequestCode.GET_CONSUME_STATS, fields, patience=_TIMEOUT_S)
+            answer = await self.instance.call(address, RequestCode.GET_CONSUME_STATS, fields, timeout_s=_TIMEOUT_S)
             with reading(RequestCode.GET_CONSUME_STATS, address, AnswerNotUnderstood):
                 table = member_object(json_object(answer.body), "offsetTable")
                 rows += [_queue_lag(key, row) for key, row in table.items()]
@@ -232,7 +234,7 @@ class Admin:
         last_error: Exception = NoRoute("no name server")
         for address in self.instance.name_servers:
             try:
-                return await self.instance.call(address, code, {}, patience=_TIMEOUT_S)
+                return await self.instance.call(address, code, {}, timeout_s=_TIMEOUT_S)
             except BrokerRefused:
                 raise
             except FAILURES as error:

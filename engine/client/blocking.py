@@ -190,11 +190,11 @@ class BlockingProducer(_Blocking):
         order_by: str | None = None,
         select: QueueSelector | None = None,
         key: str | None = None,
-        patience: float | None = None,
+        timeout_s: float | None = None,
     ) -> SendResult:
         """Send, and wait for the answer."""
         return self._ask(
-            self.asynchronous.send(message, queue=queue, order_by=order_by, select=select, key=key, patience=patience)
+            self.asynchronous.send(message, queue=queue, order_by=order_by, select=select, key=key, timeout_s=timeout_s)
         )
 
     def send_soon(
@@ -205,13 +205,13 @@ class BlockingProducer(_Blocking):
         order_by: str | None = None,
         select: QueueSelector | None = None,
         key: str | None = None,
-        patience: float | None = None,
+        timeout_s: float | None = None,
     ) -> Future[SendResult]:
         """Send without waiting; the future gets the result."""
 
         async def sent() -> SendResult:
             return await self.asynchronous.send_soon(
-                message, queue=queue, order_by=order_by, select=select, key=key, patience=patience
+                message, queue=queue, order_by=order_by, select=select, key=key, timeout_s=timeout_s
             )
 
         return self._begin(sent())
@@ -234,9 +234,9 @@ class BlockingProducer(_Blocking):
         """Send a half message, and let the listener decide."""
         return self._ask(self.asynchronous.send_in_transaction(message, argument))
 
-    def request(self, message: Message, patience: float) -> ReceivedMessage:
+    def request(self, message: Message, timeout_s: float) -> ReceivedMessage:
         """Send, and wait for the reply of the consumer."""
-        return self._ask(self.asynchronous.request(message, patience))
+        return self._ask(self.asynchronous.request(message, timeout_s))
 
     def reply(self, message: Message) -> SendResult:
         """Send the answer to a request."""
@@ -373,9 +373,9 @@ class BlockingLitePullConsumer(_Blocking):
         """Queues that are read now."""
         return self._do(lambda: self.asynchronous.owned)
 
-    def poll(self, patience: float = POLL) -> list[ReceivedMessage]:
+    def poll(self, timeout_s: float = POLL) -> list[ReceivedMessage]:
         """Return messages of one queue; an empty list if none came in time."""
-        return self._ask(self.asynchronous.poll(patience))
+        return self._ask(self.asynchronous.poll(timeout_s))
 
     def commit(self) -> None:
         """Commit the messages that were returned, and wait until the offsets are stored."""

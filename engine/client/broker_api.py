@@ -36,7 +36,7 @@ FIRST_WITH_LITE_PULL = 413
 """Ordinal of 5.0.0."""
 FIRST_WITH_SQL = 233
 """Ordinal of 4.1.0."""
-OFFSET_PATIENCE, PULL_PATIENCE, LOCK_PATIENCE = 5.0, 30.0, 1.0
+OFFSET_TIMEOUT_S, PULL_TIMEOUT_S, LOCK_TIMEOUT_S = 5.0, 30.0, 1.0
 """Seconds to wait for an answer."""
 _log = logging.getLogger(__name__)
 STATUSES = {
@@ -72,7 +72,7 @@ async def pull(
     sys_flag: int = SUBSCRIPTION,
     commit: int = 0,
     hold: float = 0.0,
-    patience: float = PULL_PATIENCE,
+    timeout_s: float = PULL_TIMEOUT_S,
     broker_id: int = MASTER,
 ) -> PullResult:
     """Pull messages of a queue from ``offset`` on, at most ``max_messages``; the broker may hold the request
@@ -102,7 +102,7 @@ async def pull(
     if sys_flag & SUBSCRIPTION:
         fields["subscription"] = subscription.expression
     request = Command(RequestCode.LITE_PULL_MESSAGE if lite else RequestCode.PULL_MESSAGE, fields_as_text(fields))
-    answer = await instance.ask(address, request, patience)
+    answer = await instance.ask(address, request, timeout_s)
     status = STATUSES.get(ResponseCode(answer.code)) if answer.code in STATUSES else None
     if status is None:
         raise BrokerRefused(answer.code, answer.remark, address)
@@ -125,7 +125,7 @@ async def _number(
 ) -> int:
     fields = {"topic": queue.topic, "queueId": queue.queue_id, "bname": queue.broker, **extra_fields}
     address = instance.address(queue.broker)
-    answer = await instance.call(address, code, fields, patience=OFFSET_PATIENCE)
+    answer = await instance.call(address, code, fields, timeout_s=OFFSET_TIMEOUT_S)
     with reading(code, address, AnswerNotUnderstood):
         return int(answer.fields[name])
 
@@ -172,7 +172,7 @@ async def commit_offset(
     if one_way:
         await instance.tell(address, RequestCode.UPDATE_CONSUMER_OFFSET, fields)
     else:
-        await instance.call(address, RequestCode.UPDATE_CONSUMER_OFFSET, fields, patience=OFFSET_PATIENCE)
+        await instance.call(address, RequestCode.UPDATE_CONSUMER_OFFSET, fields, timeout_s=OFFSET_TIMEOUT_S)
 
 
 async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list[str]:
@@ -214,7 +214,7 @@ async def send_back(
         "bname": message.queue.broker,
     }
     await instance.call(
-        instance.address(message.queue.broker), RequestCode.CONSUMER_SEND_MSG_BACK, fields, patience=OFFSET_PATIENCE
+        instance.address(message.queue.broker), RequestCode.CONSUMER_SEND_MSG_BACK, fields, timeout_s=OFFSET_TIMEOUT_S
     )
 
 
@@ -225,7 +225,7 @@ async def view_message(instance: ClientInstance, queue: MessageQueue, offset_msg
         raise ClientError(f"{offset_msg_id!r} is not an offset message id")
     fields = {"offset": parts[1], "topic": queue.topic}
     address = instance.address(queue.broker)
-    answer = await instance.call(address, RequestCode.VIEW_MESSAGE_BY_ID, fields, patience=OFFSET_PATIENCE)
+    answer = await instance.call(address, RequestCode.VIEW_MESSAGE_BY_ID, fields, timeout_s=OFFSET_TIMEOUT_S)
     with reading(RequestCode.VIEW_MESSAGE_BY_ID, address, AnswerNotUnderstood):
         (message,) = read_messages(answer.body, queue)
     return message
@@ -240,7 +240,7 @@ async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQue
         try:
             body = _lock_body(instance, group, broker_queues)
             address = instance.address(broker)
-            answer = await instance.call(address, RequestCode.LOCK_BATCH_MQ, {}, body, LOCK_PATIENCE)
+            answer = await instance.call(address, RequestCode.LOCK_BATCH_MQ, {}, body, LOCK_TIMEOUT_S)
             with reading(RequestCode.LOCK_BATCH_MQ, address, AnswerNotUnderstood):
                 rows = member_objects(json_object(answer.body), "lockOKMQSet")
                 locked_queues |= {

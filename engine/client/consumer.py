@@ -191,8 +191,8 @@ class Consumer(QueueConsumer):
                 await asyncio.sleep(0)
 
     async def _consume(self, process_queue: ProcessQueue, messages: list[ReceivedMessage]) -> None:
-        if self.pace.delay:
-            await asyncio.sleep(self.pace.delay * len(messages))
+        if self.control.delay:
+            await asyncio.sleep(self.control.delay * len(messages))
         if not self._may_consume(process_queue):
             return
         self._busy += 1
@@ -381,8 +381,8 @@ class Consumer(QueueConsumer):
             messages = process_queue.take(self.config.batch)
             if not messages:
                 return
-            if self.pace.delay:
-                await asyncio.sleep(self.pace.delay * len(messages))
+            if self.control.delay:
+                await asyncio.sleep(self.control.delay * len(messages))
             if not self._may_consume(process_queue):
                 return
             context = ConsumeContext(process_queue.queue)

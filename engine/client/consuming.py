@@ -225,7 +225,7 @@ class QueueConsumer(ClientPart):
             with contextlib.suppress(*FAILURES):
                 await broker_api.unlock(self.instance, self.group, list(self._held))
         await self.instance.leave(self)
-        self._ended(said_goodbye=True)
+        self._ended(unregistered=True)
 
     async def _finish(self, timeout: float) -> None:  # noqa: ARG002, ASYNC109
         """Wait for listeners at work."""
@@ -238,7 +238,7 @@ class QueueConsumer(ClientPart):
             process_queue.dropped = True
         await self._halt()
         await self.instance.kill()
-        self._ended(said_goodbye=False)
+        self._ended(unregistered=False)
 
     async def _halt(self) -> None:
         ending = [*self._loops, *self._pulls.values()]
@@ -248,9 +248,9 @@ class QueueConsumer(ClientPart):
         self._loops.clear()
         self._pulls.clear()
 
-    def _ended(self, *, said_goodbye: bool) -> None:
+    def _ended(self, *, unregistered: bool) -> None:
         self._held.clear()
-        super()._ended(said_goodbye=said_goodbye)
+        super()._ended(unregistered=unregistered)
 
     def pause_queues(self, *queues: MessageQueue, paused: bool = True) -> None:
         """Stop pulling some queues, or pull them again. A queue that is given up and taken again is not paused."""
@@ -574,7 +574,7 @@ class QueueConsumer(ClientPart):
     def _held_back(self, process_queue: ProcessQueue) -> str:
         """Return why a queue is not pulled now; empty where it is."""
         config = self.config
-        if self.pace.paused or process_queue.paused:
+        if self.control.paused or process_queue.paused:
             return "paused"
         if process_queue.count > config.most_held:
             return f"{process_queue.count:,} messages are held, more than {config.most_held:,}"
@@ -609,7 +609,7 @@ class QueueConsumer(ClientPart):
             sys_flag=sys_flag,
             commit=commit or 0,
             hold=self.config.hold,
-            patience=self.config.hold + 15.0,
+            timeout_s=self.config.hold + 15.0,
             broker_id=process_queue.from_broker,
         )
         if self.events.wanted:

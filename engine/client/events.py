@@ -35,9 +35,9 @@ class Started(Event):
 
 @dataclass(frozen=True, slots=True)
 class Stopped(Event):
-    """The client has ended; ``said_goodbye`` is False where it was killed."""
+    """The client has ended; ``unregistered`` is False where it was killed."""
 
-    said_goodbye: bool
+    unregistered: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from engine.remoting.signing import sign
 LANGUAGE = "PYTHON"
 ROUTE_REFRESH = HEARTBEAT = 30.0
 """Seconds between two looks at all routes, and between two heartbeats."""
-PATIENCE = 3.0
+TIMEOUT_S = 3.0
 """Seconds to wait for a name server, or for the answer to a heartbeat."""
 FAILURES = (OSError, TimeoutError, ClientError)
 """Errors of requests to other hosts."""
@@ -197,28 +197,28 @@ class ClientInstance:
         if self._ended:
             raise NotRunning("this client has ended")
 
-    async def ask(self, address: str, request: Command, patience: float = PATIENCE) -> Command:
-        """Return the answer of a server, whatever its code; ``patience`` counts from when the request is written.
+    async def ask(self, address: str, request: Command, timeout_s: float = TIMEOUT_S) -> Command:
+        """Return the answer of a server, whatever its code; ``timeout_s`` counts from when the request is written.
 
         Raises ``OSError``, ``TimeoutError``.
         """
         self._stamp(request)
         connection = self._connections.get(address)
         if connection is None or connection.closed.is_set():
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout_s):
                 connection = await self.connection(address)
         if connection.must_wait_to_write:
-            await connection.room_to_write(max(patience, PATIENCE))
-        return await connection.ask(request, patience)
+            await connection.room_to_write(max(timeout_s, TIMEOUT_S))
+        return await connection.ask(request, timeout_s)
 
     async def call(
-        self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"", patience: float = PATIENCE
+        self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"", timeout_s: float = TIMEOUT_S
     ) -> Command:
         """Send a request that must succeed, and return the answer.
 
         Raises :class:`BrokerRefused`, ``OSError``, ``TimeoutError``.
         """
-        answer = await self.ask(address, Command(code, fields_as_text(fields), body), patience)
+        answer = await self.ask(address, Command(code, fields_as_text(fields), body), timeout_s)
         if answer.code != ResponseCode.SUCCESS:
             raise BrokerRefused(answer.code, answer.remark, address)
         return answer
@@ -402,7 +402,7 @@ def fields_as_text(fields: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-class Pace:
+class ConsumeControl:
     """Slows a client down: a pause, and additional seconds for each message."""
 
     def __init__(self) -> None:
@@ -448,7 +448,7 @@ class ClientPart(ABC):
         self.group = group
         self.instance = instance or ClientInstance(namesrv, events=events)
         self.events = self.instance.events
-        self.pace = Pace()
+        self.control = ConsumeControl()
         self._running = False
 
     async def __aenter__(self) -> Self:
@@ -488,27 +488,27 @@ class ClientPart(ABC):
 
         Messages that a consumer holds are still consumed.
         """
-        self.pace.pause()
+        self.control.pause()
         self._paced()
 
     def resume(self) -> None:
         """Go on."""
-        self.pace.resume()
+        self.control.resume()
         self._paced()
 
     def slow_down(self, seconds: float) -> None:
         """Make each message take that many seconds longer; 0: full speed."""
-        self.pace.delay = seconds
+        self.control.delay = seconds
         self._paced()
 
     def _paced(self) -> None:
         if self.events.wanted:
-            self.events.emit(Paced(system_clock(), self.client_id, self.group, self.pace.paused, self.pace.delay))
+            self.events.emit(Paced(system_clock(), self.client_id, self.group, self.control.paused, self.control.delay))
 
     def _began(self) -> None:
         if self.events.wanted:
             self.events.emit(Started(system_clock(), self.client_id, self.group))
 
-    def _ended(self, *, said_goodbye: bool) -> None:
+    def _ended(self, *, unregistered: bool) -> None:
         if self.events.wanted:
-            self.events.emit(Stopped(system_clock(), self.client_id, self.group, said_goodbye))
+            self.events.emit(Stopped(system_clock(), self.client_id, self.group, unregistered))

@@ -211,13 +211,13 @@ class PopConsumer(ClientPart):
                 await asyncio.sleep(0.01)
             await self._halt()
             await self.instance.leave(self)
-            self._ended(said_goodbye=True)
+            self._ended(unregistered=True)
 
     async def kill(self) -> None:
         """End all parts of this client without unregistering."""
         await self._halt()
         await self.instance.kill()
-        self._ended(said_goodbye=False)
+        self._ended(unregistered=False)
 
     async def _halt(self) -> None:
         self._running = False
@@ -356,7 +356,7 @@ class PopConsumer(ClientPart):
         attempt: str | None = None
         while queue in self._mine:
             count = self._open.get(topic_and_broker, 0)
-            reason = "paused" if self.pace.paused else ""
+            reason = "paused" if self.control.paused else ""
             if count > config.most_held:
                 reason = f"{count:,} messages are not acknowledged, more than {config.most_held:,}"
             if reason and reason != last_reason and self.events.wanted:
@@ -454,8 +454,8 @@ class PopConsumer(ClientPart):
         """
         while batch.remaining and self._running:
             message = batch.remaining[0]
-            if self.pace.delay:
-                await asyncio.sleep(self.pace.delay)
+            if self.control.delay:
+                await asyncio.sleep(self.control.delay)
             if _is_due(message) or not self._running:
                 return
             self._busy += 1
@@ -507,8 +507,8 @@ class PopConsumer(ClientPart):
         if self._is_passed_over(message):
             await self._acknowledge(message)
             return
-        if self.pace.delay:
-            await asyncio.sleep(self.pace.delay)
+        if self.control.delay:
+            await asyncio.sleep(self.control.delay)
         if _is_due(message) or not self._running:
             return  # another member gets it
         self._busy += 1

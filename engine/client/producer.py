@@ -186,13 +186,13 @@ class Producer(ClientPart):
         if self._running:
             self._running = False
             await self.instance.leave(self)
-            self._ended(said_goodbye=True)
+            self._ended(unregistered=True)
 
     async def kill(self) -> None:
         """End all parts of this client without unregistering, as a killed process."""
         self._running = False
         await self.instance.kill()
-        self._ended(said_goodbye=False)
+        self._ended(unregistered=False)
 
     # The client's part
 
@@ -242,11 +242,11 @@ class Producer(ClientPart):
         order_by: str | None = None,
         select: QueueSelector | None = None,
         key: str | None = None,
-        patience: float | None = None,
+        timeout_s: float | None = None,
     ) -> SendResult:
         """Send a message, or a batch of them, and wait for the broker's answer.
 
-        Another broker is tried where one fails, within ``patience`` seconds in all
+        Another broker is tried where one fails, within ``timeout_s`` seconds in all
         (:attr:`ProducerConfig.send_timeout`). ``queue``, ``order_by`` (all messages with this text go to one queue, in
         order) and ``select`` choose the queue; then nothing is tried again, for order's sake. Keys that a message is
         found by are ``Message(keys=…)``. ``key`` is the older name of ``order_by``.
@@ -255,7 +255,7 @@ class Producer(ClientPart):
         """
         order_by = key if order_by is None else order_by
         return await self._send(
-            message, queue, order_by, select, patience, self.config.retries, asks_again_on_codes=True
+            message, queue, order_by, select, timeout_s, self.config.retries, asks_again_on_codes=True
         )
 
     def send_soon(
@@ -267,7 +267,7 @@ class Producer(ClientPart):
         order_by: str | None = None,
         select: QueueSelector | None = None,
         key: str | None = None,
-        patience: float | None = None,
+        timeout_s: float | None = None,
     ) -> asyncio.Task[SendResult]:
         """Send without waiting; ``done`` is called with the result, or with the error.
 
@@ -276,7 +276,9 @@ class Producer(ClientPart):
         """
         order_by = key if order_by is None else order_by
         task = asyncio.ensure_future(
-            self._send(message, queue, order_by, select, patience, self.config.async_retries, asks_again_on_codes=False)
+            self._send(
+                message, queue, order_by, select, timeout_s, self.config.async_retries, asks_again_on_codes=False
+            )
         )
         if done is not None:
 
@@ -324,8 +326,8 @@ class Producer(ClientPart):
         """Return the first message, once it may be sent. Raises :class:`NotRunning`, :class:`WrongMessage`."""
         if not self._running:
             raise NotRunning(f"The producer {self.group} is not running")
-        if self.pace.paused or self.pace.delay:
-            await self.pace.wait()
+        if self.control.paused or self.control.delay:
+            await self.control.wait()
         if isinstance(message, Message):
             check(message, self.config.max_body)
             return message
@@ -352,7 +354,7 @@ class Producer(ClientPart):
         queue: MessageQueue | None,
         key: str | None,
         select: QueueSelector | None,
-        patience: float | None,
+        timeout_s: float | None,
         retries: int,
         *,
         asks_again_on_codes: bool,
@@ -362,7 +364,12 @@ class Producer(ClientPart):
             if not self._running:
                 raise NotRunning(f"The producer {self.group} is not running")
             return await self._send_now(
-                message, first_message, (queue, key, select), patience, retries, asks_again_on_codes=asks_again_on_codes
+                message,
+                first_message,
+                (queue, key, select),
+                timeout_s,
+                retries,
+                asks_again_on_codes=asks_again_on_codes,
             )
 
     async def _send_now(
@@ -370,13 +377,13 @@ class Producer(ClientPart):
         message: Message | Sequence[Message],
         first_message: Message,
         choice: tuple[MessageQueue | None, str | None, QueueSelector | None],
-        patience: float | None,
+        timeout_s: float | None,
         retries: int,
         *,
         asks_again_on_codes: bool,
     ) -> SendResult:
         queue, key, select = choice
-        start_ms, timeout_ms = _now(), (patience or self.config.send_timeout) * 1000
+        start_ms, timeout_ms = _now(), (timeout_s or self.config.send_timeout) * 1000
         chosen = None
         if queue is not None or key is not None or select is not None:
             chosen = await self._chosen(first_message, queue, key, select)
@@ -527,12 +534,12 @@ class Producer(ClientPart):
         first_message: Message,
         encoded: Encoded,
         queue: MessageQueue,
-        patience: float,
+        timeout_s: float,
     ) -> SendResult:
         for hook in self._hooks:
             hook.before(first_message, queue)
         address = self.instance.address(queue.broker)
-        answer = await self.instance.ask(address, self._request(message, encoded, queue), patience)
+        answer = await self.instance.ask(address, self._request(message, encoded, queue), timeout_s)
         status = STATUSES.get(answer.code)
         if status is None:
             raise BrokerRefused(answer.code, answer.remark, address)
@@ -627,8 +634,8 @@ class Producer(ClientPart):
 
     # Requests that are replied to, and recall
 
-    async def request(self, message: Message, patience: float, **choice: Any) -> ReceivedMessage:
-        """Send a message and wait ``patience`` seconds for the reply of the consumer; ``choice`` as for :meth:`send`.
+    async def request(self, message: Message, timeout_s: float, **choice: Any) -> ReceivedMessage:
+        """Send a message and wait ``timeout_s`` seconds for the reply of the consumer; ``choice`` as for :meth:`send`.
 
         Raises :class:`NoReply`, and as :meth:`send`.
         """
@@ -637,14 +644,14 @@ class Producer(ClientPart):
             **message.properties,
             CORRELATION_ID: correlation,
             REPLY_TO_CLIENT: self.client_id,
-            TTL: str(int(patience * 1000)),
+            TTL: str(int(timeout_s * 1000)),
         }
         waiting: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
         self.instance.replies[correlation] = waiting
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout_s):
                 await self._known_to(message.topic)
-                await self.send(message, patience=patience, **choice)
+                await self.send(message, timeout_s=timeout_s, **choice)
                 return _reply(await waiting)
         except TimeoutError:
             raise NoReply(f"send request message to <{message.topic}> OK, but wait reply message timeout") from None
@@ -671,7 +678,7 @@ class Producer(ClientPart):
         fields = {"producerGroup": self.group, "topic": topic, "recallHandle": handle}
         address = self.instance.address(queues[0].broker)
         answer = await self.instance.call(
-            address, RequestCode.RECALL_MESSAGE, fields, patience=self.config.send_timeout
+            address, RequestCode.RECALL_MESSAGE, fields, timeout_s=self.config.send_timeout
         )
         return answer.fields.get("msgId", "")
 

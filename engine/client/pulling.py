@@ -124,10 +124,10 @@ class LitePullConsumer(QueueConsumer):
     def _arrived(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
         self._ready.put_nowait((process_queue, messages))
 
-    async def poll(self, patience: float = POLL) -> list[ReceivedMessage]:
+    async def poll(self, timeout_s: float = POLL) -> list[ReceivedMessage]:
         """Return messages of one queue, as one pull brought them.
 
-        The list is empty where none came within ``patience`` seconds.
+        The list is empty where none came within ``timeout_s`` seconds.
 
         Raises :class:`NotRunning`.
         """
@@ -136,10 +136,10 @@ class LitePullConsumer(QueueConsumer):
             self._commit_at = system_clock() + int(self.config.commit_interval * 1000)
             self._move_offsets()
             await self.commit_soon()
-        if self.pace.delay:
-            await asyncio.sleep(self.pace.delay)
+        if self.control.delay:
+            await asyncio.sleep(self.control.delay)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout_s):
                 while True:
                     process_queue, messages = await self._ready.get()
                     if process_queue.is_ours():
@@ -253,7 +253,7 @@ class PullConsumer(ClientPart):
         if self._running:
             self._running = False
             await self.instance.leave(self)
-            self._ended(said_goodbye=True)
+            self._ended(unregistered=True)
 
     def topics(self) -> Iterable[str]:
         """Return the topics that were pulled."""
@@ -313,7 +313,7 @@ class PullConsumer(ClientPart):
             raise NotRunning(f"The consumer {self.group} is not running")
         if queue.topic not in self._topics:
             await self._wait_for_route(queue.topic)
-        await self.pace.wait()
+        await self.control.wait()
         sys_flag = broker_api.SUBSCRIPTION | (broker_api.SUSPEND if hold else 0)
         subscription = Subscription.of(queue.topic, expression, 0, kind)
         return await broker_api.pull(
@@ -325,7 +325,7 @@ class PullConsumer(ClientPart):
             max_messages=max_messages,
             sys_flag=sys_flag,
             hold=hold,
-            patience=hold + 10.0,
+            timeout_s=hold + 10.0,
         )
 
     async def fetch_offset(self, queue: MessageQueue) -> int | None:

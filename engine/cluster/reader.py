@@ -22,7 +22,7 @@ from engine.remoting.frame import Command
 from engine.sentences import sentence
 from engine.system_names import is_system_group, is_system_topic
 
-PATIENCE = 3.0
+TIMEOUT_S = 3.0
 """Seconds that an answer is waited for."""
 _AT_ONCE = 16
 """Requests under way on one connection."""
@@ -55,7 +55,7 @@ class ClusterReader:
         now: Clock = system_clock,
     ) -> None:
         self._name_servers = tuple(name_servers)
-        self._told = on_answer
+        self.on_response = on_answer
         self._now = now
         self._connections: dict[str, Connection] = {}
         self._parts: dict[tuple[str, int], BrokerPart] = {}
@@ -215,11 +215,13 @@ class ClusterReader:
         """The body of an answer. Raises :class:`_NoAnswer`, noted unless the answer's code is ``fine``."""
         begun, answer = time.monotonic(), None
         try:
-            answer = await (await self._connection(address)).ask(Command(code, dict(fields)), PATIENCE)
+            answer = await (await self._connection(address)).ask(Command(code, dict(fields)), TIMEOUT_S)
         except (OSError, TimeoutError) as error:
             self._refuse(address, code, fields, -1, cause_of(error))
         answer_code = -1 if answer is None else answer.code
-        self._told(Asked(address, code, request_name(code), fields, answer_code, (time.monotonic() - begun) * 1000))
+        self.on_response(
+            Asked(address, code, request_name(code), fields, answer_code, (time.monotonic() - begun) * 1000)
+        )
         if answer is None or answer.code != ResponseCode.SUCCESS:
             words = "no answer" if answer is None else answer.remark or f"code {answer.code}"
             if answer is not None and answer.code != fine:

@@ -176,23 +176,23 @@ def scan_block(
     out: UnitColumns,
     topics: TopicTable,
     crc: bool = True,
-    want_tags: bool = True,
+    with_tags: bool = True,
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS,
 ) -> ScanResult:
     """Fill ``out`` from its first row with consecutive units of ``buf`` from ``file_position`` on.
 
-    ``n`` bytes of ``buf`` are valid, ``base`` is the absolute offset of ``buf[0]``. Without ``want_tags`` (the walk
+    ``n`` bytes of ``buf`` are valid, ``base`` is the absolute offset of ``buf[0]``. Without ``with_tags`` (the walk
     for a side index) topic, tags code, flag, born time, reconsume times and prepared offset are left alone; without
     ``crc`` bodies are not read. ``levels`` are the delays in ms behind the tags codes of the schedule topic.
     """
     compiled = twin()
     if compiled is None:
-        return scan_block_plain(buf, n, base, position, out, topics, crc, want_tags, levels)
+        return scan_block_plain(buf, n, base, position, out, topics, crc, with_tags, levels)
     data = _bytes_of(buf)
     if not 0 <= position <= n <= len(data):
         raise ValueError(f"expected 0 <= at <= n <= {len(data)}, found at {position} and n {n}")
     window = Window(data, base, position, n)
-    full = _run(compiled, window, out, topics, crc, want_tags, levels)
+    full = _run(compiled, window, out, topics, crc, with_tags, levels)
     if full:
         return ScanResult(window.cursor, out.count, "full", "no row is left")
     return stop_at(window, out)
@@ -221,7 +221,7 @@ def fill(
     out: UnitColumns,
     topics: TopicTable,
     crc: bool = True,
-    want_tags: bool = True,
+    with_tags: bool = True,
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS,
 ) -> bool:
     """Fill ``out`` from ``window`` and advance it. Returns True if all rows are used, False if something else
@@ -231,7 +231,7 @@ def fill(
     """
     compiled = twin()
     if compiled is not None:
-        return _run(compiled, window, out, topics, crc, want_tags, levels)
+        return _run(compiled, window, out, topics, crc, with_tags, levels)
     result = scan_block_plain(
         window.buffer,
         window.filled,
@@ -240,7 +240,7 @@ def fill(
         out,
         topics,
         crc,
-        want_tags,
+        with_tags,
         levels,
         explain_stop=False,
     )
@@ -254,10 +254,10 @@ def _run(
     out: UnitColumns,
     topics: TopicTable,
     crc: bool,
-    want_tags: bool,
+    with_tags: bool,
     levels: tuple[int, ...],
 ) -> bool:
-    wanted_fields = (_BODY_CRC if crc else 0) | (_NAMES if want_tags else 0)
+    wanted_fields = (_BODY_CRC if crc else 0) | (_NAMES if with_tags else 0)
     delays = _delays(levels)
     rows, outcome = 0, GROW_TOPICS
     while outcome == GROW_TOPICS:
@@ -280,7 +280,7 @@ def _run(
         if outcome == GROW_TOPICS:
             topics.grow()
     out.count, out.base, out.buffer = rows, window.base, window.buffer
-    if want_tags:
+    if with_tags:
         for row in np.flatnonzero(out.tags_code[:rows] == PATCH):
             _patch_tags_code(out, int(row), levels)
     return bool(outcome == FULL)
@@ -294,7 +294,7 @@ def scan_block_plain(
     out: UnitColumns,
     topics: TopicTable,
     crc: bool = True,
-    want_tags: bool = True,
+    with_tags: bool = True,
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS,
     explain_stop: bool = True,
 ) -> ScanResult:
@@ -311,7 +311,7 @@ def scan_block_plain(
         if isinstance(frame, str):
             break
         _fill_row(out, row, view, position, base, frame, crc)
-        if want_tags:
+        if with_tags:
             raw = bytes(view[position + frame.topic : position + frame.topic + frame.topic_length])
             out.topic_id[row] = topics.number_of(raw)
             unit_properties = properties.decode(bytes(view[position + frame.properties : position + frame.size]))
@@ -457,12 +457,12 @@ class BulkWalk:
     def __init__(
         self,
         crc: bool = True,
-        want_tags: bool = True,
+        with_tags: bool = True,
         topics: TopicTable | None = None,
         levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
         rows: int = BLOCK_ROWS,
     ) -> None:
-        self.options = (crc, want_tags, levels)
+        self.options = (crc, with_tags, levels)
         self.topics = TopicTable() if topics is None else topics
         self.out = UnitColumns(rows)
         self._buffer = _aligned(BUFFER_BYTES)
@@ -493,10 +493,10 @@ class BulkWalk:
         min_read = max(window.chunk_size, 1)
         if window.filled + min_read > capacity:
             _shift(window)
-        crc, want_tags, levels = self.options
+        crc, with_tags, levels = self.options
         if not window.chunk_size:
             _read_on(window, source)
-        if fill(window, self.out, self.topics, crc, want_tags, levels):
+        if fill(window, self.out, self.topics, crc, with_tags, levels):
             return True
         remaining = -(-(window.filled - window.cursor) // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
         if window.filled + min_read > capacity >= remaining + min_read:

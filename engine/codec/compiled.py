@@ -55,7 +55,7 @@ def _is_unit(magic):
 
 
 @njit(cache=True, nogil=True)
-def scan(buffer, n, position, base, columns, k, capacity, table, levels, want):
+def scan(buffer, n, position, base, columns, k, capacity, table, levels, columns_to_read):
     """Fill rows from row ``k`` with complete units from ``position`` on; returns (next position, rows, outcome).
 
     ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.COLUMN_TYPES``. A tags
@@ -100,7 +100,7 @@ def scan(buffer, n, position, base, columns, k, capacity, table, levels, want):
         if int64(be16(q - 2)) != variable_bytes - body - topic or variable_bytes - body - topic > LONGEST_PROPERTIES:
             return position, k, STOPPED
         number = int64(-1)
-        if want & NAMES:
+        if columns_to_read & NAMES:
             number = _topic(t, topic, table)
             if number == -2:
                 return position, k, GROW_TOPICS
@@ -118,7 +118,7 @@ def scan(buffer, n, position, base, columns, k, capacity, table, levels, want):
             put32(reconsume + k * 4, int32(be32(r)))
             put64(prepared + k * 8, int64(be64(r + 4)))
         crc_state = uint8(0)
-        if want & BODY_CRC:
+        if columns_to_read & BODY_CRC:
             crc_matches = body == 0 or (crc32(r + 16, body) & uint32(0x7FFFFFFF)) == be32(m + 8)
             crc_state = uint8(1) if crc_matches else uint8(2)
         put64(offset + k * 8, base + position)
@@ -156,7 +156,7 @@ def read_and_scan(
     capacity,
     table,
     levels,
-    want,
+    columns_to_read,
 ):
     """Run :func:`scan`; whenever it stops for lack of bytes, read ``chunk`` more from ``file_position`` while there
     is room.
@@ -165,7 +165,9 @@ def read_and_scan(
     file position).
     """
     while True:
-        position, k, outcome = scan(buffer, filled, position, base, columns, k, capacity, table, levels, want)
+        position, k, outcome = scan(
+            buffer, filled, position, base, columns, k, capacity, table, levels, columns_to_read
+        )
         if outcome != STOPPED or chunk <= 0 or filled + chunk > capacity_bytes:
             return position, k, outcome, filled, file_position
         byte_count = _pread(int32(descriptor), buffer + filled, uint64(chunk), file_position)

@@ -83,8 +83,8 @@ class Twins:
         self._code_places: dict[str, tuple[int, object]] = {}
         self._entries: dict[str, _Entry] = {}
         for function, code in zip(FUNCTIONS[module], codes, strict=True):
-            address, keeper = self._code_places[function.name] = _load_code(code)
-            setattr(self, function.name, _callable(function, address, keeper))
+            address, code_owner = self._code_places[function.name] = _load_code(code)
+            setattr(self, function.name, _callable(function, address, code_owner))
 
     def bound(self, name: str, sheet: array[int]) -> Callable[[Any], Any]:
         """Return a builtin of one argument that calls the function ``name`` with two numbers: the address of
@@ -140,7 +140,7 @@ class _Entry:
     interpreter's lock. It is kept for good, because a builtin may outlive every other reference.
     """
 
-    def __init__(self, name: str, entry_address: int, keeper: object) -> None:
+    def __init__(self, name: str, entry_address: int, code_owner: object) -> None:
         import llvmlite.binding as llvm
         from llvmlite import ir
 
@@ -171,7 +171,7 @@ class _Entry:
         build.ret(build.load(result))
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine())
         self._engine.finalize_object()
-        self._keeper = keeper
+        self._code_owner = code_owner
         self._method_def = _MethodDef(name.encode(), self._engine.get_function_address("call"), _ONE_ARGUMENT, None)
 
     def bound(self, sheet: array[int]) -> Callable[[Any], Any]:
@@ -250,10 +250,10 @@ def machine(features: str = "") -> Any:
     )
 
 
-def _callable(function: Function, address: int, keeper: object) -> Callable[..., Any]:
+def _callable(function: Function, address: int, code_owner: object) -> Callable[..., Any]:
     """Return a Python function that writes its arguments into a row of words and calls the code at ``address``.
 
-    ``keeper`` keeps the code in memory and lives as long as the function. Arrays are passed by address and
+    ``code_owner`` keeps the code in memory and lives as long as the function. Arrays are passed by address and
     length: each must have the type that the code was compiled for, without gaps. The interpreter's lock is
     released meanwhile, as with numba's ``nogil``.
 
@@ -286,5 +286,5 @@ def _callable(function: Function, address: int, keeper: object) -> Callable[...,
             return sheet[-3]
         return tuple(sheet[-2 - results : -2]) if results else None
 
-    run.__name__, run.keeper = name, keeper  # type: ignore[attr-defined]
+    run.__name__, run.code_owner = name, code_owner  # type: ignore[attr-defined]
     return run

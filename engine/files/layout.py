@@ -114,7 +114,7 @@ class StorePaths:
         return self.root / "abort.bak"
 
     @property
-    def empty_log_said(self) -> Path:
+    def confirmed_empty_log(self) -> Path:
         """Our own file: the consent to open a store with an empty log (:mod:`engine.store.recovery.empty_log`)."""
         return self.root / "storescope-empty-log.json"
 

@@ -31,7 +31,7 @@ def scan_log(
     start: int | None = None,
     stop: int | None = None,
     crc: bool = True,
-    want_tags: bool = True,
+    with_tags: bool = True,
     topics: TopicTable | None = None,
     levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
     rows: int = BLOCK_ROWS,
@@ -42,11 +42,11 @@ def scan_log(
     Needs memory for one block and one buffer, whatever the log's size. A file that shrinks meanwhile ends the scan with
     a value.
     """
-    scan = _Scan(log, BulkWalk(crc, want_tags, topics, levels, rows))
+    scan = _Scan(log, BulkWalk(crc, with_tags, topics, levels, rows))
     offset = scan.end = log.min_offset if start is None else start
     while stop is None or offset < stop:
         file = log.sequence.find(offset)
-        for block in scan.stretch(file, offset, stop) if file else ():
+        for block in scan.blocks(file, offset, stop) if file else ():
             yield block
             offset = scan.next_offset
         if stop is not None and offset >= stop:
@@ -95,7 +95,7 @@ class _Scan:
         self.next_offset = 0
         self.end = 0
 
-    def stretch(self, file: ReadOnlyFile, offset: int, stop: int | None) -> Iterator[UnitColumns]:
+    def blocks(self, file: ReadOnlyFile, offset: int, stop: int | None) -> Iterator[UnitColumns]:
         """Blocks of ``file`` from ``offset`` up to the first item that is no unit; none if that is the first item."""
         try:
             descriptor = file.descriptor()
@@ -116,9 +116,9 @@ class _Scan:
 
     def single(self, item: Item) -> UnitColumns:
         """The block of one item that the log's own walk had to read."""
-        crc, want_tags, levels = self._walk.options
+        crc, with_tags, levels = self._walk.options
         data = self._log.read(item.offset, item.size if isinstance(item, Unit) else BLANK_SIZE)
-        scan_block(data, len(data), item.offset, 0, self._walk.out, self._walk.topics, crc, want_tags, levels)
+        scan_block(data, len(data), item.offset, 0, self._walk.out, self._walk.topics, crc, with_tags, levels)
         file = self._log.sequence.find(item.offset)
         if file is not None and self._walk.out.count:
             self._note(file)

@@ -16,7 +16,7 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
-from engine.inspection import standing, undecoded
+from engine.inspection import stalled_services, undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
 from engine.inspection.check import (
@@ -33,7 +33,7 @@ from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import timer as check_timer
 from engine.inspection.check import unfitting_queues as check_unfitting
-from engine.inspection.check.consequences import QueueFold
+from engine.inspection.check.consequences import QueueConsequences
 from engine.inspection.check.index import IndexCheck
 from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.check.next_start import Starts, agree
@@ -97,7 +97,9 @@ def check(
             with contextlib.suppress(CannotRead):
                 findings = wrong_copies.explained(store, findings)
                 findings = check_unfitting.explained(store, findings, starts.log, starts.queues)
-                findings = check_tables.explained(store, findings, {topic for topic, _ in starts.queues.homeless})
+                findings = check_tables.explained(
+                    store, findings, {topic for topic, _ in starts.queues.queues_without_folder}
+                )
     findings = findings if only is None else list(_only_requested(findings, only))
     release = release_of(store)
     reported = [
@@ -196,19 +198,19 @@ def _all_findings(
     with contextlib.suppress(CannotRead):
         index.drain()
     around: list[Finding] = []
-    fold: QueueFold | None = None
+    fold: QueueConsequences | None = None
     with contextlib.suppress(CannotRead):
-        fold = QueueFold(store, log, queues, starts)
+        fold = QueueConsequences(store, log, queues, starts)
         is_decoded = store.paths is not None and not undecoded.rocksdb_queues(store)
         around += _until_unreadable(fold.findings()) if is_decoded else []
         lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
         around = [*ext.follow(around, lost), *lost]
         around += _until_unreadable(next_start.findings(store)) if is_decoded else []
         around += _until_unreadable(check_timer.findings(store))
-        around += _until_unreadable(standing.findings(store, clock.newest)) if is_decoded else []
+        around += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
         short_queues = fold.undispatched.short
         around += (
-            _until_unreadable(check_groups.findings(store, queues.homeless, clock.newest, short_queues))
+            _until_unreadable(check_groups.findings(store, queues.queues_without_folder, clock.newest, short_queues))
             if is_decoded
             else []
         )

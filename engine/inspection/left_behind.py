@@ -124,7 +124,9 @@ def meant_topics(store: StoreSnapshot) -> Callable[[str], bool]:
     """Return a test that is True for topics that were not deleted."""
     topics = topics_known(store)
     names = topics.listed | topics.folders
-    return lambda topic: not topics.told or topic in names or is_system_topic(topic) or topic.startswith(LMQ_PREFIX)
+    return lambda topic: (
+        not topics.are_known or topic in names or is_system_topic(topic) or topic.startswith(LMQ_PREFIX)
+    )
 
 
 def _blocks(store: StoreSnapshot, begin: int, stop: int, topics: TopicTable) -> Iterable[UnitColumns]:

@@ -77,7 +77,7 @@ class LogReader:
         return self._max_offset
 
     @property
-    def whole_stretch(self) -> tuple[int, int]:
+    def all_blocks(self) -> tuple[int, int]:
         """[start, end) of a range that is known to hold only complete units and blanks, from the search for the log's
         end; empty if there was no search. Waits for a running search.
         """
@@ -136,7 +136,7 @@ class LogReader:
         from engine.codec.columns import BAD
         from engine.inspection.block_scan import scan_log
 
-        for block in scan_log(self, start, want_tags=False):
+        for block in scan_log(self, start, with_tags=False):
             if isinstance(block, (Damage, Stop)):
                 return _end_of(block)
             bad = (block["crc"] == BAD).nonzero()[0]

@@ -89,7 +89,7 @@ def _by_columns(
     from engine.codec.columns import UnitColumns
     from engine.inspection.block_scan import scan_log
 
-    for block in scan_log(log, start, stop, crc=False, want_tags=False):
+    for block in scan_log(log, start, stop, crc=False, with_tags=False):
         if isinstance(block, UnitColumns):
             hits = (block["queue_id"] == queue_id) & (block["queue_offset"] == queue_offset)
             yield from [int(offset) for offset in block["offset"][hits]]

@@ -141,7 +141,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         missing=_missing(store),
         notes=tuple(sentence("{note} This plan leaves it out.", note=note) for note in undecoded.notes(store)),
         listing=partial(list_folder, reading=store.reading),
-        said=store.small_file(paths.empty_log_said),
+        said=store.small_file(paths.confirmed_empty_log),
     )
 
 

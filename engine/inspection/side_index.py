@@ -192,7 +192,7 @@ class SideIndex:
         modified, head = stamp_of(file)
         segment = Segment(file.name, file.start_offset, file.size, modified, head, end=file.start_offset)
         if cached is not None and cached.anchors and not cached.damages:
-            segment.anchors, start = self._standing(cached)
+            segment.anchors, start = self._valid_anchors(cached)
         else:
             start = file.start_offset
         if segment.anchors:
@@ -214,7 +214,7 @@ class SideIndex:
         counted.close()
         return segment
 
-    def _standing(self, cached: Segment) -> tuple[list[tuple[int, int]], int]:
+    def _valid_anchors(self, cached: Segment) -> tuple[list[tuple[int, int]], int]:
         """Anchors up to the last one at which a unit still begins, and the offset to continue from."""
         anchors = list(cached.anchors)
         while anchors:

@@ -158,7 +158,7 @@ class LogTail:
                 return blank, end, unit_start if unit_start is not None else last_unit
             if not leapt and len(data) == STEP_BYTES:
                 leapt = True
-                end = self._leap(file, end)
+                end = self._skip_gap(file, end)
 
     def _walk(self, file: ReadOnlyFile, end: int) -> tuple[bool, int, int | None]:
         """Walk unit by unit, with the normal walk: for long units, other frames and invalid bytes."""
@@ -171,7 +171,7 @@ class LogTail:
             last_unit, end = item.offset, item.end
         return False, end, last_unit
 
-    def _leap(self, file: ReadOnlyFile, end: int) -> int:
+    def _skip_gap(self, file: ReadOnlyFile, end: int) -> int:
         """A unit's start shortly before the end of the written bytes: found in doubling steps, then by bisection."""
         position = end - file.start_offset
         lower, step = position, STEP_BYTES
@@ -246,13 +246,13 @@ class QueueTail:
             if not queue.is_written(number):
                 self.warm = max(0, self.warm - 1)
                 return False
-            self._end = self._leap(number) * size
+            self._end = self._skip_gap(number) * size
         self._last = queue.read_bytes(self._end - size, size) if self._end else b""
         self.newest = queue.entry_place(self._last)
         self.warm = WARM_LOOKS
         return True
 
-    def _leap(self, number: int) -> int:
+    def _skip_gap(self, number: int) -> int:
         """Number behind the last written entry; ``number`` is written."""
         step = 1
         while self.queue.is_written(number + step):

@@ -62,7 +62,7 @@ class LabStore:
         except BaseException:
             self.disk.close()
             raise
-        self.disk.log_stands_at(self.store.positions().flushed)
+        self.disk.set_flushed_offset(self.store.positions().flushed)
 
     @classmethod
     def create(

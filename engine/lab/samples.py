@@ -77,7 +77,7 @@ class PositionSample:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicFed:
+class TopicPutCounts:
     """Entries of each queue of a topic, by queue number."""
 
     topic: str

@@ -35,7 +35,7 @@ from engine.lab.load_settings import LoadSettings
 from engine.lab.pipe_frames import Frame
 from engine.lab.power_cut import cut_power, finish_report, keep_disk, recover_again, timed_open
 from engine.lab.power_loss_report import PowerLossReport
-from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
+from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicPutCounts
 from engine.lab.watch import Watch
 from engine.mapped.backup import BackupDisk, BackupWriter
 from engine.mapped.disk import RealDisk
@@ -313,13 +313,15 @@ class Lab:
             watch = self._watches[reader] = Watch(store, self._statuses, seems)
         return watch.look()
 
-    def fed(self, max_topics: int) -> tuple[TopicFed, ...]:
+    def put_counts(self, max_topics: int) -> tuple[TopicPutCounts, ...]:
         """Return the queue entries of the ``max_topics`` topics with most entries, the fullest first."""
         queues_by_topic: dict[str, list[tuple[int, int]]] = {}
         for queue in self._open.parts.queues:
             queues_by_topic.setdefault(queue.topic, []).append((queue.queue_id, queue.max_offset))
-        fed = [TopicFed(topic, tuple(sorted(queues))) for topic, queues in queues_by_topic.items()]
-        return tuple(sorted(fed, key=lambda topic_fed: (-topic_fed.entries, topic_fed.topic))[:max_topics])
+        put_counts = [TopicPutCounts(topic, tuple(sorted(queues))) for topic, queues in queues_by_topic.items()]
+        return tuple(
+            sorted(put_counts, key=lambda topic_counts: (-topic_counts.entries, topic_counts.topic))[:max_topics]
+        )
 
     # -- inside
 
@@ -445,28 +447,28 @@ class OwnStore:
     """
 
     def __init__(self, path: Path, config: MessageStoreConfig, like: Release | None) -> None:
-        self._keeper = _keeper(path, config, like)
-        self._disk = BackupDisk(self._keeper) if self._keeper is not None else None
+        self._backup = _backup(path, config, like)
+        self._disk = BackupDisk(self._backup) if self._backup is not None else None
         try:
             self.store = MessageStore(path, config, release=like, disk=self._disk)
         except BaseException as error:
-            if self._disk is not None and self._keeper is not None:
+            if self._disk is not None and self._backup is not None:
                 self._disk.close()
-                take_back(self._keeper, error)
+                take_back(self._backup, error)
             raise
-        self.kept = self._keeper.folder if self._keeper is not None else None
+        self.kept = self._backup.folder if self._backup is not None else None
 
     def close(self) -> None:
         """Close as a broker that ends in order; what was backed up can be put back from now on."""
         try:
             self.store.close()
         finally:
-            if self._disk is not None and self._keeper is not None:
+            if self._disk is not None and self._backup is not None:
                 self._disk.close()
-                self._keeper.finish()
+                self._backup.finish()
 
 
-def _keeper(path: Path, config: MessageStoreConfig, like: Release | None) -> BackupWriter | None:
+def _backup(path: Path, config: MessageStoreConfig, like: Release | None) -> BackupWriter | None:
     paths = StorePaths(path)
     with closing(RealDisk()) as disk:
         plan = recovery.plan(load_source.source(paths, config, disk), like or written_by(paths, disk))

@@ -39,7 +39,7 @@ from engine.remoting.tap import FrameTap, Ring
 from engine.replication.source import HaServer
 from engine.sentences import sentence
 
-PATIENCE = 10.0
+TIMEOUT_S = 10.0
 """Seconds that the thread may take to answer, to begin or to end."""
 PIECE = 1 << 20
 """Bytes of frames that are handed out at a time."""
@@ -287,12 +287,12 @@ class LabServing:
         """Return the present state. Raises :class:`UsageError` if serving has ended."""
         return self._do(self._told)
 
-    def _do(self, work: Callable[..., Coroutine[Any, Any, T]], *args: object, patience: float = PATIENCE) -> T:
+    def _do(self, work: Callable[..., Coroutine[Any, Any, T]], *args: object, timeout_s: float = TIMEOUT_S) -> T:
         """Have the serving thread do ``work``. Raises what that raises, and :class:`UsageError` once it has ended."""
         loop = self._loop
         if loop is None or self._server is None:
             raise UsageError(sentence("nothing is served"))
-        return asyncio.run_coroutine_threadsafe(work(*args), loop).result(patience)
+        return asyncio.run_coroutine_threadsafe(work(*args), loop).result(timeout_s)
 
     def _brokers(self) -> dict[str, ListeningBroker]:
         """All of them, by name; the first is that of the lab's own store."""
@@ -359,7 +359,7 @@ class LabServing:
         a free port and the same name server. Raises :class:`UsageError` if the name is taken or is no name, and
         what :class:`MessageStore` raises.
         """
-        return self._do(self._add_broker, name, Path(folder), patience=BEGINNING)
+        return self._do(self._add_broker, name, Path(folder), timeout_s=BEGINNING)
 
     async def _add_broker(self, name: str, folder: Path) -> ServedBroker:
         if not _NAME.fullmatch(name):
@@ -390,7 +390,7 @@ class LabServing:
         """End a broker that was added: it leaves the name server, its store is closed and stays. Raises
         :class:`UsageError` where there is none of that name, or it is that of the lab's own store.
         """
-        self._do(self._end_broker, name, patience=BEGINNING)
+        self._do(self._end_broker, name, timeout_s=BEGINNING)
 
     async def _end_broker(self, name: str) -> None:
         further = self._further.pop(name, None)
@@ -490,7 +490,7 @@ class LabServing:
         loop, ended = self._loop, self._ended
         if loop is not None and ended is not None and self._thread.is_alive():
             loop.call_soon_threadsafe(ended.set)
-            self._thread.join(PATIENCE + BEGINNING * bool(self._further))
+            self._thread.join(TIMEOUT_S + BEGINNING * bool(self._further))
 
 
 def _counted(code: int, code_count: _Code) -> CodeCount:

@@ -273,7 +273,7 @@ class ShadowDisk(RealDisk):
         with self.guard:
             self.dead = True
 
-    def log_stands_at(self, offset: int) -> None:
+    def set_flushed_offset(self, offset: int) -> None:
         """The log has been recovered: its durable bytes end at the absolute ``offset``, what follows is new."""
         with self.guard:
             for shadow in self.names_now.values():

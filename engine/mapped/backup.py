@@ -439,15 +439,15 @@ _NO_BYTES: Final = 1 << 62
 
 
 class BackupDisk(RealDisk):
-    """A :class:`engine.mapped.disk.Disk` that lets ``keeper`` save everything before it changes, until :meth:`rest`.
+    """A :class:`engine.mapped.disk.Disk` that lets ``backup`` save everything before it changes, until :meth:`rest`.
 
-    The keeper saves the lock's file when it is created.
+    ``backup`` saves the lock's file when it is created.
 
     """
 
-    def __init__(self, keeper: BackupWriter) -> None:
+    def __init__(self, backup: BackupWriter) -> None:
         super().__init__()
-        self.keeper = keeper
+        self.backup = backup
         self.keeps = True
 
     def rest(self) -> None:
@@ -459,10 +459,10 @@ class BackupDisk(RealDisk):
             try:
                 length = path.stat().st_size
             except FileNotFoundError:
-                self.keeper.before_make(path)
+                self.backup.before_make(path)
             else:
                 if length < size:
-                    self.keeper.before_change(path, length)
+                    self.backup.before_change(path, length)
         return super().open(path, size)
 
     def _file(self, path: str, size: int, new_folders: tuple[str, ...] = ()) -> RealFile:
@@ -470,34 +470,34 @@ class BackupDisk(RealDisk):
 
     def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
         if self.keeps:
-            self.keeper.before_change(path)
+            self.backup.before_change(path)
         super().write_file(path, data, sync=sync)
 
     def replace(self, source: Path, target: Path) -> None:
         if self.keeps:
-            self.keeper.before_delete(source)
-            self.keeper.before_delete(target)
-            self.keeper.before_make(target)
+            self.backup.before_delete(source)
+            self.backup.before_delete(target)
+            self.backup.before_make(target)
         super().replace(source, target)
 
     def delete(self, path: Path) -> None:
         if self.keeps:
-            self.keeper.before_delete(path)
+            self.backup.before_delete(path)
         super().delete(path)
 
     def move_folder(self, source: Path, target: Path) -> None:
         if self.keeps:
-            self.keeper.before_folder_moves(source, target)
+            self.backup.before_folder_moves(source, target)
         super().move_folder(source, target)
 
     def remove_folder(self, path: Path) -> bool:
         if self.keeps:
-            self.keeper.before_folder_goes(path)
+            self.backup.before_folder_goes(path)
         return super().remove_folder(path)
 
     def set_modified(self, path: Path, ms: int) -> None:
         if self.keeps:
-            self.keeper.before_change(path, _NO_BYTES)
+            self.backup.before_change(path, _NO_BYTES)
         super().set_modified(path, ms)
 
 
@@ -514,12 +514,12 @@ class BackupFile(RealFile):
     def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...], disk: BackupDisk) -> None:
         super().__init__(path, size, files, new_folders)
         self._disk = disk
-        self._log = disk.keeper.is_log(path)
+        self._log = disk.backup.is_log(path)
         self._safe_from = _NO_BYTES
 
     def write(self, position: int, data: bytes | memoryview) -> None:
         if position < self._safe_from and self._disk.keeps:
-            self._safe_from = self._disk.keeper.before_change(Path(self.path), position)
+            self._safe_from = self._disk.backup.before_change(Path(self.path), position)
         super().write(position, data)
 
     def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
@@ -528,7 +528,7 @@ class BackupFile(RealFile):
 
     def delete(self) -> None:
         if self._disk.keeps:
-            self._disk.keeper.before_delete(Path(self.path))
+            self._disk.backup.before_delete(Path(self.path))
         super().delete()
 
     def _map(self) -> memoryview:
@@ -538,4 +538,4 @@ class BackupFile(RealFile):
 
     def _keep_from(self, position: int) -> None:
         if position < self._safe_from and self._disk.keeps and os.path.lexists(self.path):
-            self._safe_from = self._disk.keeper.before_change(Path(self.path), position)
+            self._safe_from = self._disk.backup.before_change(Path(self.path), position)

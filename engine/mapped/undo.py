@@ -194,24 +194,24 @@ def finish(journal: BackupJournal, root: Path) -> None:
             (journal.folder / was.link).unlink(missing_ok=True)
 
 
-def take_back(keeper: BackupWriter, error: BaseException) -> None:
+def take_back(backup: BackupWriter, error: BaseException) -> None:
     """Undo a command that ``error`` has stopped, and delete its folder.
 
     Raises :class:`StoreError` with the folder's name if that fails.
 
     """
-    keeper.close()
+    backup.close()
     try:
-        journal = read(keeper.folder)
+        journal = read(backup.folder)
         if {*journal.files, *journal.absent, *journal.trees, *journal.new_folders} != {"lock"}:
-            with StoreLock(keeper.root / "lock"):
-                undo(journal, keeper.root)
+            with StoreLock(backup.root / "lock"):
+                undo(journal, backup.root)
         if not isinstance(error, StoreLocked):  # then the lock's file belongs to another process
-            finish(journal, keeper.root)
+            finish(journal, backup.root)
     except (OSError, StoreError) as undo_error:
         text = f"{error}; what was changed until then is kept here and could not be put back ({undo_error})"
-        raise StoreError(text, file=str(keeper.folder)) from error
-    take_away(keeper.folder)
+        raise StoreError(text, file=str(backup.folder)) from error
+    take_away(backup.folder)
 
 
 def _note(journal: BackupJournal, word: str) -> None:

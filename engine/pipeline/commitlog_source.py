@@ -313,8 +313,8 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return max(next_step.begin, log.first), losses
 
     def _splits(self, store: StorePlace, start_offset: int, stop_offset: int) -> Iterator[Split]:
-        want = {store.path: Ranges(((start_offset, stop_offset),), "read before")}
-        for split in plan([store], self.read_options.split_bytes, want).splits:
+        wanted_ranges = {store.path: Ranges(((start_offset, stop_offset),), "read before")}
+        for split in plan([store], self.read_options.split_bytes, wanted_ranges).splits:
             begins = split.file_start + split.start == start_offset
             yield dataclasses.replace(split, exact=True) if begins else split
 

@@ -52,9 +52,9 @@ class Running:
 
 
 def launch(
-    master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str], patience: float | None = None
+    master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str], timeout_s: float | None = None
 ) -> Running:
-    """Start a session within ``patience`` seconds after the start of Java (None: however long it takes).
+    """Start a session within ``timeout_s`` seconds after the start of Java (None: however long it takes).
 
     Raises :class:`CannotStart` in one sentence. Nothing is left of one that was interrupted.
     """
@@ -75,13 +75,13 @@ def launch(
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
                     _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
                 )
-            with _ended_late(java, patience, timed_out):
+            with _ended_late(java, timeout_s, timed_out):
                 session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
         is_running = True
         return Running(session, gateway, master, log, scratch_holder)
     except Exception as error:
         if timed_out.is_set():
-            reason = f"the master {master} does not answer within {patience:g} s"
+            reason = f"the master {master} does not answer within {timeout_s:g} s"
             raise CannotStart(f"{reason}; what Spark said stands in {log.name}") from error
         kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
         raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
@@ -128,10 +128,10 @@ def _launcher_environment(local: bool, java_home: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ended_late(
-    java: Sequence[subprocess.Popen[bytes]], patience: float | None, late: threading.Event
+    java: Sequence[subprocess.Popen[bytes]], timeout_s: float | None, late: threading.Event
 ) -> Iterator[None]:
-    """Kill Java, and raise, if the block does not end within ``patience`` seconds."""
-    if patience is None:
+    """Kill Java, and raise, if the block does not end within ``timeout_s`` seconds."""
+    if timeout_s is None:
         yield
         return
 
@@ -140,7 +140,7 @@ def _ended_late(
         for process in java:
             end(process)
 
-    watch = threading.Timer(patience, over)
+    watch = threading.Timer(timeout_s, over)
     watch.daemon = True
     watch.start()
     try:

@@ -10,7 +10,7 @@ parts that cannot be read.
 
 A stretch that entries tile holds one unit behind the other, and nothing that no queue knows of. Whose units they are is
 another question: an entry may be wrong, or left over from an earlier life of the queue, and lie over a unit of another
-topic. :func:`skippable_stretches` therefore asks each unit of a stretch itself, by its first bytes and by those behind
+topic. :func:`skippable_ranges` therefore asks each unit of a stretch itself, by its first bytes and by those behind
 its body; where units are small that costs as much as reading them, so only stretches of large units are asked about.
 The queues that are wanted are read first: only what lies between their entries, and is long enough, can be passed over.
 """
@@ -49,11 +49,11 @@ _ENTRIES_AT_ONCE = 1 << 18
 """Entries of a queue that are held at once."""
 _HEAD_BYTES = 112
 """Bytes in front of a unit's body at most."""
-Stretch = tuple[int, int]
+ByteRange = tuple[int, int]
 Ints = npt.NDArray[np.int64]
 
 
-def skippable_stretches(store: StorePlace, limits: QueryLimits, trust: bool) -> list[Stretch]:
+def skippable_ranges(store: StorePlace, limits: QueryLimits, trust: bool) -> list[ByteRange]:
     """Return stretches [low, high) of a log that hold no unit of the query's topics and queues, in order.
 
     Nothing is concluded from what cannot be read: then there is none. Queues in an object storage are believed, or not
@@ -129,7 +129,7 @@ def _iter_claims(queue: Queue, limits: QueryLimits, for_query: bool) -> Iterator
                     yield place[are_valid], size[are_valid]
 
 
-def _gaps(files: Sequence[LogFile], claims: Sequence[tuple[Ints, Ints]]) -> list[Stretch]:
+def _gaps(files: Sequence[LogFile], claims: Sequence[tuple[Ints, Ints]]) -> list[ByteRange]:
     """Return the gaps between units of the query in each file of the log, in order, where they are long enough."""
     none = np.zeros(0, np.int64)
     place = np.concatenate([none, *(places for places, _ in claims)])
@@ -137,7 +137,7 @@ def _gaps(files: Sequence[LogFile], claims: Sequence[tuple[Ints, Ints]]) -> list
     order = np.argsort(place, kind="stable")
     place = place[order]
     ends = np.maximum.accumulate(place + size[order])
-    gaps: list[Stretch] = []
+    gaps: list[ByteRange] = []
     for file in files:
         first_claim, last_claim = np.searchsorted(place, [file.start, file.end])
         gap_starts = np.r_[
@@ -164,8 +164,8 @@ def _gaps(files: Sequence[LogFile], claims: Sequence[tuple[Ints, Ints]]) -> list
 
 
 def _tiled(
-    gaps: Sequence[Stretch], queues: Sequence[Queue], limits: QueryLimits
-) -> tuple[list[Stretch], list[Stretch]]:
+    gaps: Sequence[ByteRange], queues: Sequence[Queue], limits: QueryLimits
+) -> tuple[list[ByteRange], list[ByteRange]]:
     """Return the parts of those gaps that units tile, from the first unit in a gap to the last, and the other gaps."""
     lows, highs = (np.array(bounds, np.int64) for bounds in zip(*gaps, strict=True))
     sums = np.zeros(len(gaps), np.uint64)
@@ -209,7 +209,7 @@ class Run:
         return self.start + int(self.sizes.sum())
 
 
-def _runs(gaps: Sequence[Stretch], queues: Sequence[Queue], limits: QueryLimits) -> Iterator[Run]:
+def _runs(gaps: Sequence[ByteRange], queues: Sequence[Queue], limits: QueryLimits) -> Iterator[Run]:
     """Yield stretches of those gaps that one row of units fills and that are long enough, after sorting all entries.
 
     Where entries say the same they are one; those that reach out of a gap say nothing.
@@ -238,28 +238,28 @@ def _runs(gaps: Sequence[Stretch], queues: Sequence[Queue], limits: QueryLimits)
 
 def _checked_stretches(
     store: StorePlace, files: Sequence[LogFile], runs: Iterator[Run], limits: QueryLimits
-) -> Iterator[Stretch]:
+) -> Iterator[ByteRange]:
     """Yield the stretches as far as each of their units itself belongs to another topic or queue."""
     remaining = MAX_CHECKED_UNITS
     for run in runs:
-        stretch_start = run.start
-        file = next((file for file in files if file.start <= stretch_start < file.end), None)
+        range_start = run.start
+        file = next((file for file in files if file.start <= range_start < file.end), None)
         if file is None or remaining <= 0:
             continue
-        split = Split(store.path, store.broker, file.path, file.start, stretch_start - file.start, file.size, file.size)
-        if stretch_start > file.start and first_in(split) != stretch_start:
+        split = Split(store.path, store.broker, file.path, file.start, range_start - file.start, file.size, file.size)
+        if range_start > file.start and first_in(split) != range_start:
             continue
-        stretch_end = stretch_start
+        range_end = range_start
         with opened(file.path) as opened_file:
             for size in run.sizes[:remaining].tolist():
-                if stretch_end + size > file.end or not _is_foreign_unit(
-                    opened_file, stretch_end - file.start, size, limits
+                if range_end + size > file.end or not _is_foreign_unit(
+                    opened_file, range_end - file.start, size, limits
                 ):
                     break
-                stretch_end += size
+                range_end += size
         remaining -= len(run.sizes)
-        if stretch_end - stretch_start >= MIN_STRETCH_BYTES:
-            yield stretch_start, stretch_end
+        if range_end - range_start >= MIN_STRETCH_BYTES:
+            yield range_start, range_end
 
 
 def _is_foreign_unit(opened_file: OpenFile, position: int, size: int, limits: QueryLimits) -> bool:
@@ -339,7 +339,7 @@ def _needed_spans(store: StorePlace, limits: QueryLimits, trust: Trust) -> tuple
             [*whys, "store time"],
         )
     if trust.queues != "off" and limits.topics is not None:
-        foreign_spans = skippable_stretches(store, limits, trust.queues == "trust")
+        foreign_spans = skippable_ranges(store, limits, trust.queues == "trust")
         if foreign_spans:
             spans, whys = _intersect(spans, list(_uncovered(foreign_spans))), [*whys, "topic"]
     return spans, whys

@@ -37,12 +37,12 @@ class Listener:
     port: int
 
 
-def patience_with(master: str) -> float:
+def timeout_for(master: str) -> float:
     """Seconds that ``master`` is usually given until there is something to work with."""
     return CLUSTER_TIMEOUT_S if master == "yarn" or master.startswith("k8s://") else CONNECT_TIMEOUT_S
 
 
-def check_reachable(master: str, patience: float) -> None:
+def check_reachable(master: str, timeout_s: float) -> None:
     """Raise :class:`CannotStart` in one sentence if nothing listens, or something is missing that the master needs.
 
     If several servers share the work, one that listens is enough.
@@ -50,7 +50,7 @@ def check_reachable(master: str, patience: float) -> None:
     refused: CannotStart | None = None
     for listener in listeners(master):
         try:
-            with socket.create_connection((listener.host, listener.port), min(patience, CONNECT_TIMEOUT_S)):
+            with socket.create_connection((listener.host, listener.port), min(timeout_s, CONNECT_TIMEOUT_S)):
                 return
         except OSError as error:
             refused = refused or CannotStart(f"{listener.description} does not answer: {error.strerror or error}")

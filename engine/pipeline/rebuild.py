@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 RANGE_BYTES = 64 << 20
 """Bytes of queue entries that one task builds, but for a single queue that has more."""
-_NO_TOPICS_KNOWN = TopicsKnown(frozenset(), frozenset(), 0, told=False)
+_NO_TOPICS_KNOWN = TopicsKnown(frozenset(), frozenset(), 0, are_known=False)
 _SCHEMA = "store int, kind string, queues bigint, entries bigint"
 
 
@@ -182,7 +182,7 @@ def _plan_text(stores: Sequence[StoreFacts], by_store: Sequence[Sequence[Split]]
     for facts, splits in zip(stores, by_store, strict=True):
         sizes = {split.path: (split.file_size, Path(split.path).stat().st_mtime_ns) for split in splits}
         topics = facts.topics
-        topic_facts = (sorted(topics.folders), sorted(topics.listed), topics.newest, topics.told)
+        topic_facts = (sorted(topics.folders), sorted(topics.listed), topics.newest, topics.are_known)
         facts_of_plan.append(
             (facts.path, facts.label, facts.first, facts.stop, repr(replace(facts.config, given=frozenset())))
         )

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 from engine.pipeline.defaults import NEEDED
 from engine.pipeline.java import CannotStart, find_java
 from engine.pipeline.java_session import Running, end, launch, names_this_process
-from engine.pipeline.reachable import check_reachable, patience_with
+from engine.pipeline.reachable import check_reachable, timeout_for
 from engine.pipeline.spark_internals.java_process import (
     forget_java,
     gives_an_executor,
@@ -48,14 +48,14 @@ def start(
     log_file: str | Path | None = None,
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
-    patience: float | None = None,
+    timeout_s: float | None = None,
 ) -> SparkSession:
     """Return the session of this process, started where there is none yet; the output of Spark and Java goes to
     ``log_file``.
 
     ``memory`` is the driver's heap (None: as ``spark-defaults.conf`` says, else 1 GiB), ``settings`` are Spark's own.
     Raises :class:`CannotStart` in one sentence: a package or Java is missing, the master does not answer or gives
-    nothing within ``patience`` seconds (None: what is usual for it), or a session with another master runs.
+    nothing within ``timeout_s`` seconds (None: what is usual for it), or a session with another master runs.
     """
     if (running_session := _Current.running) is not None:
         if running_session.master != master:
@@ -65,13 +65,13 @@ def start(
     if lacking:
         raise CannotStart(f"the pipeline needs {', '.join(lacking)}: pip install 'storescope[spark]'")
     java = find_java()
-    if patience is None:
-        patience = patience_with(master)
-    check_reachable(master, patience)
+    if timeout_s is None:
+        timeout_s = timeout_for(master)
+    check_reachable(master, timeout_s)
     log = _open_log(log_file)
     try:
         heap = {"spark.driver.memory": memory} if memory is not None else {}
-        watched = None if names_this_process(master) else patience + START_TIMEOUT_S
+        watched = None if names_this_process(master) else timeout_s + START_TIMEOUT_S
         running = launch(master, java.home, log, {**heap, **(settings or {})}, watched)
     except BaseException:
         log.close()
@@ -79,7 +79,7 @@ def start(
     _Current.running = running
     atexit.register(stop)
     if not names_this_process(master):
-        _await_executor(running, patience)
+        _await_executor(running, timeout_s)
     return running.spark
 
 
@@ -130,11 +130,11 @@ def _open_log(log_file: str | Path | None) -> IO[bytes]:
         raise CannotStart(f"the log file cannot be written: {error.strerror}", file=str(path)) from error
 
 
-def _await_executor(running: Running, patience: float) -> None:
+def _await_executor(running: Running, timeout_s: float) -> None:
     """Raise :class:`CannotStart` where the master gives no executor, unless they are asked for as tasks come."""
     if running.spark.sparkContext.getConf().get("spark.dynamicAllocation.enabled") == "true":
         return
-    until = time.monotonic() + patience
+    until = time.monotonic() + timeout_s
     while time.monotonic() < until:
         has_executor = gives_an_executor(running.spark)
         if has_executor:
@@ -144,6 +144,6 @@ def _await_executor(running: Running, patience: float) -> None:
         time.sleep(0.2)
     stop()
     raise CannotStart(
-        f"the master {running.master} gave no executor within {patience:g} s; what Spark said stands in "
+        f"the master {running.master} gave no executor within {timeout_s:g} s; what Spark said stands in "
         f"{running.log.name}"
     )

@@ -119,12 +119,12 @@ class SplitPlan:
 def plan(
     stores: Iterable[StorePlace],
     split_bytes: int = SPLIT_BYTES,
-    want: Mapping[str, Ranges] | None = None,
+    wanted_ranges: Mapping[str, Ranges] | None = None,
     without_unread: bool = False,
 ) -> SplitPlan:
     """Return splits of at most ``split_bytes`` bytes over the logs of ``stores``, in the order of the logs.
 
-    ``want`` names the parts that are needed, by the path of the store; a store that it does not name is read whole.
+    ``wanted_ranges`` names the parts that are needed, by the path of the store; any other store is read whole.
     Only folders are listed and the newest file of each log is looked at, of several stores at once. Zero bytes behind
     its last unit are one split, however many there are. Where there would be more than ``MAX_SPLITS``, they are twice
     as long, or four times, at most whole files: the driver holds them all. Raises :class:`CannotRead` where a folder
@@ -141,7 +141,7 @@ def plan(
                 raise file_splits
             unread.append(Unread.of(store, file_splits))
             continue
-        ranges = (want or {}).get(store.path)
+        ranges = (wanted_ranges or {}).get(store.path)
         for file_split in file_splits:
             wanted_parts, left_out = _wanted(file_split, ranges)
             cut = left_out > 0 or file_split.file_size > split_bytes
@@ -234,7 +234,7 @@ def cut_split(split: Split, split_bytes: int, edge: int | None = None) -> Iterat
 def read_split(
     split: Split,
     crc: bool = True,
-    want_tags: bool = True,
+    with_tags: bool = True,
     topics: TopicTable | None = None,
     levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
     rows: int = BLOCK_ROWS,
@@ -247,7 +247,7 @@ def read_split(
     larger. A file that is gone or cannot be read is one span of damage over the split; with ``fail`` this raises
     :class:`CannotRead` instead, also for a part of the file.
     """
-    walk = BulkWalk(crc, want_tags, topics, levels, rows)
+    walk = BulkWalk(crc, with_tags, topics, levels, rows)
     try:
         with opened(split.path) as opened_file:
             file = ErrorNotingFile(opened_file)
@@ -380,8 +380,8 @@ class _Reading:
         if isinstance(item, Unit | Blank):
             position = offset - self._split.file_start
             data = self._file.read(position, item.size if isinstance(item, Unit) else 8)
-            crc, want_tags, levels = walk.options
-            scan_block(data, len(data), offset, 0, walk.out, walk.topics, crc, want_tags, levels)
+            crc, with_tags, levels = walk.options
+            scan_block(data, len(data), offset, 0, walk.out, walk.topics, crc, with_tags, levels)
             yield walk.out
             return
         following = next(story, None) if isinstance(item, Damage) else None
@@ -417,7 +417,7 @@ def _reaches_file_end(file_split: Split) -> bool:
     if not file_split.file_size:
         return True
     tail = dataclasses.replace(file_split, start=max(file_split.file_size - 1, 0), exact=False, gap_to=0)
-    end = [block for block in read_split(tail, crc=False, want_tags=False) if isinstance(block, SplitEnd)][-1]
+    end = [block for block in read_split(tail, crc=False, with_tags=False) if isinstance(block, SplitEnd)][-1]
     return not end.why
 
 
@@ -437,16 +437,16 @@ def edge_of_zeros(file_split: Split) -> int:
     return min((lower + 1) * NEAR_BYTES, file_split.file_size)
 
 
-def _wanted(file_split: Split, want: Ranges | None) -> tuple[list[Split], int]:
-    """Return the parts of a file that ``want`` asks for, and how many bytes are left out.
+def _wanted(file_split: Split, wanted_ranges: Ranges | None) -> tuple[list[Split], int]:
+    """Return the parts of a file that ``wanted_ranges`` asks for, and how many bytes are left out.
 
     What no file holds begins at the file's end: it is wanted where that is, though nothing else of the file may be.
     """
-    if want is None:
+    if wanted_ranges is None:
         return [file_split], 0
     parts = []
     end = file_split.file_start + file_split.file_size
-    for span_start, span_end in want.spans:
+    for span_start, span_end in wanted_ranges.spans:
         start, stop = (
             max(span_start - file_split.file_start, 0),
             min(span_end - file_split.file_start, file_split.file_size),

@@ -131,12 +131,12 @@ def sum_splits(splits: Iterable[Split], groups: Sequence[str] = GROUPS, crc: boo
 class _Store:
     """The groups of one store while its splits are walked."""
 
-    def __init__(self, store: str, broker: str | None, want: frozenset[str]) -> None:
-        self._store, self._broker, self._want = store, broker, want
+    def __init__(self, store: str, broker: str | None, groups_by: frozenset[str]) -> None:
+        self._store, self._broker, self._groups_by = store, broker, groups_by
         self.topics = TopicTable(MAX_TOPICS)
-        self._texts = UnitTexts(MAX_TAGS) if want & {"tag", "producer", "key"} else None
+        self._texts = UnitTexts(MAX_TAGS) if groups_by & {"tag", "producer", "key"} else None
         self._kinds = {kind: Groups() for kind in ("topic", "queue", "tag", "producer", "hour", "size", "crc")}
-        self._spans = _Spans() if "time" in want else None
+        self._spans = _Spans() if "time" in groups_by else None
         self._wide: dict[tuple[bytes, int], Sum] = {}
 
     def key(self, kind: str, topic: str | None, number: int | None, text: str | None) -> Key:
@@ -173,20 +173,20 @@ class _Store:
             return column[:rows] if keep is None else column[:rows][keep]
 
         topics = kept(block.topic_id).astype(np.int64) + 1
-        kinds, want = self._kinds, self._want
-        if "queue" in want:
+        kinds, groups_by = self._kinds, self._groups_by
+        if "queue" in groups_by:
             kinds["queue"].add(topics << 32 | (kept(block.queue_id).astype(np.int64) + _QUEUES), sizes)
         else:
             kinds["topic"].add(topics, sizes)
-        if "hour" in want:
+        if "hour" in groups_by:
             kinds["hour"].add(topics << 43 | (_hours(kept(block.store_timestamp)) + _BIAS), sizes)
         if self._spans is not None:
             self._spans.add(topics, kept(block.store_timestamp), sizes)
-        if "size" in want:
+        if "size" in groups_by:
             kinds["size"].add(topics << 16 | tally.size_buckets(sizes), sizes)
-        if self._texts is not None and "tag" in want:
+        if self._texts is not None and "tag" in groups_by:
             kinds["tag"].add(topics << 32 | (kept(self._texts.tag).astype(np.int64) + 1), sizes)
-        if self._texts is not None and "producer" in want:
+        if self._texts is not None and "producer" in groups_by:
             hosts = kept(self._texts.host)
             if (hosts < 0).any():
                 self._note_wide(block, rows, keep)
@@ -239,7 +239,7 @@ class _Store:
         for (raw, topic), wide in self._wide.items():
             key = self.key("producer", names[topic], None, str(IPv6Address(raw)))
             sums.add(key, wide.messages, wide.bytes, wide.smallest, wide.largest)
-        if "key" in self._want:
+        if "key" in self._groups_by:
             for number, registers in enumerate(self._texts.registers):
                 for kind, name in enumerate(("uniqueKey", "key")):
                     if number < len(names) and registers[kind].any():

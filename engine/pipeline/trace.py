@@ -139,7 +139,7 @@ def matches(split: Split, keys: KeySet, damage: bool = True, walked: list[int] |
     """
     from engine.pipeline.splits import read_split
 
-    for block in read_split(split, crc=False, want_tags=False):
+    for block in read_split(split, crc=False, with_tags=False):
         if isinstance(block, UnitColumns):
             units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
             if walked is not None:

@@ -212,10 +212,10 @@ def split_rows(
     """
     topics = TopicTable()
     crc = needs_crc(columns, options, conditions)
-    want_tags = bool(NEED_TAGS & (columns.keys() | {condition.column for condition in conditions}))
+    with_tags = bool(NEED_TAGS & (columns.keys() | {condition.column for condition in conditions}))
     maker = RowMaker(columns, split, topics)
     units_only = filters.units_only(conditions)
-    for block in read_split(split, crc, want_tags, topics, fail=options.fails):
+    for block in read_split(split, crc, with_tags, topics, fail=options.fails):
         if isinstance(block, UnitColumns):
             rows = units_of(block, filters.matching_rows(conditions, block, topics) if conditions else None)
             yield from maker.units(block, rows)

@@ -364,7 +364,7 @@ class Connection(asyncio.Protocol):
         """:meth:`send` for several, in one write."""
         self._write([piece for command in commands for piece in self._later(command)])
 
-    async def ask(self, request: Command, patience: float = ANSWER_TIMEOUT_S) -> Command:
+    async def ask(self, request: Command, timeout_s: float = ANSWER_TIMEOUT_S) -> Command:
         """Send a request and return the answer. Raises ``TimeoutError``, and ``ConnectionError`` if the connection ends
         first.
         """
@@ -373,7 +373,7 @@ class Connection(asyncio.Protocol):
         request.opaque = opaque = next(self._opaques)
         loop = asyncio.get_running_loop()
         self._waiting[opaque] = waiting = _Awaited(loop=loop)
-        waiting.due = due = loop.time() + patience
+        waiting.due = due = loop.time() + timeout_s
         if self._late is None or due < self._late.when():
             self._look_late_at(due)
         try:
@@ -387,10 +387,10 @@ class Connection(asyncio.Protocol):
         """Return whether :meth:`room_to_write` has to wait."""
         return self.is_congested or (self._writers is not None and self._writers.locked())
 
-    async def room_to_write(self, patience: float = ANSWER_TIMEOUT_S) -> None:
+    async def room_to_write(self, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         """Wait in line until the other side has read what was written; the caller may then write.
 
-        Raises ``ConnectionError`` if the connection ends, or if the other side reads nothing for ``patience`` seconds:
+        Raises ``ConnectionError`` if the connection ends, or if the other side reads nothing for ``timeout_s`` seconds:
         then the connection is ended for everybody.
         """
         if self._writers is None:
@@ -400,11 +400,11 @@ class Connection(asyncio.Protocol):
                 return
             self._relief = asyncio.get_running_loop().create_future()
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(timeout_s):
                     await self._relief
             except TimeoutError:
                 self.abort()
-                raise ConnectionError(f"{self.peer} has taken nothing for {patience:g} s") from None
+                raise ConnectionError(f"{self.peer} has taken nothing for {timeout_s:g} s") from None
             finally:
                 self._relief = None
 

@@ -237,7 +237,7 @@ class Replay:
         self._exchanges = exchanges
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
-        self._told = on_sent
+        self._on_sent = on_sent
         self._only = frozenset(only)
         self._connections: dict[int, Connection] = {}
         self._places: dict[int, int] = {}
@@ -317,7 +317,7 @@ class Replay:
                 answer = await connection.ask(command, ANSWER_TIMEOUT_S)
         except (TimeoutError, ConnectionError) as error:
             self.result.unanswered += 1
-            self._told(Sent(exchange, old_code, None, cause_of(error, "no answer came in time")))
+            self._on_sent(Sent(exchange, old_code, None, cause_of(error, "no answer came in time")))
             return
         sent = Sent(exchange, old_code, answer.code, answer.remark or "")
         if old_code is None:
@@ -326,7 +326,7 @@ class Replay:
             self.result.same += sent.same
             self.result.differs += not sent.same
         self._remember(exchange, answer)
-        self._told(sent)
+        self._on_sent(sent)
 
     def _remember(self, exchange: Exchange, answer: Command) -> None:
         """Remember the old and the new offset of a message that was sent."""

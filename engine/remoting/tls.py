@@ -124,10 +124,10 @@ def _server_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
     return context
 
 
-async def first_byte(connection: socket.socket, patience: float) -> bytes:
+async def first_byte(connection: socket.socket, timeout_s: float) -> bytes:
     """Return the first byte of a new connection without consuming it; empty where the connection ends first.
 
-    Raises ``TimeoutError`` where nothing comes for ``patience`` seconds.
+    Raises ``TimeoutError`` where nothing comes for ``timeout_s`` seconds.
     """
     loop = asyncio.get_running_loop()
     while True:
@@ -138,7 +138,7 @@ async def first_byte(connection: socket.socket, patience: float) -> bytes:
         readable = asyncio.Event()
         loop.add_reader(connection, readable.set)
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout_s):
                 await readable.wait()
         finally:
             loop.remove_reader(connection)

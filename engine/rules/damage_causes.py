@@ -33,7 +33,7 @@ def zero_pages(data: bytes, base: int) -> tuple[int, int] | None:
     return best
 
 
-def of_stretch(data: bytes, start: int, size: int, fields: Collection[str] = ()) -> str:
+def of_damaged_range(data: bytes, start: int, size: int, fields: Collection[str] = ()) -> str:
     """``size`` bytes from ``start`` of the log on that are no unit; ``data`` is their beginning, ``fields`` are those
     of the unit there that contradict the rest of it.
     """

@@ -27,13 +27,13 @@ _NO_MULTI_DISPATCH = (RETRY_PREFIX, SYSTEM_PREFIX)
 class TopicsKnown:
     """Topics with a folder of queues, topics in the topics table, and the offset of the newest unit that is in a queue.
 
-    ``told``: a topic that is in neither was deleted and not lost (docs/formats/cleaning.md).
+    ``are_known``: a topic that is in neither was deleted and not lost (docs/formats/cleaning.md).
     """
 
     folders: frozenset[str]
     listed: frozenset[str]
     newest: int
-    told: bool
+    are_known: bool
 
     def deleted(self, first_of: Mapping[str, int]) -> list[str]:
         """Topics that once had a queue, because later units were dispatched, and now have neither a queue nor a row in
@@ -44,7 +44,7 @@ class TopicsKnown:
         Without a table, no topic counts as deleted in a store that crashed or has no queue at all: such queues were
         lost. Nor do the broker's own topics and light ones, which nobody can delete.
         """
-        if not self.told:
+        if not self.are_known:
             return []
         existing = self.folders | self.listed
         return [

@@ -114,14 +114,14 @@ TextAndEvidence = tuple[str, dict[str, Any]]
 class UnitRule(NamedTuple):
     """A rule about single units.
 
-    ``broken`` returns the rows of a block's first ``rows`` units that break ``rule``; ``told`` describes the fault of
-    one of them. A rule uses no more than the block and :class:`Before`: a proof of a stretch must hold wherever the
-    stretch begins.
+    ``broken`` returns the rows of a block's first ``rows`` units that break ``rule``; ``describe`` returns the fault of
+    one of them. A rule uses no more than the block and :class:`Before`: a proof of a range must hold wherever the
+    range begins.
     """
 
     rule: Rule
     broken: Callable[[UnitColumns, int, Before], Rows]
-    told: Callable[[UnitColumns, int], TextAndEvidence]
+    describe: Callable[[UnitColumns, int], TextAndEvidence]
 
 
 def _describe_crc(columns: UnitColumns, row: int) -> TextAndEvidence:

@@ -153,7 +153,7 @@ class Masking:
         named: dict[str, Any] = dict.fromkeys(words, True)
         return cls(**named)
 
-    def keeping(self, names: Iterable[str]) -> Masking:
+    def except_for(self, names: Iterable[str]) -> Masking:
         """The same masking, but user properties called ``names`` stay; UsageError if properties are not masked."""
         if not self.properties:
             raise UsageError("expected 'properties' among what is masked where some are to be kept")

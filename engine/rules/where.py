@@ -151,7 +151,7 @@ class Facts:
     filter_matches: bool | None = None  # result of the requested group's SQL filter; None if it has none
     keys: tuple[KeyReach, ...] = ()
     groups: tuple[GroupReach, ...] = ()
-    standing: str = ""  # words for the stalled service that should have delivered it
+    stalled: str = ""  # words for the stalled service that should have delivered it
     barred: str = ""  # words for why the broker refuses its group, or everybody, to read it
 
 
@@ -260,7 +260,7 @@ def deciding_unit(family: Sequence[Unit]) -> Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class LifeStep:
+class HistoryStep:
     """A step of a message's life.
 
     ``step`` is ``born``, ``stored`` or another part that a unit plays (:data:`Role`), ``dispatched``, ``indexed`` or
@@ -273,19 +273,19 @@ class LifeStep:
     who: tuple[str, ...] = ()
 
 
-def life(family: Sequence[Unit], unit: Unit, facts: Facts) -> tuple[LifeStep, ...]:
+def life(family: Sequence[Unit], unit: Unit, facts: Facts) -> tuple[HistoryStep, ...]:
     """The history of a message so far; ``unit`` is the deciding one, to which ``facts`` refer."""
-    steps = [LifeStep("born", family[0].born_timestamp)]
+    steps = [HistoryStep("born", family[0].born_timestamp)]
     for member in family:
         part = role(member)
-        steps.append(LifeStep("stored" if part == "plain" else part, member.store_timestamp, member.offset))
+        steps.append(HistoryStep("stored" if part == "plain" else part, member.store_timestamp, member.offset))
     if facts.place.state == "listed":
-        steps.append(LifeStep("dispatched"))
+        steps.append(HistoryStep("dispatched"))
     if facts.in_index:
-        steps.append(LifeStep("indexed"))
+        steps.append(HistoryStep("indexed"))
     readers = tuple(member.group for member in facts.groups if member.has_read(unit.queue_offset))
     if readers:
-        steps.append(LifeStep("consumed", who=readers))
+        steps.append(HistoryStep("consumed", who=readers))
     return tuple(steps)
 
 
@@ -416,7 +416,7 @@ def _by_queue(unit: Unit, place: QueuePlace) -> Route:
 
 def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """The recommended next step, in one sentence."""
-    if facts.standing and verdict in {"delayed", "retried"}:
+    if facts.stalled and verdict in {"delayed", "retried"}:
         return STANDING_STEP
     if facts.barred and verdict in {"found", "notInIndex", "notConsumed", "retried"}:
         return BARRED_STEP

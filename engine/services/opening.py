@@ -149,9 +149,9 @@ def note_empty_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, li
     source = replace(load_source.source(paths, config, disk), said=None)
     missing = recovery.without_log(source, like)
     if missing is not None:
-        disk.write_file(paths.empty_log_said, missing.note, sync=True)
-    elif disk.exists(paths.empty_log_said):
-        disk.delete(paths.empty_log_said)
+        disk.write_file(paths.confirmed_empty_log, missing.note, sync=True)
+    elif disk.exists(paths.confirmed_empty_log):
+        disk.delete(paths.confirmed_empty_log)
 
 
 def load(

@@ -399,7 +399,7 @@ class ConfigTable:
         """
         self._texts = RowTexts()
         self._disk = disk
-        self._sound = False  # a broker can read the file: it may become the .bak
+        self._main_is_readable = False  # a broker can read the file: it may become the .bak
         self._writing = threading.Lock()
         self._taken = self._written = 0
 
@@ -413,7 +413,7 @@ class ConfigTable:
         if loaded.used == "bak":
             _log.warning("%s: %s", self.path, loaded.why)
         self.value = loaded.value
-        self._sound = loaded.used == "main"
+        self._main_is_readable = loaded.used == "main"
         self.changed = False
 
     def _read(self, name: str) -> bytes | None:
@@ -428,7 +428,7 @@ class ConfigTable:
     @property
     def stands(self) -> bool:
         """True if the file holds a table: it was read from there, or has been written."""
-        return self._sound or self._written > 0
+        return self._main_is_readable or self._written > 0
 
     def taken(self) -> tuple[int, bytes]:
         """The text as it is now, and its number: nothing is changed that it does not have."""
@@ -448,14 +448,14 @@ class ConfigTable:
             if number < self._written:
                 return
             try:
-                old = self._disk.read_file(self.path) if self._sound else None
+                old = self._disk.read_file(self.path) if self._main_is_readable else None
                 if old:
                     put_file(self._disk, self.path.with_name(self.path.name + BACKUP), old)
                 put_file(self._disk, self.path, text)
             except BaseException:
                 self.changed = True
                 raise
-            self._sound, self._written = True, number
+            self._main_is_readable, self._written = True, number
 
 
 def _as_object(value: Any) -> dict[str | int, Any]:

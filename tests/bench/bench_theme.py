@@ -21,7 +21,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from viewer.shell.command_handlers import set_language
 from viewer.shell.windows import close_all, open_beside
-from viewer.shell.dressing import dressed
+from viewer.shell.window_theme import dressed
 from viewer.look.theme import theme
 from viewer.shell.views import BY_KIND
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import real_cluster
 from counted_deliveries import Account, Reading, settle
-from fault_rounds import BATCHED, GROUPS, PATIENCE, QUEUES, TOPIC, campaign, ends_of, make_topic, units_of
+from fault_rounds import BATCHED, GROUPS, QUEUES, TIMEOUT_S, TOPIC, campaign, ends_of, make_topic, units_of
 
 from engine.cli.main import main
 from engine.client.producer import Producer
@@ -65,7 +65,7 @@ class JavaProcess:
 
     async def _until(self, kind: str) -> None:
         assert self._reader is not None
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             while kind not in self._kinds:
                 errors = self._home / "errors.log"
                 assert not self._reader.done(), errors.read_text("utf-8", "replace")[-2000:]

@@ -132,7 +132,7 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
                 "topicSysFlag": 0,
                 "order": False,
             }
-            await producer.instance.call(broker, 17, fields, patience=30.0)
+            await producer.instance.call(broker, 17, fields, timeout_s=30.0)
             while await producer.instance.fresh_route("Orders") is None:
                 await asyncio.sleep(0.05)
             try:

@@ -23,7 +23,7 @@ from served_stores import a_send, asked, served
 from engine.remoting.frame import ONE_WAY, Command, encode
 
 pytestmark = pytest.mark.timeout(240)
-PATIENCE = 60.0
+TIMEOUT_S = 60.0
 QUIET = 10.0
 """Seconds without one more behind which no more comes."""
 NO_DROPS = "brokerFastFailureEnable=false"
@@ -41,7 +41,7 @@ class Place(NamedTuple):
         return f"127.0.0.1:{self.port}"
 
     def open(self) -> socket.socket:
-        opened = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+        opened = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return opened
 

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 CLUSTER = "PeerCluster"
 """The cluster of the real broker: its name is part of the revive topic's."""
 BODIES = [b"%d" % number for number in range(8)]
-PATIENCE = 60.0
+TIMEOUT_S = 60.0
 """Seconds."""
 INVISIBLE_MS = 20_000
 """Time to acknowledge what was popped: a busy machine needs some seconds for the first answers."""
@@ -63,7 +63,7 @@ async def assert_revived(client: Asking, left_at: float) -> None:
     ``left_at``: seconds of the monotonic clock at which they were left. The one whose time was changed comes last,
     unless the broker began so late that the time of all had passed.
     """
-    again, until = [], time.monotonic() + PATIENCE
+    again, until = [], time.monotonic() + TIMEOUT_S
     first_at = until
     while len(again) < len(BODIES) - 2 and time.monotonic() < until:
         answer = await pop(client, pollTime=1_000)
@@ -80,7 +80,7 @@ async def assert_revived(client: Asking, left_at: float) -> None:
 async def assert_all_come(client: Asking) -> None:
     """Each at least once: behind a kill offsets are some seconds old, and what was popped may be popped anew."""
     came: set[bytes] = set()
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT_S
     while not came >= set(BODIES) - {b"0", b"3"} and time.monotonic() < until:
         came |= {unit.body for unit in popped(await pop(client, pollTime=1_000))}
     assert came >= set(BODIES) - {b"0", b"3"}

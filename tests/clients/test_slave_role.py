@@ -28,7 +28,7 @@ from engine.remoting.connection import connect
 from engine.remoting.frame import Command
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
-PATIENCE = 150.0
+TIMEOUT_S = 150.0
 NEWER = ("5.4.0", "5.5.0")
 TIMER_LOG = 102_400
 SEND = {
@@ -95,7 +95,7 @@ def send(number: int, size: int = 2000) -> Command:
 
 
 def until(true: Callable[[], bool], otherwise: str) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while not true():
         assert time.monotonic() < end, otherwise
         time.sleep(0.3)

@@ -20,7 +20,7 @@ from engine.codec.json_dialect import parse
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 CONF = "mappedFileSizeCommitLog=1048576\nbrokerClusterName=PeerCluster\n"
-PATIENCE = 90.0
+TIMEOUT_S = 90.0
 
 
 def sent(namesrv: str) -> None:
@@ -41,7 +41,7 @@ def names(store: Path) -> set[str]:
 
 
 def wait_until(true: Callable[[], bool], otherwise: str) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT_S
     while not true():
         assert time.monotonic() < until, otherwise
         time.sleep(0.5)

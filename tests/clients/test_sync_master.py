@@ -32,7 +32,7 @@ from engine.replication.source import HaServer
 RECORDS = Path(__file__).resolve().parent / "records"
 KINDS = [("5.3.3", 1), ("5.3.3", 2), ("5.3.3", 3), ("4.9.7", 1)]
 LIKE: dict[str, Literal["4.9", "5.3"]] = {"5.3.3": "5.3", "4.9.7": "4.9"}
-PATIENCE = 60.0
+TIMEOUT_S = 60.0
 
 
 def settings(in_sync: int, slowly: int = 1) -> dict[str, str]:
@@ -149,7 +149,7 @@ async def told_at_last(sender: Sender, code: int, body: bytes) -> None:
     """Send until that is the answer: a slave, and its end, may be noticed late, and a machine may be busy for longer
     than a send waits.
     """
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT_S
     while (answer := await sender.ask("send", body)).code != code:
         assert answer.code in {11, 12, 0}, answer
         assert time.monotonic() < until, f"{answer.code} and not {code} for a minute"

@@ -57,7 +57,7 @@ def test_a_queue_without_room_for_an_executor_is_told(yarn, tmp_path):
     script = (
         "from engine.pipeline import session\n"
         "narrow = {'spark.yarn.queue': 'narrow', 'spark.executor.memory': '1100m'}\n"
-        "session.start('yarn', 'spark.log', settings=narrow, patience=60)\n"
+        "session.start('yarn', 'spark.log', settings=narrow, timeout_s=60)\n"
     )
     told = subprocess.run(
         [sys.executable, "-c", script],

@@ -104,7 +104,7 @@ class OurClients:
         account, what = self.account, messages if queue == BATCHED else messages[0]
         while True:
             try:
-                result = await self._producer.send(what, queue=MessageQueue(TOPIC, "broker-a", queue), patience=2.0)
+                result = await self._producer.send(what, queue=MessageQueue(TOPIC, "broker-a", queue), timeout_s=2.0)
             except BrokerRefused as error:
                 account.refused[error.code, error.remark] += 1
             except (ClientError, OSError, TimeoutError) as error:

@@ -28,7 +28,7 @@ from engine.remoting.frame import Command
 
 pytestmark = pytest.mark.timeout(3600)
 TOPIC, QUEUES = "Orders", 4
-PATIENCE = 60.0
+TIMEOUT_S = 60.0
 SIZES = (
     "mappedFileSizeCommitLog=65536\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=1000\nmaxIndexNum=4000\n"
     "maxMessageSize=8192\n"
@@ -162,7 +162,7 @@ async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, Life, Li
             senders = [asyncio.create_task(send(account, queue)) for queue in range(QUEUES)]
             for _ in range(kills):
                 before = len(account.acknowledged)
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(TIMEOUT_S):
                     while len(account.acknowledged) < before + 20:
                         await asyncio.sleep(0.02)
                 link.slow = chance.random() < 0.4
@@ -179,7 +179,7 @@ async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, Life, Li
                 link.slow = False
             account.sending = False
             await asyncio.gather(*senders)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_S):
                 while not same(master.store, slave.store):
                     await asyncio.sleep(0.2)
             for life in (master, slave):

@@ -37,8 +37,8 @@ def told(unit):
 def all_dispatched(store):
     """Waits until the queues know everything that was put: in a pool it is confirmed once it is committed."""
     end = store.positions().wrote
-    patience = time.monotonic() + 60
-    while store.positions().dispatched < end and time.monotonic() < patience:
+    give_up_at = time.monotonic() + 60
+    while store.positions().dispatched < end and time.monotonic() < give_up_at:
         assert store.wait_dispatched()
         time.sleep(PAUSE)
     return store.positions().dispatched >= end

@@ -84,10 +84,10 @@ class Forger:
         """Of every error."""
         real = Connection.ask
 
-        async def ask(connection: Connection, request: Command, patience: float) -> Command:
+        async def ask(connection: Connection, request: Command, timeout_s: float) -> Command:
             if request.code == self.code and self.answer is not None:
                 return self.answer
-            answer = await real(connection, request, patience)
+            answer = await real(connection, request, timeout_s)
             if request.code == self.code and answer.code == 0:
                 self.good.append(answer)
             return answer

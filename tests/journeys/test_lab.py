@@ -161,21 +161,23 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
         assert await walker.window.lab.start(tmp_path / "lab" / "sync", with_changes(PRESETS[3].config, changes), "5.3")
         await lab.until(lambda: lab.session.sample is not None, "the engine answers")
         walker.find(WordTabs, "lab.tabs").choose("answers")
-        fed = lab.pane.put_statistics
-        assert "Nothing was put yet." in walker.texts(fed)
+        put_counts = lab.pane.put_statistics
+        assert "Nothing was put yet." in walker.texts(put_counts)
         await lab.put("one")
         lab.pane.put.queue.setText("3")
         for key in ("two", "three", "four"):
             await lab.put(key)
-        await lab.until(lambda: fed.topic.currentText() == "OrderPaid", "the topic is there")
-        await lab.until(lambda: fed.bars.bars == (("0", 1), ("3", 3)), "its queues are counted")
-        assert fed.words.text() == "4 entries in 2 queues · unevenly filled: 0.50 to 1.50 × the mean"
+        await lab.until(lambda: put_counts.topic.currentText() == "OrderPaid", "the topic is there")
+        await lab.until(lambda: put_counts.bars.bars == (("0", 1), ("3", 3)), "its queues are counted")
+        assert put_counts.words.text() == "4 entries in 2 queues · unevenly filled: 0.50 to 1.50 × the mean"
         await lab.session.pause("flush", True)
         await lab.put("late")
         await lab.until(lambda: sum(lab.session.sample.statuses.values()) == 5, "all are counted")
         assert lab.session.done[-1].status == "FLUSH_DISK_TIMEOUT"
         for status, count in lab.session.sample.statuses.items():
-            await lab.until(lambda said=f"{status} {count}": said in walker.texts(fed), "the status stands there")
+            await lab.until(
+                lambda said=f"{status} {count}": said in walker.texts(put_counts), "the status stands there"
+            )
         await lab.session.pause("flush", False)
         button = walker.find(QToolButton, "top.lab.close")
         assert button.isVisible()

@@ -187,7 +187,7 @@ def test_a_queue_row_is_marked_and_its_key_is_followed_in_the_log(run: Run, walk
         await pick(walker, walker.table("queue.table"), "keep.mark")
         assert place(walker).startswith("log:")
         model = walker.window.pane("log").model  # type: ignore[attr-defined]
-        await walker.until(lambda: offset in model.dress.marked, "the row is marked in the log")
+        await walker.until(lambda: offset in model.markings.marked, "the row is marked in the log")
         assert walker.window.session is not None
         assert walker.window.session.wished is None
 
@@ -211,7 +211,7 @@ def test_a_row_is_followed_from_its_menu(run: Run, walker: Walker, orders: Path)
         await pick(walker, walker.table("units.table"), "copy.mqadmin")
         assert walker.clipboard == "mqadmin queryMsgByOffset -n NAMESRV:9876 -b BROKER -t OrderPaid -i 0 -o 3"
         await pick(walker, walker.table("units.table"), "keep.mark")
-        assert offset in walker.window.pane("log").model.dress.marked  # type: ignore[attr-defined]
+        assert offset in walker.window.pane("log").model.markings.marked  # type: ignore[attr-defined]
 
     run(walk())
 

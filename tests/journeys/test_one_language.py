@@ -15,7 +15,7 @@ from walker import Run, Walker
 
 from engine.cli.main import main
 from engine.codec.message import Unit
-from viewer.log.colour_rules import Rule, dresser
+from viewer.log.colour_rules import Rule, row_style_function
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
@@ -77,10 +77,10 @@ def test_table_colour_export_and_command_line_give_the_same_rows(
             source = pane.table.source  # type: ignore[attr-defined]
             assert source.offsets == expected, (name, where)
             assert pane.table.total_rows() == len(expected)  # type: ignore[attr-defined]
-            dress = dresser([Rule("it", where)]) if expected else None
+            style_of = row_style_function([Rule("it", where)]) if expected else None
             log = walker.window.session.snapshot.log  # type: ignore[union-attr]
-            if dress is not None:
-                coloured = [u.offset for u in log.walk() if isinstance(u, Unit) and dress(u).rule]
+            if style_of is not None:
+                coloured = [u.offset for u in log.walk() if isinstance(u, Unit) and style_of(u).rule]
                 assert coloured == expected, (name, where)
                 target = tmp_path / f"{number}.jsonl"
                 await exported(walker, target)

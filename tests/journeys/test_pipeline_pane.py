@@ -75,7 +75,7 @@ async def played(walker: Walker, folder: Path, job: str, said: list[dict[str, An
     pane.runs.command = lines.player(folder / f"{job}-{time.monotonic_ns()}", said, **how)
     walker.find(QPushButton, "pipeline.run.button").click()
     made = pane.runs.jobs[0]
-    assert made.wish.job == job
+    assert made.request.job == job
     if not how.get("hangs"):
         await walker.until(lambda: not made.running, f"{job} ends")
         await walker.rest()
@@ -103,7 +103,7 @@ def test_row_82_statistics_are_made_by_spark_and_equal_the_store(run: Run, walke
     job = run(begun())
     for _ in range(8):
         run(looked())
-    assert job.standing == "done", job.said
+    assert job.status == "done", job.spark_lines
 
     async def compared() -> None:
         await walker.rest()
@@ -160,7 +160,7 @@ def test_row_74_parquet_by_topic_and_day_is_said_in_numbers_before_it_is_written
             lines.summary("export", units=9000, bytes=4 << 20, out=str(tmp_path / "parquet"), bytesWritten=1 << 20),
         ]
         job = await played(walker, tmp_path, "export", said)
-        assert job.standing == "done"
+        assert job.status == "done"
         assert "1.00 MiB written" in walker.said
         assert walker.find(QLabel, "pipeline.written").text().endswith("parquet")
 
@@ -232,7 +232,7 @@ def test_a_job_that_is_cancelled_says_so_and_another_store_leaves_jobs_alone(
         walker.find(QPushButton, "pipeline.cancel.button").click()
         await walker.until(lambda: not job.running, "it stops")
         await walker.rest()
-        assert job.standing == "cancelled"
+        assert job.status == "cancelled"
         assert "cancelled" in walker.find(PipelinePane, "pipeline.pane").list.jobs.index(0).data(11)
         assert "nothing was left behind" in pane_words(walker)
         await walker.until(
@@ -280,14 +280,14 @@ def test_a_failure_shows_its_clear_line_and_can_be_run_again(
         await filled(walker, "stats")
         line = "storescope: no Java 17 or 21 was found: set JAVA_HOME\n"
         job = await played(walker, tmp_path, "stats", [], code=3, words=line)
-        assert job.standing == "failed"
+        assert job.status == "failed"
         words = walker.find(QLabel, "pipeline.results.failure.words").text()
         assert words == "no Java 17 or 21 was found: set JAVA_HOME"
         assert "pip install 'storescope[spark]'" in pane_words(walker)
         assert pane.runs is not None
         pane.runs.command = lines.player(tmp_path / "again", lines.stats())
         walker.find(QPushButton, "pipeline.results.failure.again").click()
-        await walker.until(lambda: pane.runs.jobs[0].standing == "done", "the second run ends")
+        await walker.until(lambda: pane.runs.jobs[0].status == "done", "the second run ends")
         await walker.rest()
         assert len(pane.runs.jobs) == 2
         assert len(walker.rows(RESULTS)) == len(lines.TOPICS)

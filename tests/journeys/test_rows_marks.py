@@ -98,7 +98,7 @@ def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: W
         undo, redo, marked = (
             walker.action("edit.undo"),
             walker.action("edit.redo"),
-            walker.window.pane("log").model.dress,
+            walker.window.pane("log").model.markings,
         )
         assert not undo.isEnabled()
         await walker.choose(LOG, 3)
@@ -131,13 +131,13 @@ def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: W
         await walker.act("edit.redo")
         assert marked.marked == {first}
         await walker.act("language.zh_CN")
-        dress = walker.window.pane("log").model.dress
-        await walker.until(lambda: dress.marked == {first}, "the marks stand in the new view")
+        markings = walker.window.pane("log").model.markings
+        await walker.until(lambda: markings.marked == {first}, "the marks stand in the new view")
         assert not undo.isEnabled()
         await walker.act("mark.clear")
         assert undo.text() == "撤销：行的标记"
         await walker.act("edit.undo")
-        assert dress.marked == {first}
+        assert markings.marked == {first}
         assert redo.text() == "重做：行的标记"
         await walker.act("edit.redo")
 
@@ -174,19 +174,19 @@ def test_pattern_11_marks_and_the_time_reference_survive_closing_the_store(
         await walker.act("ignore.toggle")
         await walker.open(damaged)
         await walker.rest()
-        assert walker.window.pane("log").model.dress.marked == set()
+        assert walker.window.pane("log").model.markings.marked == set()
         await walker.open(orders)
-        dress = walker.window.pane("log").model.dress
-        await walker.until(lambda: dress.marked == {offset}, "the marks are there again")
-        assert dress.reference is not None
-        assert dress.reference[0] == offset
-        assert len(dress.ignored) == 1
+        markings = walker.window.pane("log").model.markings
+        await walker.until(lambda: markings.marked == {offset}, "the marks are there again")
+        assert markings.reference is not None
+        assert markings.reference[0] == offset
+        assert len(markings.ignored) == 1
         assert "Since reference" in walker.heads(LOG)
         await walker.act("mark.next")
         assert walker.value(LOG, "Physical offset") == offset
         await walker.act("mark.clear")
         await walker.open(orders)
         await walker.rest()
-        assert walker.window.pane("log").model.dress.marked == set()
+        assert walker.window.pane("log").model.markings.marked == set()
 
     run(walk())

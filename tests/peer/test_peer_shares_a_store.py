@@ -18,7 +18,7 @@ from engine.config import from_mapping
 from engine.message_store import MessageStore
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
-PATIENCE = 300_000.0  # ms: the first dispatch of a process may have to compile
+TIMEOUT_S = 300_000.0  # ms: the first dispatch of a process may have to compile
 
 
 def pytest_generate_tests(metafunc):
@@ -58,7 +58,7 @@ def test_java_reads_what_we_wrote(tmp_path, release, seed):
     with MessageStore(store, config_of(plan), like=release[:3]) as ours:
         put_traffic.put(ours, put_traffic.messages(seed, plan, 600))
         put_traffic.put_last(ours, plan)
-        assert ours.wait_dispatched(PATIENCE)
+        assert ours.wait_dispatched(TIMEOUT_S)
         end, bounds = ours.positions().wrote, bounds_of(ours)
     account = java.dump(plan, store)
     assert_reads_as_java_reads_it(store, account)
@@ -107,7 +107,7 @@ def test_what_we_left_in_a_crash_is_recovered_alike(tmp_path, release, seed):
     stops = pick.randrange(len(batches))
     put_traffic.put(ours, batches[:stops])
     if pick.random() < 0.5:
-        ours.wait_dispatched(PATIENCE)
+        ours.wait_dispatched(TIMEOUT_S)
     put_traffic.put(ours, batches[stops:])
     ours.abandon()
     assert (store / "abort").exists()
@@ -122,7 +122,7 @@ def assert_both_recover_alike(java, plan, store, folder, release):
     account = java.dump(plan, theirs, in_place=True)
     with MessageStore(own, config, like=release[:3]) as opened:
         done = opened.recovery_plan
-        assert opened.wait_dispatched(PATIENCE)
+        assert opened.wait_dispatched(TIMEOUT_S)
         assert (done.end_offset, bounds_of(opened)) == told(account, "loaded" if release[0] == "5" else "dispatched")
     one, other = (recovered_stores.held_by(path, config, done) for path in (theirs, own))
     assert one.log == other.log

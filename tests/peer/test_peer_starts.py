@@ -18,7 +18,7 @@ from engine.message_store import MessageStore
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
 
 LOG_SIZE = 1 << 16
-PATIENCE = 240  # seconds; a start that comes up takes two where nothing else runs
+TIMEOUT_S = 240  # seconds; a start that comes up takes two where nothing else runs
 CONFIG = {
     "mappedFileSizeCommitLog": LOG_SIZE,
     "mappedFileSizeConsumeQueue": 6000,
@@ -73,7 +73,7 @@ def test_4_9_waits_for_ever_at_a_gap_that_dispatch_has_to_cross(written, tmp_pat
     assert (blocker.finding, blocker.file) == ("RP02", str(log_file(store, 0)))
 
     frame = blocker.broker_log.splitlines()[-1]
-    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, PATIENCE, waits_in=frame)
+    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, TIMEOUT_S, waits_in=frame)
     main = peer.main_thread(start.stack)
     assert frame in main
     assert "Thread.sleep" in main
@@ -89,7 +89,7 @@ def test_4_9_starts_at_a_gap_when_the_queues_know_what_lies_behind_it(written, t
     assert main([words[0], str(store), *words[1:], "--config", str(conf), "--yes", "--quiet"]) == 0
     assert planned(store, "4.9").will_start
     capsys.readouterr()
-    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, PATIENCE)
+    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, TIMEOUT_S)
     assert (start.status, start.stack) == (0, "")
 
 
@@ -103,7 +103,7 @@ def test_4_9_dies_of_a_length_that_no_array_has(written, tmp_path, size):
     (blocker,) = planned(store, "4.9").blockers
     error, frame = blocker.broker_log.splitlines()
 
-    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, PATIENCE)
+    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, TIMEOUT_S)
     assert start.status == 1
     assert error in start.said
     assert frame in start.said
@@ -116,7 +116,7 @@ def test_a_length_that_a_large_heap_can_hold_is_a_note(written, tmp_path):
     plan = planned(store, "4.9")
     assert plan.will_start
     assert any("asks for 1,000,000,000 bytes of heap" in note for note in plan.notes)
-    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, PATIENCE)
+    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, TIMEOUT_S)
     assert (start.status, "OutOfMemoryError: Java heap space" in start.said) == (1, True)
 
 

@@ -6,12 +6,12 @@ from engine.pipeline.filters import EVERYWHERE, QueryLimits
 
 
 def test_sets_meet_and_ranges_too():
-    want = QueryLimits().and_among("topics", ["a", "b"]).and_among("topics", ["b", "c"])
-    assert want.topics == {"b"}
-    want = want.and_between("physical_offsets", 10, None).and_between("physical_offsets", None, 99)
-    assert want.physical_offsets == (10, 99)
-    assert want.and_between("physical_offsets", 5, 200).physical_offsets == (10, 99)
-    assert (want.queue_ids, want.store_timestamps) == (None, EVERYWHERE)
+    wanted_ranges = QueryLimits().and_among("topics", ["a", "b"]).and_among("topics", ["b", "c"])
+    assert wanted_ranges.topics == {"b"}
+    wanted_ranges = wanted_ranges.and_between("physical_offsets", 10, None).and_between("physical_offsets", None, 99)
+    assert wanted_ranges.physical_offsets == (10, 99)
+    assert wanted_ranges.and_between("physical_offsets", 5, 200).physical_offsets == (10, 99)
+    assert (wanted_ranges.queue_ids, wanted_ranges.store_timestamps) == (None, EVERYWHERE)
 
 
 def test_one_of_several_numbers_is_the_range_around_them_and_of_none_nothing():

@@ -12,7 +12,7 @@ from planted_faults import patch
 from engine.pipeline import pruning
 from engine.pipeline.files import find_stores
 from engine.pipeline.filters import QueryLimits
-from engine.pipeline.pruning import EXACT, SLACK_MS, Trust, needed_ranges, skippable_stretches
+from engine.pipeline.pruning import EXACT, SLACK_MS, Trust, needed_ranges, skippable_ranges
 
 WANTED = QueryLimits(topics=frozenset({"Paid"}))
 
@@ -34,7 +34,7 @@ def root(made, tmp_path):
 
 def spans(root, trust):
     (place,) = find_stores([str(root)])
-    return skippable_stretches(place, WANTED, trust)
+    return skippable_ranges(place, WANTED, trust)
 
 
 @pytest.mark.parametrize("trust", [True, False])
@@ -65,7 +65,7 @@ def test_an_entry_that_lies_over_another_topic_s_unit_is_found_out_only_by_askin
 
 def test_names_that_malformed_bytes_may_have_as_well_spare_nothing(root):
     (place,) = find_stores([str(root)])
-    assert skippable_stretches(place, QueryLimits(topics=frozenset({"a?"})), True) == []
+    assert skippable_ranges(place, QueryLimits(topics=frozenset({"a?"})), True) == []
 
 
 def stretches(claims, wanted, starts, worth):
@@ -103,9 +103,7 @@ def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, s
         patch(root / "consumequeue" / topic / "0" / f"{0:020d}", 20 * number, struct.pack(">qi", *mine[number]))
     (place_of_store,) = find_stores([str(root)])
     told = [claim for mine in claims.values() for claim in mine if claim[1]]
-    assert skippable_stretches(place_of_store, WANTED, True) == stretches(
-        told, wanted, range(0, 1 << 20, 1 << 14), 1500
-    )
+    assert skippable_ranges(place_of_store, WANTED, True) == stretches(told, wanted, range(0, 1 << 20, 1 << 14), 1500)
 
 
 @pytest.fixture
@@ -121,8 +119,8 @@ def places(timed_store, tmp_path):
     return find_stores([str(timed_store.write(tmp_path / "store"))])
 
 
-def needed_spans(places, want, trust=EXACT):
-    found = needed_ranges(places, want, trust)
+def needed_spans(places, wanted_ranges, trust=EXACT):
+    found = needed_ranges(places, wanted_ranges, trust)
     return list(found[places[0].path].spans) if found else None
 
 
@@ -133,9 +131,9 @@ def test_offsets_say_it_themselves(places):
 
 def test_times_spare_a_file_only_where_they_are_trusted(places, timed_store):
     last = max(timed_store.units, key=lambda unit: unit.offset)
-    want = QueryLimits(store_timestamps=(last.store_timestamp, last.store_timestamp))
-    assert needed_spans(places, want) is None
-    ((low, _),) = needed_spans(places, want, Trust(times=True))
+    wanted_ranges = QueryLimits(store_timestamps=(last.store_timestamp, last.store_timestamp))
+    assert needed_spans(places, wanted_ranges) is None
+    ((low, _),) = needed_spans(places, wanted_ranges, Trust(times=True))
     assert low == last.offset // LOG_SIZE * LOG_SIZE or low == last.offset // LOG_SIZE * LOG_SIZE - LOG_SIZE
 
 

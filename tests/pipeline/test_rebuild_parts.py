@@ -29,7 +29,7 @@ from engine.pipeline.rebuild_parts import (
 )
 from engine.rules.dispatch_rules import TopicsKnown
 
-KNOWN = TopicsKnown(frozenset(), frozenset(), 0, told=False)
+KNOWN = TopicsKnown(frozenset(), frozenset(), 0, are_known=False)
 
 
 def facts(first=0, stop=None, batch_topics=frozenset(), **config):

@@ -194,8 +194,8 @@ def test_a_split_is_a_small_value(tmp_path):
 
 def test_parts_that_are_not_wanted_are_left_out_and_told(tmp_path):
     folder = write(tmp_path / "log", full_file(0, 1), full_file(SIZE, 2))
-    want = splits.Ranges(((SIZE + 100, SIZE + 5000),), "the offsets that were asked for")
-    chosen = plan([place_of(folder)], want={str(folder): want})
+    wanted_ranges = splits.Ranges(((SIZE + 100, SIZE + 5000),), "the offsets that were asked for")
+    chosen = plan([place_of(folder)], wanted_ranges={str(folder): wanted_ranges})
     assert [(split.file_start, split.start, split.stop) for split in chosen.splits] == [(SIZE, 100, 5000)]
     assert [skipped.bytes for skipped in chosen.skipped] == [SIZE, SIZE - 4900]
     units = [item for item in told_by_engine(folder) if isinstance(item, tuple)]

@@ -36,7 +36,7 @@ TOPIC, QUEUES, BEHIND = "Orders", 4, "127.0.0.2"
 BATCHED = 3
 """The queue whose messages come in batches of :data:`BATCH`."""
 BATCH = 3
-PATIENCE = 120.0
+TIMEOUT_S = 120.0
 RENEWAL, OWN_LOCKS_MS = 1.0, 5_000
 """Seconds between two renewals of a client's locks, and milliseconds after which it counts one as lost."""
 CONFIG = (
@@ -95,7 +95,7 @@ async def make_topic(instance: ClientInstance, broker: str) -> None:
         "order": False,
     }
     await instance.call(broker, 17, fields)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_S):
         while await instance.fresh_route(TOPIC) is None:
             await asyncio.sleep(0.02)
 
@@ -240,7 +240,7 @@ class Rounds:
         """How many messages each queue has, once all that were acknowledged are in it: behind a full disk dispatch may
         have some way to go.
         """
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             while any(map(int.__lt__, ends := await self._clients.ends(), self._clients.tails)):
                 await asyncio.sleep(0.05)
         return ends
@@ -354,10 +354,10 @@ ALL = (
 )
 
 
-async def until(what: Callable[[], object], words: str, patience: float = PATIENCE) -> None:
+async def until(what: Callable[[], object], words: str, timeout_s: float = TIMEOUT_S) -> None:
     """Until it is so; fails with ``words`` where it is not in time."""
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout_s):
             while not what():
                 await asyncio.sleep(0.02)
     except TimeoutError:

@@ -18,7 +18,7 @@ from engine.remoting.frame import Command
 
 SILENT = (None, None, ())
 """What is told of a request that nobody answers."""
-PATIENCE = 8.0
+TIMEOUT_S = 8.0
 NOT_ASKED = frozenset({50, 51, 52, 53, 54, *range(3001, 3011), 28, 26, 306, 316, 329, 354, 907, 2001, 2002, 2003, 2004})
 """Accounts and thresholds, which ``test_access_side_by_side`` asks; what cleans; what has no field."""
 TOPICS = (
@@ -395,13 +395,13 @@ async def prepare(connection: Connection) -> None:
     topics = {"Orders": "6", "Popped": "6", "Shut": "0", "WriteOnly": "2", "ReadOnly": "4"}
     for name, perm in topics.items():
         fields = {**NEW, "topic": name, "readQueueNums": "4", "writeQueueNums": "4", "perm": perm}
-        assert (await connection.ask(Command(17, fields), PATIENCE)).code == 0
+        assert (await connection.ask(Command(17, fields), TIMEOUT_S)).code == 0
     for name, enabled in (("readers", True), ("shut", False)):
         row = json.dumps({**GROUP, "groupName": name, "consumeEnable": enabled}).encode()
-        assert (await connection.ask(Command(200, {}, row), PATIENCE)).code == 0
+        assert (await connection.ask(Command(200, {}, row), TIMEOUT_S)).code == 0
     for number in range(820):  # more to pop than there are pops
         fields = {**SEND, "queueId": str(number % 4), "topic": "Orders" if number < 20 else "Popped"}
-        assert (await connection.ask(Command(10, fields, b"%d" % number), PATIENCE)).code == 0
+        assert (await connection.ask(Command(10, fields, b"%d" % number), TIMEOUT_S)).code == 0
 
 
 Answered = tuple[int | None, str | None, tuple[str, ...]]
@@ -426,7 +426,7 @@ async def answers(address: str, like: str) -> dict[str, Answered]:
 
 async def _answer(connection: Connection, odd: Odd, address: str) -> Answered:
     try:
-        answer = await connection.ask(Command(odd.code, dict(odd.fields), odd.body, version=479), PATIENCE)
+        answer = await connection.ask(Command(odd.code, dict(odd.fields), odd.body, version=479), TIMEOUT_S)
     except TimeoutError:
         return SILENT
     except ConnectionError:

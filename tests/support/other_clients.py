@@ -24,7 +24,7 @@ from engine.remoting.connection import connect
 from engine.remoting.frame import Command
 
 CLIENTS = Path(__file__).resolve().parent.parent / "clients"
-PATIENCE = 90.0
+TIMEOUT_S = 90.0
 """Seconds that anything may take; whoever waits, waits for what must come."""
 Line = dict[str, Any]
 
@@ -64,7 +64,7 @@ class OtherClient:
     def until(self, what: Callable[[list[Line]], object], words: str) -> None:
         """Until ``what`` of the lines is true; fails with ``words`` where it never is."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or what(self.lines), PATIENCE)
+            self._changed.wait_for(lambda: self._ended or what(self.lines), TIMEOUT_S)
             assert what(self.lines), f"{words}: {self._told()}"
 
     def _told(self) -> str:
@@ -237,7 +237,7 @@ def _ended_cleanly(words: list[str]) -> Iterator[Line]:
 
 def until(what: Callable[[], object], words: str) -> None:
     """Until ``what()`` is true; a refused connection is not yet."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while True:
         with contextlib.suppress(OSError):
             if what():

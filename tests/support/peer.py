@@ -28,7 +28,7 @@ RELEASES = EVERY_RELEASE if os.environ.get("PEER_RELEASES") == "all" else ("5.5.
 HALTED = 9
 UNANSWERED = -1  # the process ended well before it said that the command was carried out
 COMMANDS = 40  # that one process carries out: what it gathers in memory goes with it
-PATIENCE = 240.0  # seconds for one command
+TIMEOUT_S = 240.0  # seconds for one command
 LOOK, LOOKS = 1.5, 4  # seconds between looks at where a start stands; a start that comes up takes two in all
 DONE = '{"t":"done"}\n'
 LEFT = '{"t":"left"}\n'  # done, and the process is about to end
@@ -75,7 +75,7 @@ class _Server:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._left -= 1
-        watch = threading.Timer(PATIENCE, self._process.kill)
+        watch = threading.Timer(TIMEOUT_S, self._process.kill)
         watch.start()
         try:
             self._process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
@@ -99,7 +99,7 @@ class _Server:
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT_S)
         self._process.stdout.close()
         self._chatter.close()
 
@@ -172,8 +172,8 @@ class Peer:
         with out.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines if line.endswith("\n")], death
 
-    def start(self, plan: dict[str, Any], store: Path, patience: float, waits_in: str = "") -> Start:
-        """Opens ``store`` as it stands in a process of its own, which is killed after ``patience`` seconds.
+    def start(self, plan: dict[str, Any], store: Path, timeout_s: float, waits_in: str = "") -> Start:
+        """Opens ``store`` as it stands in a process of its own, which is killed after ``timeout_s`` seconds.
 
         Earlier, where its main thread was found in the frame ``waits_in`` at :data:`LOOKS` looks in turn.
         """
@@ -190,10 +190,10 @@ class Peer:
                     "PEER_JVM": "-Xmx600m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 },
             )
-            stack, there, until = "", 0, time.monotonic() + patience
+            stack, there, until = "", 0, time.monotonic() + timeout_s
             while process.poll() is None and there < LOOKS and time.monotonic() < until:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(LOOK if waits_in else patience)
+                    process.wait(LOOK if waits_in else timeout_s)
                 if process.poll() is None:
                     shown = subprocess.run(["jstack", str(process.pid)], capture_output=True, text=True, timeout=60)
                     stack = shown.stdout

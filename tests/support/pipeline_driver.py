@@ -32,7 +32,7 @@ def main() -> None:
     from engine.pipeline import session, shipping
 
     settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1"}
-    spark = session.start(master, log_file=log, settings=settings, patience=240)
+    spark = session.start(master, log_file=log, settings=settings, timeout_s=240)
     for line in sys.stdin:
         question = json.loads(line)
         if "words" in question:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 
 HOUR = 3_600_000
@@ -250,12 +250,12 @@ def traced(key: str, verdict: str, store: Path, offset: int | None = None, topic
     }
 
 
-def job(wish: Wish | None = None, number: int = 1) -> JobState:
+def job(wish: JobRequest | None = None, number: int = 1) -> JobState:
     """A job that began and has said nothing yet."""
-    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
+    return JobState(number, wish or JobRequest("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
 
 
-def told(records: list[dict[str, Any]], wish: Wish | None = None, code: int | None = 0) -> JobState:
+def told(records: list[dict[str, Any]], wish: JobRequest | None = None, code: int | None = 0) -> JobState:
     """A job that said ``records``, one a second, and ended."""
     made = job(wish)
     for at, record in enumerate(records):

@@ -17,7 +17,7 @@ import peer
 
 JAVA = Path(__file__).resolve().parent.parent / "clients" / "java"
 CACHE = os.environ.get("TRAFFIC_CACHE") or str(Path(peer.BUILD).parent / "traffic")
-PATIENCE = 300.0
+TIMEOUT_S = 300.0
 _LEAN = "-Xms256m -Xmx512m -XX:MaxDirectMemorySize=512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
@@ -77,7 +77,7 @@ def real(folder: Path, *options: object, release: str = "5.3.3", clean_end: bool
 def traffic(scenario: str, seed: int, out: Path, namesrv: str, release: str = "5.3.3") -> list[dict[str, Any]]:
     """The lines of what real Java clients were told in one scenario."""
     words = ["bash", str(JAVA / "traffic"), release, scenario, str(seed), str(out), "--namesrv", namesrv]
-    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     lines = (out / "truth.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]

@@ -17,7 +17,7 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from viewer.log.rows import UnitRow
 from viewer.widgets.record_view import RecordView
 
-PATIENCE = 120.0
+TIMEOUT_S = 120.0
 
 
 class RunningBroker:
@@ -70,10 +70,10 @@ class RunningBroker:
 
     def wait_for(self, count: int) -> None:
         """Until so many messages were acknowledged."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while len(self.acknowledged) < count:
             assert self._process.poll() is None, "the broker ended"
-            assert time.monotonic() < end, f"{len(self.acknowledged)} messages in {PATIENCE:.0f} s"
+            assert time.monotonic() < end, f"{len(self.acknowledged)} messages in {TIMEOUT_S:.0f} s"
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -82,7 +82,7 @@ class RunningBroker:
             assert self._process.stdin is not None
             self._process.stdin.close()
             try:
-                self._process.wait(PATIENCE)
+                self._process.wait(TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
         self.end()

@@ -25,15 +25,15 @@ from real_cluster import free_port
 from engine.pipeline.java import find_java
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 240.0
+TIMEOUT_S = 240.0
 """Seconds that anything here may take on a busy machine."""
 
 
-def until(what: str, holds: Callable[[], Any], patience: float = PATIENCE) -> Any:
+def until(what: str, holds: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> Any:
     """Wait for ``holds`` to give something true, and give that."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + timeout_s
     while not (found := holds()):
-        assert time.monotonic() < end, f"waited {patience:g} s for {what}"
+        assert time.monotonic() < end, f"waited {timeout_s:g} s for {what}"
         time.sleep(0.01)
     return found
 
@@ -244,7 +244,7 @@ class Driver:
         assert self._process.stdout is not None
         self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(PATIENCE)
+            self._process.wait(TIMEOUT_S)
         kill_all(self._process)
         self._process.stdout.close()
 

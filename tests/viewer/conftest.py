@@ -55,7 +55,7 @@ def in_english() -> Iterator[None]:
 
 
 @pytest.fixture
-def dressed(qapp: QApplication) -> Iterator[QApplication]:
+def themed_app(qapp: QApplication) -> Iterator[QApplication]:
     """The application in light colours, speaking English, at 100 %."""
     assets.set_language("en")
     theme.scheme, theme.zoom = "light", 100
@@ -70,13 +70,13 @@ def dressed(qapp: QApplication) -> Iterator[QApplication]:
 
 
 @pytest.fixture
-def run(dressed: QApplication) -> Iterator[Run]:
+def run(themed_app: QApplication) -> Iterator[Run]:
     """``run(coroutine)``: await it in Qt's loop, at most :data:`LONGEST` seconds."""
     import qasync
 
     with main_garbage.what_is_new():
         garbage = LoopGarbage()
-        loop = qasync.QEventLoop(dressed, already_running=False)
+        loop = qasync.QEventLoop(themed_app, already_running=False)
         asyncio.set_event_loop(loop)
         yield lambda work: loop.run_until_complete(asyncio.wait_for(work, LONGEST))
         loop.close()

@@ -112,7 +112,7 @@ def figure(name: str, text: str, note: str, *, bad: bool = False) -> Harm:
 
 def again_after_kill(record: Record) -> list[Harm]:
     """Count the messages delivered again since the kill, by key, and compare with the new owners' first offsets."""
-    killed = next((delivery for delivery in record.of(Stopped) if not delivery.said_goodbye), None)
+    killed = next((delivery for delivery in record.of(Stopped) if not delivery.unregistered), None)
     if killed is None:
         return []
     positions: set[tuple[MessageQueue, int]] = set()

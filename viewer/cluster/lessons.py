@@ -130,7 +130,7 @@ class Lesson:
     key: str
     title: str
     about: str
-    acts: tuple[Action, ...]
+    actions: tuple[Action, ...]
     about_moves: bool = False
 
 
@@ -329,12 +329,12 @@ class LessonRun:
                 self.status, self.result = "failed", failed
                 self._stop(clients)
                 return
-            if self.done == len(self.lesson.acts):
+            if self.done == len(self.lesson.actions):
                 self._end(model, clients)
                 return
-            act = self.lesson.acts[self.done]
+            action = self.lesson.actions[self.done]
             self.action_started_ms = self.action_started_ms or now
-            if self._do(act, now, model, clients):
+            if self._do(action, now, model, clients):
                 self.done += 1
                 self.action_started_ms = now
             elif now - self.action_started_ms > ACTION_TIMEOUT_MS:
@@ -353,38 +353,38 @@ class LessonRun:
                 return row.words
         return ""
 
-    def _do(self, act: Action, now: int, model: ClusterModel, clients: OwnClients) -> bool:
+    def _do(self, action: Action, now: int, model: ClusterModel, clients: OwnClients) -> bool:
         """Do the action; return True if it is done, or if the condition is met."""
-        match act.verb:
+        match action.verb:
             case "broker" | "producer" | "consumer" | "again":
-                self._begin(act, model, clients)
+                self._begin(action, model, clients)
             case "stop":
-                number = self.consumers.pop(round(act.amount))
+                number = self.consumers.pop(round(action.amount))
                 clients.stop(number)
             case "kill":
-                clients.kill(self.consumers.pop(round(act.amount)))
+                clients.kill(self.consumers.pop(round(action.amount)))
             case "running":
                 return all(clients.row(number).status == "running" for number in self._options)
             case "shared":
-                return self._all_queues_owned(round(act.amount), model)
+                return self._all_queues_owned(round(action.amount), model)
             case "handed":
-                return model.deliveries.handed(self.group, 0, now + ACTION_TIMEOUT_MS) >= act.amount
+                return model.deliveries.handed(self.group, 0, now + ACTION_TIMEOUT_MS) >= action.amount
             case "until":
-                return act.condition is not None and act.condition(self.record)
+                return action.condition is not None and action.condition(self.record)
             case "wait":
-                return now - self.action_started_ms >= act.amount * 1000
+                return now - self.action_started_ms >= action.amount * 1000
         return True
 
-    def _begin(self, act: Action, model: ClusterModel, clients: OwnClients) -> None:
+    def _begin(self, action: Action, model: ClusterModel, clients: OwnClients) -> None:
         """Start a client or a broker."""
-        kind = "consumer" if act.verb == "again" else act.verb
-        options = replace(act.options, reports_events=True, name=act.options.name.format(group=self.group))
-        group, topic = self.group + act.name, act.topic.format(group=self.group) or self.topic
+        kind = "consumer" if action.verb == "again" else action.verb
+        options = replace(action.options, reports_events=True, name=action.options.name.format(group=self.group))
+        group, topic = self.group + action.name, action.topic.format(group=self.group) or self.topic
         if kind == "broker":
-            group, topic = f"{act.name}-{self.number}", f"{self.topic} {act.topic}".strip()
+            group, topic = f"{action.name}-{self.number}", f"{self.topic} {action.topic}".strip()
         self.record.groups.add(group)
         self._addresses = model.addresses
-        clients.add(kind, model.addresses, group, topic, act.amount, options)
+        clients.add(kind, model.addresses, group, topic, action.amount, options)
         {"broker": self.brokers, "producer": self.producers, "consumer": self.consumers}[kind].append(clients.last)
         self._options[clients.last] = options
 

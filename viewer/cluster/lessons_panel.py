@@ -73,7 +73,7 @@ class LessonEntry(QWidget):
         if run is None:
             return False
         running = run.status == "running"
-        status = tr("running, {n:,} of {m:,}", n=run.done, m=len(run.lesson.acts)) if running else run.result
+        status = tr("running, {n:,} of {m:,}", n=run.done, m=len(run.lesson.actions)) if running else run.result
         self.line.setText(status)
         self.result.setText(status if running or not run.figures else "")
         self.mark.set_kind(MARKS[run.status])

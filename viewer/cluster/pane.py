@@ -255,7 +255,7 @@ class ClusterPane(Pane):
         self.lessons.model, self.lessons.own = watch.model, watch.own
         self.lessons.runs = watch.lessons
         watch.looked.connect(self.lessons.go_on)
-        watch.told.connect(self.lessons.go_on)
+        watch.answered.connect(self.lessons.go_on)
         watch.own.changed.connect(self.clients.refresh)
         watch.said.connect(self.statusMessage)
         watch.looked.connect(

@@ -33,11 +33,11 @@ class ClusterWatch(QObject):
     """Emits ``looked()`` after each reading, ``changed()`` after other changes of state.
 
     ``asked(request)`` is emitted once for each new kind of request, ``said(words)`` if a recording cannot be written
-    or read, ``told()`` after events of a lesson's clients.
+    or read, ``answered()`` after events of a lesson's clients.
     """
 
     looked = Signal()
-    told = Signal()
+    answered = Signal()
     changed = Signal()
     asked = Signal(object)
     said = Signal(str)
@@ -149,7 +149,7 @@ class ClusterWatch(QObject):
         if activity.events:
             for lesson_run in self.lessons.values():
                 lesson_run.record.take(activity.events)
-            self.told.emit()
+            self.answered.emit()
 
     def _clients_changed(self) -> None:
         self.model.killed |= {

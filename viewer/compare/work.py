@@ -308,7 +308,7 @@ def _add_one_sided_range(control: Control, store: StoreSnapshot, start: int, sto
     from engine.inspection.block_scan import scan_log
 
     first_item, count, offset = None, 0, start
-    for block in scan_log(store.log, start, stop, crc=False, want_tags=False):
+    for block in scan_log(store.log, start, stop, crc=False, with_tags=False):
         control.check()
         control.report(offset - start, stop - start)
         if isinstance(block, UnitColumns):

@@ -34,11 +34,11 @@ HEX_ROWS, MOST_HEX_ROWS = 5, 16
 
 
 class FindingDetail(Paper):
-    """``placeRequested(place)`` to go to the bytes, ``planRequested()`` for the recovery plan, ``told(sentence)``."""
+    """``placeRequested(place)`` to go to the bytes, ``planRequested()`` for the recovery plan, ``statusText(text)``."""
 
     placeRequested = Signal(object)
     planRequested = Signal()
-    told = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class FindingDetail(Paper):
                 self._show_bytes(bytes_shown, session)
 
         session.jobs.read(
-            lambda: bytes_of(finding, log.read, log.end_offset), done, lambda error: self.told.emit(str(error))
+            lambda: bytes_of(finding, log.read, log.end_offset), done, lambda error: self.statusText.emit(str(error))
         )
 
     def _show_bytes(self, bytes_shown: Bytes, session: StoreSession) -> None:
@@ -208,11 +208,11 @@ class FindingDetail(Paper):
         if self._finding is not None and self._finding.command and self._session is not None:
             text = self._session.with_config(self._finding.command)
             QApplication.clipboard().setText(text)
-            self.told.emit(tr("Copied: {text}", text=text))
+            self.statusText.emit(tr("Copied: {text}", text=text))
 
     def _copy(self) -> None:
         if self._finding is None or self._session is None:
             return
         text = self._session.command_line(["storescope", "check", "STORE", "--only", self._finding.id, "--json"])
         QApplication.clipboard().setText(text)
-        self.told.emit(tr("Copied: {text}", text=text))
+        self.statusText.emit(tr("Copied: {text}", text=text))

@@ -21,7 +21,7 @@ from viewer.findings.recovery_panel import RecoveryPanel
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
-from viewer.pane.finding_facts import COUNTS, FindingRow, Fold, finding_kind, title, unread_findings
+from viewer.pane.finding_facts import COUNTS, FindingRow, ToggleConsequences, finding_kind, title, unread_findings
 from viewer.pane.incident_card import IncidentCard
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
@@ -83,8 +83,8 @@ class FindingsPane(Pane):
         self.detail, self.recovery = FindingDetail(), RecoveryPanel()
         for part in (self.detail, self.recovery):
             part.placeRequested.connect(self.placeRequested)
-        self.detail.told.connect(self.statusMessage)
-        self.recovery.tools.told.connect(self.statusMessage)
+        self.detail.statusText.connect(self.statusMessage)
+        self.recovery.tools.statusText.connect(self.statusMessage)
         list_paper = Paper()
         box = QVBoxLayout(list_paper)
         box.setContentsMargins(0, 0, 0, 0)
@@ -98,7 +98,7 @@ class FindingsPane(Pane):
         self.incident = IncidentCard("incident")
         self.incident.placeRequested.connect(self.placeRequested)
         self.incident.reportAsked.connect(self.reportAsked)
-        self.incident.told.connect(self.statusMessage)
+        self.incident.statusText.connect(self.statusMessage)
         fill(outer, (self.strip, self.incident, splitter(True, (upper, 416), (self.recovery, 400))))
         outer.setStretch(2, 1)
         self.lead = self.table
@@ -229,7 +229,7 @@ class FindingsPane(Pane):
 
     def _followed(self, place: object) -> None:
         """A link was followed: to the place of a finding, or to what follows from a cause."""
-        if isinstance(place, Fold):
+        if isinstance(place, ToggleConsequences):
             self.model.toggle_cause(place.rule)
             self._show_rows()
         else:

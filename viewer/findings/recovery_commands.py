@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class RecoveryCommands(QObject):
-    """The two buttons. ``told(str)`` is a sentence for the status bar, ``wanted()`` asks for a plan where there is none
-    yet, ``tried(Trial)`` has what came of recovery on a copy, ``changed()`` says that something else can be done now.
+    """The two buttons. ``statusText(str)`` is text for the status bar, ``requested()`` asks for a plan where there
+    is none yet, ``tried(Trial)`` has the outcome of recovery on a copy, ``changed()``: other commands are possible.
     """
 
-    told = Signal(str)
-    wanted = Signal()
+    statusText = Signal(str)
+    requested = Signal()
     tried = Signal(object)
     changed = Signal()
 
@@ -40,7 +40,7 @@ class RecoveryCommands(QObject):
         self._panel = panel
         self._session: StoreSession | None = None
         self._plan: RecoveryPlan | None = None
-        self._wish: Callable[[], None] | None = None
+        self._after_plan: Callable[[], None] | None = None
         self.trial: Trial | None = None
         self.running = False
         self.save = Button(tr("Save plan…"))
@@ -59,12 +59,12 @@ class RecoveryCommands(QObject):
     def show_plan(self, session: StoreSession | None, plan: RecoveryPlan | None) -> None:
         """Another plan, or none; what was asked for before there was one is asked now."""
         if session is not self._session:
-            self._wish = self.trial = None
+            self._after_plan = self.trial = None
         self._session, self._plan = session, plan
         self._able()
-        if plan is not None and self._wish is not None:
-            wish, self._wish = self._wish, None
-            wish()
+        if plan is not None and self._after_plan is not None:
+            after_plan, self._after_plan = self._after_plan, None
+            after_plan()
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands that can run now."""
@@ -99,10 +99,10 @@ class RecoveryCommands(QObject):
         if self.running or self._later(self.ask_copy):
             return
         if self._plan is not None and not self._plan.will_start:
-            self.told.emit(tr("A broker would not start here: there is nothing to try."))
+            self.statusText.emit(tr("A broker would not start here: there is nothing to try."))
             return
         if self._refusal:
-            self.told.emit(tr("Nothing can be tried on a copy: {why}", why=self._refusal))
+            self.statusText.emit(tr("Nothing can be tried on a copy: {why}", why=self._refusal))
             return
         session = self._session
         if session is not None:
@@ -121,8 +121,8 @@ class RecoveryCommands(QObject):
         """Return whether ``work`` has to wait for a plan, which is then requested."""
         if self._plan is not None:
             return False
-        self._wish = work
-        self.wanted.emit()
+        self._after_plan = work
+        self.requested.emit()
         return True
 
     def _dialog(self, title: str) -> QFileDialog:
@@ -139,12 +139,12 @@ class RecoveryCommands(QObject):
         job = recovery_of(session)
         other_start, written = job.other, job.written
         if in_store(session.path, target):
-            self.told.emit(tr("Nothing is written into the store: choose another folder."))
+            self.statusText.emit(tr("Nothing is written into the store: choose another folder."))
             return
         session.jobs.read(
             lambda: save_plan(plan, other_start, written, target),
-            lambda _none: self.told.emit(tr("Recovery plan written to {path}", path=str(target))),
-            lambda error: self.told.emit(f"{target}: {error}"),
+            lambda _none: self.statusText.emit(tr("Recovery plan written to {path}", path=str(target))),
+            lambda error: self.statusText.emit(f"{target}: {error}"),
         )
 
     def try_in(self, target: Path) -> None:
@@ -174,15 +174,15 @@ class RecoveryCommands(QObject):
         try:
             done = await session.jobs.run(tr("Recovery on a copy"), work)
         except (Cancelled, asyncio.CancelledError):
-            self.told.emit(tr("Stopped: nothing is left of the copy.") if self.trial is None else tr("Stopped."))
+            self.statusText.emit(tr("Stopped: nothing is left of the copy.") if self.trial is None else tr("Stopped."))
         except (StoreError, OSError) as error:
-            self.told.emit(engine_words(str(error)))
+            self.statusText.emit(engine_words(str(error)))
         finally:
             self.running = False
             self._able()
             if done is not None and session is self._session:
                 self.trial = done
-                self.told.emit(
+                self.statusText.emit(
                     tr(
                         "Recovered in {path}: the log ends at {offset:,}.",
                         path=str(done.folder),

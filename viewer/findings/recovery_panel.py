@@ -78,7 +78,7 @@ class RecoveryPanel(Paper):
         self.outcome = Outcome(self.files)
         self.outcome.againAsked.connect(self.tools.again)
         self.outcome.openAsked.connect(self.openAsked)
-        self.tools.wanted.connect(self._want)
+        self.tools.requested.connect(self._want)
         self.tools.tried.connect(self.outcome.show_trial)
         self.tools.changed.connect(self._commands_changed)
         self.plan.placeRequested.connect(self.placeRequested)
@@ -160,7 +160,7 @@ class RecoveryPanel(Paper):
         if self._job is None:
             return
         if not self._job.possible:
-            self.tools.told.emit(self._job.impossible)
+            self.tools.statusText.emit(self._job.impossible)
         elif not self._job.running:
             self._job.ask()
 

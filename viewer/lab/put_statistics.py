@@ -21,7 +21,7 @@ from viewer.widgets.skew_bars import SkewBars, skew_words
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
-    from engine.lab.samples import PositionSample, TopicFed
+    from engine.lab.samples import PositionSample, TopicPutCounts
     from viewer.lab.services import ServicesPanel
     from viewer.runtime.lab_session import LabSession
 
@@ -77,7 +77,7 @@ class PutStatisticsPanel(Paper):
         super().__init__()
         self.setObjectName("lab.fed")
         self._lab: LabSession | None = None
-        self._topics: tuple[TopicFed, ...] = ()
+        self._topics: tuple[TopicPutCounts, ...] = ()
         self.answers = Facts(0)
         self.answers.setObjectName("lab.answers")
         self.answers.setAccessibleName(tr("Answers since the store was opened"))
@@ -135,7 +135,7 @@ class PutStatisticsPanel(Paper):
             lab.begin(self._ask(lab))
 
     async def _ask(self, lab: LabSession) -> None:
-        self.show_topics(await lab.fed(MAX_TOPICS))
+        self.show_topics(await lab.put_counts(MAX_TOPICS))
 
     def _sampled(self, sample: PositionSample) -> None:
         if self.isVisible():
@@ -154,7 +154,7 @@ class PutStatisticsPanel(Paper):
         self._none.setText("" if facts else tr("Nothing was put yet."))
         self._none.setVisible(not facts)
 
-    def show_topics(self, topics: Sequence[TopicFed]) -> None:
+    def show_topics(self, topics: Sequence[TopicPutCounts]) -> None:
         """Show the topics with their queues; the selected topic stays selected."""
         self._topics = tuple(topics)
         names = [topic_queues.topic for topic_queues in self._topics]

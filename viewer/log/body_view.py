@@ -25,7 +25,7 @@ class BodyView(QWidget):
         self.setObjectName("unit.body")
         self.setAccessibleName(tr("Body"))
         self._body: Body | None = None
-        self._said = ""
+        self._reason = ""
         self._form = "text"
         self._text = QPlainTextEdit()
         self._text.setObjectName("unit.body.text")
@@ -63,7 +63,7 @@ class BodyView(QWidget):
     def show_body(self, body: Body | None, form: str | None = None, reason: str = "") -> None:
         """Show ``body`` (None: nothing yet, or ``reason``: why there is none) in ``form``."""
         self._body = body
-        self._said = reason
+        self._reason = reason
         if form is not None:
             self._form = form
         self._show()
@@ -81,10 +81,10 @@ class BodyView(QWidget):
         body = self._body
         self.charset.setEnabled(self._form != "hex")
         if body is None:
-            self._text.setPlainText(self._said)
+            self._text.setPlainText(self._reason)
             self._hex.clear()
             self._note.setText("")
-            if self._said:
+            if self._reason:
                 self._pages.setCurrentWidget(self._text)
             return
         notes = [body.summary, *body.notes]

@@ -51,18 +51,18 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Dress:
+class RowStyle:
     """Style that a rule gives a row: its name and its tint; both empty if no rule matches."""
 
     rule: str = ""
     tint: str = ""
 
 
-PLAIN = Dress()
+PLAIN = RowStyle()
 FileOf = Callable[[int], str | None]
 
 
-def dresser(rules: Sequence[Rule], file_of: FileOf | None = None) -> Callable[[Unit], Dress] | None:
+def row_style_function(rules: Sequence[Rule], file_of: FileOf | None = None) -> Callable[[Unit], RowStyle] | None:
     """Return a function from a unit to its style; None if no rule is in force. Unreadable rules are left out."""
     from engine.query import parse
 
@@ -70,14 +70,14 @@ def dresser(rules: Sequence[Rule], file_of: FileOf | None = None) -> Callable[[U
     tests = []
     for rule in rules:
         if rule.on and not rule.fault:
-            tests.append((parse(rule.text, now_ms=now).compile(file_of), Dress(rule.name, rule.tint)))
+            tests.append((parse(rule.text, now_ms=now).compile(file_of), RowStyle(rule.name, rule.tint)))
     if not tests:
         return None
 
-    def dress(unit: Unit) -> Dress:
+    def row_style(unit: Unit) -> RowStyle:
         return next((style for test, style in tests if test(unit)), PLAIN)
 
-    return dress
+    return row_style
 
 
 def kept(rules: Iterable[Rule]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, Field
-from viewer.log.row_dress import RowDress
+from viewer.log.row_markings import RowMarkings
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
@@ -47,15 +47,15 @@ ToEntry = Callable[[str, int, int], object]
 
 
 def unit_kind(
-    to_entry: ToEntry, dress: RowDress | None = None, *, rules: bool = False, added_fields: Sequence[str] = ()
+    to_entry: ToEntry, style_of: RowMarkings | None = None, *, rules: bool = False, added_fields: Sequence[str] = ()
 ) -> RecordKind:
     """The table of the commit log; ``to_entry`` makes the link from a unit to its queue entry.
 
-    ``dress`` holds the user's marks; with ``rules`` a column names the colouring rule of a row; ``added_fields`` are
+    ``style_of`` holds the user's marks; with ``rules`` a column names the colouring rule of a row; ``added_fields`` are
     fields that the user added as columns.
     """
-    worn = dress if dress is not None else RowDress()
-    stored = time_column("storeTimestamp", words("Stored") if worn.reference is None else words("Since reference"))
+    style = style_of if style_of is not None else RowMarkings()
+    stored = time_column("storeTimestamp", words("Stored") if style.reference is None else words("Since reference"))
 
     def entry_of(row: LogRow) -> object | None:
         return to_entry(row.topic, row.queue_id, row.queue_offset) if isinstance(row, UnitRow) else None
@@ -76,7 +76,7 @@ def unit_kind(
         topic_column(tone=_topic_tone),
         number_column("queueId", words("Queue"), 62),
         number_column("queueOffset", words("Queue offset"), 104, jump=entry_of),
-        replace(stored, text=worn.time, right=worn.reference is not None),
+        replace(stored, text=style.time, right=style.reference is not None),
         text_column("tags", words("Tag"), 76, tone=lambda _: "text2", leaves=True),
         Column("keys", words("Keys"), 168, _keys, _key_list, mono=True, elide="middle"),
         chip_column("crc", words("CRC"), 78, _crc),
@@ -115,8 +115,8 @@ def unit_kind(
     return RecordKind(
         "unit",
         columns,
-        lambda row: worn.look(row, look(row)),
-        lambda row: worn.verdict(row, verdict(row)),
+        lambda row: style.look(row, look(row)),
+        lambda row: style.verdict(row, verdict(row)),
         lambda row: record(row, shown_fields),
         command,
     )

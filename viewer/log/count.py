@@ -145,7 +145,7 @@ def rows_between(log: LogReader, start: int, end: int) -> int:
     from engine.inspection.block_scan import scan_log
 
     row_count = 0
-    for item in scan_log(log, start, end, crc=False, want_tags=False):
+    for item in scan_log(log, start, end, crc=False, with_tags=False):
         row_count += item.count if isinstance(item, UnitColumns) else isinstance(item, Damage)
     return row_count
 

@@ -42,9 +42,9 @@ WORK = "viewer.log.export_work:export"
 
 
 class LogExport(QObject):
-    """The export of one table of units: ``told(sentence)``, ``did`` as a pane's. The dialog stands over ``over``."""
+    """The export of one table of units: ``statusText(text)``, ``did`` as a pane's. The dialog stands over ``over``."""
 
-    told = Signal(str)
+    statusText = Signal(str)
     did = Signal(str, str, object, str)
 
     def __init__(self, model: LogModel, table: RecordView, over: QWidget) -> None:
@@ -60,7 +60,7 @@ class LogExport(QObject):
         """The dialog."""
         if self.session is None:
             return None
-        text, marked, row = self._model.filter.text, len(self._model.dress.marked), self._table.current_row()
+        text, marked, row = self._model.filter.text, len(self._model.markings.marked), self._table.current_row()
         span, chosen = self._span(), []
         if span is not None:
             chosen.append(Scope("span", tr("The chosen rows, {first:,} to {last:,}", first=span[0], last=span[1])))
@@ -82,7 +82,7 @@ class LogExport(QObject):
         if session is None or self._model.log is None:
             return
         if in_store(session.path, choice.target):
-            self.told.emit(tr("Nothing is written into the store: choose another folder."))
+            self.statusText.emit(tr("Nothing is written into the store: choose another folder."))
             return
         session.jobs.start(self._work(choice, self.plan(choice)))
 
@@ -94,7 +94,7 @@ class LogExport(QObject):
 
         masking = Masking.of(",".join(choice.masked))
         if choice.kept:
-            masking = masking.keeping(choice.kept)
+            masking = masking.except_for(choice.kept)
         return Plan(choice.target, choice.form, where, offsets, choice.body, masking)
 
     def _span(self) -> tuple[int, int] | None:
@@ -116,15 +116,15 @@ class LogExport(QObject):
                 end,
             )
         except (Cancelled, asyncio.CancelledError):
-            self.told.emit(tr("The export was stopped; no file was written."))
+            self.statusText.emit(tr("The export was stopped; no file was written."))
             return
         except (StoreError, OSError, RuntimeError) as error:
-            self.told.emit(f"{plan.target}: {getattr(error, 'strerror', None) or error}")
+            self.statusText.emit(f"{plan.target}: {getattr(error, 'strerror', None) or error}")
             return
-        self.told.emit(self.said(done, plan))
+        self.statusText.emit(self.result_text(done, plan))
         self._note(choice, plan, done)
 
-    def said(self, done: Exported, plan: Plan) -> str:
+    def result_text(self, done: Exported, plan: Plan) -> str:
         """``1,204 units written to … · scanned 38.0 GiB · complete · 3 cells cut``."""
         parts = [
             tr_plural("{n:,} row written to {path}", "{n:,} rows written to {path}", n=done.rows, path=str(plan.target))
@@ -137,7 +137,7 @@ class LogExport(QObject):
             parts.append(tr("with blanks and spans of damage: {n:,}", n=done.odd))
         if done.cut:
             parts.append(tr_plural("{n:,} cell was cut", "{n:,} cells were cut", n=done.cut))
-        ignored = len(self._model.dress.ignored)
+        ignored = len(self._model.markings.ignored)
         if ignored:
             parts.append(tr_plural("{n:,} ignored row left out", "{n:,} ignored rows left out", n=ignored))
         return " · ".join(parts)

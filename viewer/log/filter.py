@@ -26,13 +26,13 @@ FIRST_BYTES = 2 << 20
 
 
 class LogFilter(QObject):
-    """``began(source)`` with the rows of a new filter, ``grew()`` as hits come, ``told(state, sentence)``;
+    """``began(source)`` with the rows of a new filter, ``grew()`` as hits come, ``stateChanged(state, sentence)``;
     ``cleared()`` where no filter is wanted any more. What was found stands in the model.
     """
 
     began = Signal(object)
     grew = Signal()
-    told = Signal(object, str)
+    stateChanged = Signal(object, str)
     cleared = Signal()
 
     def __init__(self, model: LogModel, parent: QObject | None = None) -> None:
@@ -124,7 +124,7 @@ class LogFilter(QObject):
         except (StoreError, OSError, RuntimeError) as error:
             if turn == self._turn:
                 state.running = False
-                self.told.emit(State("error", str(error), steps=((tr("Try again"), self.go_on),)), str(error))
+                self.stateChanged.emit(State("error", str(error), steps=((tr("Try again"), self.go_on),)), str(error))
             return
         if turn != self._turn:
             return
@@ -170,7 +170,7 @@ class LogFilter(QObject):
             text = tr("No unit in {all} matches this filter.", all=size(total_bytes))
             state = State("empty", text, steps=((tr("Clear the filter"), self.cleared.emit),))
         elif now.complete:
-            self.told.emit(None, self.sentence())
+            self.stateChanged.emit(None, self.sentence())
             return
         else:
             outcome = (
@@ -180,4 +180,4 @@ class LogFilter(QObject):
             )
             text = outcome + " " + tr("{done} of {all} were looked at.", done=now.scanned, all=size(total_bytes))
             state = State("cut", text, steps=((tr("Go on"), self.go_on),))
-        self.told.emit(state, self.sentence())
+        self.stateChanged.emit(state, self.sentence())

@@ -39,10 +39,10 @@ NEAR = 1 << 20
 
 
 class LogFind(QObject):
-    """The find line over one table of units: ``offsetWanted(offset)`` of a hit, ``told(sentence)``."""
+    """The find line over one table of units: ``offsetWanted(offset)`` of a hit, ``statusText(sentence)``."""
 
     offsetWanted = Signal(object)
-    told = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self, model: LogModel, table: RecordView, unit: UnitPanes) -> None:
         super().__init__(table)
@@ -127,7 +127,7 @@ class LogFind(QObject):
         if session is None or self._model.log is None or row is None:
             return
         self.stop()
-        within, span = self._model.heeded(within), self._model.span
+        within, span = self._model.without_ignored_rows(within), self._model.span
         turn, now = self._turn, time.time_ns() // 1_000_000
         offset = row.end if forward else row.offset
 
@@ -139,17 +139,17 @@ class LogFind(QObject):
             except (StoreError, OSError, RuntimeError) as error:
                 if turn == self._turn:
                     self._state.running = False
-                    self.told.emit(str(error))
+                    self.statusText.emit(str(error))
                 return
             if turn != self._turn:
                 return
             self._state.running = False
             if hit.offset is None or hit.offset == row.offset:
-                self.told.emit(tr("Nothing else of {what} in the whole log.", what=subject))
+                self.statusText.emit(tr("Nothing else of {what} in the whole log.", what=subject))
                 return
             self.offsetWanted.emit(hit.offset)
             direction = tr("Next of {what}", what=subject) if forward else tr("Previous of {what}", what=subject)
-            self.told.emit(f"{direction} · {tr('continued from the other end')}" if hit.wrapped else direction)
+            self.statusText.emit(f"{direction} · {tr('continued from the other end')}" if hit.wrapped else direction)
 
         self._state.running = True
         self._task = session.jobs.start(work())
@@ -160,7 +160,7 @@ class LogFind(QObject):
         start, end = self._model.span
         row: LogRow | None = self._table.current_row()
         offset = min(max(self._state.at(row, start, sought, forward=forward), start), end)
-        within = self._model.heeded(self._model.filter.text)
+        within = self._model.without_ignored_rows(self._model.filter.text)
         begun, now = time.monotonic(), time.time_ns() // 1_000_000
         if (span := self.line.span()) is not None:
             await self._look_inside(turn, session, sought, within, now, span, forward)

@@ -86,7 +86,7 @@ class LogFrequency(QObject):
 
         session, (start, end) = self.session, self._model.span
         assert session is not None
-        where = self._model.heeded(self._model.filter.text)
+        where = self._model.without_ignored_rows(self._model.filter.text)
         try:
             frequencies: Frequencies = await session.jobs.in_worker(
                 tr("Counting {field}…", field=field),

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from viewer.log.colour_rules import Rule, dresser
+from viewer.log.colour_rules import Rule, row_style_function
 from viewer.log.columns import readers
-from viewer.log.row_dress import RowDress, RowMarks
+from viewer.log.row_markings import RowMarkings, RowMarks
 from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.look.assets import tr, tr_plural
 from viewer.look.broken import Broken, bytes_within
@@ -148,7 +148,7 @@ class LogModel:
     log: LogSource | None = None
     filter: FilterState = field(default_factory=FilterState)
     find: FindState = field(default_factory=FindState)
-    dress: RowDress = field(default_factory=RowDress)
+    markings: RowMarkings = field(default_factory=RowMarkings)
     """Marks, ignored rows and the time that counts as zero."""
     rules: list[Rule] = field(default_factory=list)
     made: Sequence[str] = ()
@@ -171,7 +171,7 @@ class LogModel:
         self.log, self.extent, self.values, self.upto = None, None, {}, -1
         self.filter.forget()
         self.find.forget()
-        self.dress.clear()
+        self.markings.clear()
 
     @property
     def span(self) -> Span:
@@ -243,20 +243,20 @@ class LogModel:
     @property
     def marks(self) -> RowMarks:
         """Marks, ignored rows and reference as they are kept."""
-        return RowMarks(frozenset(self.dress.marked), frozenset(self.dress.ignored), self.dress.reference)
+        return RowMarks(frozenset(self.markings.marked), frozenset(self.markings.ignored), self.markings.reference)
 
     def put_marks(self, marks: RowMarks) -> bool:
         """These from now on; whether times are told otherwise by that."""
-        timed = marks.reference != self.dress.reference
-        self.dress.marked, self.dress.ignored = set(marks.marked), set(marks.ignored)
-        self.dress.reference = marks.reference
+        timed = marks.reference != self.markings.reference
+        self.markings.marked, self.markings.ignored = set(marks.marked), set(marks.ignored)
+        self.markings.reference = marks.reference
         return timed
 
     def add_marks(self, saved: RowMarks) -> None:
         """Add saved marks to those made meanwhile."""
-        self.dress.marked |= saved.marked
-        self.dress.ignored |= saved.ignored
-        self.dress.reference = self.dress.reference or saved.reference
+        self.markings.marked |= saved.marked
+        self.markings.ignored |= saved.ignored
+        self.markings.reference = self.markings.reference or saved.reference
 
     def mark_turned(self, row: LogRow) -> RowMarks:
         """With the mark of ``row`` put or taken away."""
@@ -268,12 +268,12 @@ class LogModel:
 
     def reference_turned(self, row: UnitRow) -> RowMarks:
         """With times that count from ``row`` on; times of day again where they did already."""
-        same = self.dress.reference is not None and self.dress.reference[0] == row.offset
+        same = self.markings.reference is not None and self.markings.reference[0] == row.offset
         return replace(self.marks, reference=None if same else (row.offset, row.store_timestamp))
 
     def next_mark(self, row: LogRow | None, step: int) -> int | None:
         """Offset of the next marked row, round the end; None where no row is marked."""
-        marked = sorted(self.dress.marked)
+        marked = sorted(self.markings.marked)
         if not marked:
             return None
         offset = row.offset if row is not None else -1
@@ -282,15 +282,15 @@ class LogModel:
 
     def marked_filter(self) -> str:
         """The filter that shows the marked rows; "" where none is."""
-        return _one_of(self.dress.marked) if self.dress.marked else ""
+        return _one_of(self.markings.marked) if self.markings.marked else ""
 
-    def heeded(self, text: str) -> str:
+    def without_ignored_rows(self, text: str) -> str:
         """The filter ``text`` without the ignored rows: what find, sheets and exports look at."""
-        if not self.dress.ignored:
+        if not self.markings.ignored:
             return text
         from engine.query import and_
 
-        return and_(text, f"not {_one_of(self.dress.ignored)}")
+        return and_(text, f"not {_one_of(self.markings.ignored)}")
 
     def to_export(self, scope: str, row: LogRow | None, span: Span | None) -> tuple[tuple[int, ...] | None, str]:
         """The rows of an export: offsets, or None and the filter that finds them. ``scope`` is row, marked, span,
@@ -299,8 +299,8 @@ class LogModel:
         if scope == "row":
             return (row.offset,) if row is not None else (), ""
         if scope == "marked":
-            return tuple(sorted(self.dress.marked - self.dress.ignored)), ""
-        where = self.heeded(self.filter.text if scope in {"filter", "span"} else "")
+            return tuple(sorted(self.markings.marked - self.markings.ignored)), ""
+        where = self.without_ignored_rows(self.filter.text if scope in {"filter", "span"} else "")
         if scope == "span" and span is not None:
             from engine.query import and_
 
@@ -314,10 +314,10 @@ class LogModel:
         """True if a rule is in force."""
         return any(rule.on and not rule.fault for rule in self.rules)
 
-    def dress_log(self, file_of: Callable[[int], str | None]) -> None:
+    def apply_row_styles(self, file_of: Callable[[int], str | None]) -> None:
         """Have the rows read with the rules in force and the fields of the columns that were made."""
         if self.log is not None:
-            self.log.dress = dresser(self.rules, file_of)
+            self.log.style_of = row_style_function(self.rules, file_of)
             self.log.fields = readers(self.made)
 
 

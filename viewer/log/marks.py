@@ -13,7 +13,7 @@ from viewer.log.colour_box import ColourBox
 from viewer.log.colour_rules import Rule, kept, read
 from viewer.log.columns import unit_kind
 from viewer.log.log_model import LogModel
-from viewer.log.row_dress import RowMarks, marks_file, read_marks, write_marks
+from viewer.log.row_markings import RowMarks, marks_file, read_marks, write_marks
 from viewer.log.rows import UnitRow
 from viewer.look.assets import tr
 from viewer.runtime import places
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class LogMarks(QObject):
-    """Marks, ignored rows, reference and rules over one table of units: ``told(sentence)``, ``edited(edit)``,
+    """Marks, ignored rows, reference and rules over one table of units: ``statusText(sentence)``, ``edited(edit)``,
     ``offsetWanted(offset)`` of a row to go to, ``filterWanted(text)``. Dialogs stand over ``over``.
     """
 
-    told = Signal(str)
+    statusText = Signal(str)
     edited = Signal(object)
     offsetWanted = Signal(object)
     filterWanted = Signal(str)
@@ -74,7 +74,7 @@ class LogMarks(QObject):
             self._keep(self._model.marks)
 
     def _not_kept(self, error: Exception) -> None:
-        self.told.emit(str(error))
+        self.statusText.emit(str(error))
 
     def _put(self, marks: RowMarks) -> None:
         """Show ``marks`` and keep them."""
@@ -97,12 +97,12 @@ class LogMarks(QObject):
         self._put(new_marks)
         self.edited.emit(Edit(title, old_marks, new_marks, self._put))
 
-    def dress_log(self) -> None:
+    def apply_row_styles(self) -> None:
         """Have the rows of the log read with the rules in force."""
         if self._session is not None:
             reader = self._session.snapshot.log
             self._model.made = self._table.fitting.kept.added
-            self._model.dress_log(reader.file_name)
+            self._model.apply_row_styles(reader.file_name)
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Marking, ignoring, the reference, the rules."""
@@ -124,20 +124,20 @@ class LogMarks(QObject):
         row = self._table.current_row()
         if row is not None:
             self._edit(tr("marks of rows"), self._model.mark_turned(row))
-        self.told.emit(tr("Marked rows: {n:,}", n=len(self._model.dress.marked)))
+        self.statusText.emit(tr("Marked rows: {n:,}", n=len(self._model.markings.marked)))
 
     def toggle_ignore(self) -> None:
         """Ignore the chosen row: it stays, quiet, and is left out of exports, sheets and finding; or heed it again."""
         row = self._table.current_row()
         if row is not None:
             self._edit(tr("ignored rows"), self._model.ignore_turned(row))
-        self.told.emit(tr("Ignored rows: {n:,}", n=len(self._model.dress.ignored)))
+        self.statusText.emit(tr("Ignored rows: {n:,}", n=len(self._model.markings.ignored)))
 
     def next_mark(self, step: int) -> None:
         """Go to the next marked row, round the end."""
         mark_offset = self._model.next_mark(self._table.current_row(), step)
         if mark_offset is None:
-            self.told.emit(tr("No row is marked."))
+            self.statusText.emit(tr("No row is marked."))
         else:
             self.offsetWanted.emit(mark_offset)
 
@@ -146,7 +146,7 @@ class LogMarks(QObject):
         if text := self._model.marked_filter():
             self.filterWanted.emit(text)
         else:
-            self.told.emit(tr("No row is marked."))
+            self.statusText.emit(tr("No row is marked."))
 
     def clear_marks(self) -> None:
         """Remove all marks, ignored rows and the time reference."""
@@ -159,7 +159,7 @@ class LogMarks(QObject):
             return
         turned = self._model.reference_turned(row)
         self._edit(tr("time reference"), turned)
-        self.told.emit(
+        self.statusText.emit(
             tr("Times count from {offset:,} on", offset=row.offset)
             if turned.reference is not None
             else tr("Times are times of day again")
@@ -189,7 +189,7 @@ class LogMarks(QObject):
     def show_columns(self) -> None:
         """Read and show the rows anew: with other rules, or with other fields."""
         self._show_kind()
-        self.dress_log()
+        self.apply_row_styles()
         if self._model.log is not None:
             row, source = self._table.current_row(), self._table.source
             self._table.set_source(
@@ -200,5 +200,5 @@ class LogMarks(QObject):
         """The columns: what was put on rows is painted anew."""
         model = self._model
         model.made = self._table.fitting.kept.added
-        self._table.set_kind(unit_kind(places.queue, model.dress, rules=model.coloured, added_fields=model.made))
+        self._table.set_kind(unit_kind(places.queue, model.markings, rules=model.coloured, added_fields=model.made))
         self._table.refresh_look()

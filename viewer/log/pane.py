@@ -120,13 +120,19 @@ class UnitsPane(Pane):
         self.count.grew.connect(self.survey.tail)
         self.filtering.began.connect(self._filter_began)
         self.filtering.grew.connect(self._filter_grew)
-        self.filtering.told.connect(self._filter_told)
+        self.filtering.stateChanged.connect(self._on_filter_state)
         self.filtering.cleared.connect(lambda: self.filter.apply(""))
 
     def _join_parts(self) -> None:
         """Connect the parts with each other and with the window."""
-        for told in (self.tools.told, self.finding.told, self.marks.told, self.same.told, self.exports.told):
-            told.connect(self.statusMessage)
+        for status_text in (
+            self.tools.statusText,
+            self.finding.statusText,
+            self.marks.statusText,
+            self.same.statusText,
+            self.exports.statusText,
+        ):
+            status_text.connect(self.statusMessage)
         for did in (self.tools.did, self.exports.did):
             did.connect(self.did)
         for edited in (self.tools.edited, self.marks.edited):
@@ -177,7 +183,7 @@ class UnitsPane(Pane):
         session.followingChanged.connect(self._following)
         log = LogSource(session.snapshot.log)
         self.model.open(log, lambda: session.broken)
-        self.marks.dress_log()
+        self.marks.apply_row_styles()
         self.table.set_source(log, choose=self._wanted is None)
         self.table.setFocus()
         session.later(self._tell_lost)
@@ -218,7 +224,7 @@ class UnitsPane(Pane):
         self.incident.settings = self._settings
         self.incident.placeRequested.connect(self.placeRequested)
         self.incident.reportAsked.connect(self.reportAsked)
-        self.incident.told.connect(self.statusMessage)
+        self.incident.statusText.connect(self.statusMessage)
         self.incident.table.doer = self.table.doer
         self._outer.insertWidget(1, self.incident)
         set_reading_order(self)
@@ -482,7 +488,7 @@ class UnitsPane(Pane):
             return
         self.table.go_to(model.place_of(model.before) or 0)
 
-    def _filter_told(self, state: State | None, sentence: str) -> None:
+    def _on_filter_state(self, state: State | None, sentence: str) -> None:
         self.table.set_state(state)
         if (
             self.model.filter.source is not None

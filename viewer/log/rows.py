@@ -18,7 +18,7 @@ from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection.lost_units import LostUnit, was
 from engine.system_names import RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
-from viewer.log.colour_rules import PLAIN, Dress
+from viewer.log.colour_rules import PLAIN, RowStyle
 from viewer.widgets.row_window import Page
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ FRAME = MIN_MEMBER_BYTES - 2
 READ_AT_ONCE = 32 << 20
 """Bytes after which one read of rows ends early, large bodies being large."""
 FEWEST = 24
-MOST_TOLD = 256
+MAX_DAMAGE_SPANS = 256
 """Stretches of damage whose lost messages are kept."""
 
 
@@ -118,9 +118,9 @@ def letters(unit: Unit) -> str:
 Fields = tuple[tuple[str, Callable[[Unit], object]], ...]
 
 
-def unit_row(unit: Unit, dress: Callable[[Unit], Dress] | None = None, fields: Fields = ()) -> UnitRow:
-    """The table's row of ``unit``; ``dress`` tells which colouring rule it matches, ``fields`` are carried along."""
-    worn = dress(unit) if dress is not None else PLAIN
+def unit_row(unit: Unit, style_of: Callable[[Unit], RowStyle] | None = None, fields: Fields = ()) -> UnitRow:
+    """The table's row of ``unit``; ``style_of`` tells which colouring rule it matches, ``fields`` are carried along."""
+    style = style_of(unit) if style_of is not None else PLAIN
     preview = _unpacked_head(unit) if unit.sys_flag & COMPRESSED else unit.body[:PREVIEW]
     if unit.sys_flag & INNER_BATCH:
         preview = _first_member(unit)
@@ -138,8 +138,8 @@ def unit_row(unit: Unit, dress: Callable[[Unit], Dress] | None = None, fields: F
         unit.stale,
         unit.prepared_transaction_offset,
         preview,
-        worn.rule,
-        worn.tint,
+        style.rule,
+        style.tint,
         tuple([(name, read(unit)) for name, read in fields]) if fields else (),
     )
 
@@ -171,7 +171,7 @@ class LogSource:
     def __init__(self, reader: LogReader) -> None:
         self.reader = reader
         self._counted: SideIndex | None = None
-        self.dress: Callable[[Unit], Dress] | None = None
+        self.style_of: Callable[[Unit], RowStyle] | None = None
         """The colouring rules in force."""
         self.fields: Fields = ()
         """Fields that rows carry beside what the table always shows."""
@@ -179,7 +179,7 @@ class LogSource:
         """Which messages stood in unreadable bytes: offset and size."""
         self._end: int | None = None
         self._starts: set[int] = set()
-        self._told: dict[tuple[int, int], Sequence[LostUnit]] = {}
+        self._lost_by_damage: dict[tuple[int, int], Sequence[LostUnit]] = {}
 
     @property
     def start(self) -> int:
@@ -282,7 +282,7 @@ class LogSource:
     def row(self, item: Item) -> LogRow:
         """The row of an item of the walk."""
         if isinstance(item, Unit):
-            return unit_row(item, self.dress, self.fields)
+            return unit_row(item, self.style_of, self.fields)
         if isinstance(item, Blank):
             file = self.reader.sequence.find(item.offset)
             end = file.end_offset if file is not None else item.offset + max(item.size, 8)
@@ -301,11 +301,11 @@ class LogSource:
         if self.lost is None:
             return ()
         place = (item.offset, item.size)
-        if place not in self._told:
-            if len(self._told) == MOST_TOLD:
-                self._told.clear()
-            self._told[place] = self.lost(*place)
-        return self._told[place]
+        if place not in self._lost_by_damage:
+            if len(self._lost_by_damage) == MAX_DAMAGE_SPANS:
+                self._lost_by_damage.clear()
+            self._lost_by_damage[place] = self.lost(*place)
+        return self._lost_by_damage[place]
 
     def _last_edge(self, stop: Stop, end: int) -> EdgeRow | None:
         size = self.reader.end_offset - end

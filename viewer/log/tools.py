@@ -36,7 +36,7 @@ FIVE_MINUTES = 300_000
 class LogTools(QObject):
     """The filter line and the tools over it. ``ruleWanted(filter)``: rows are to be coloured; the rest as a pane's."""
 
-    told = Signal(str)
+    statusText = Signal(str)
     did = Signal(str, str, object, str)
     edited = Signal(object)
     ruleWanted = Signal(str)
@@ -91,7 +91,7 @@ class LogTools(QObject):
     def _by_cell(self, how: str) -> None:
         term = self.chosen_term()
         if term is None:
-            self.told.emit(tr("A filter cannot search for this value."))
+            self.statusText.emit(tr("A filter cannot search for this value."))
         else:
             self.take_term(how, term)
 
@@ -100,7 +100,7 @@ class LogTools(QObject):
         line = self.line
         if how == "copy":
             QGuiApplication.clipboard().setText(term)
-            self.told.emit(tr("Copied {text}", text=term))
+            self.statusText.emit(tr("Copied {text}", text=term))
             return
         if how == "colour":
             self.ruleWanted.emit(term)
@@ -252,12 +252,12 @@ def same_term(relation: str, unit: Unit) -> str | None:
 
 class LogSame(QObject):
     """The commands over one table of units: ``stepWanted(filter, what, forward)``, ``filterWanted(filter)``,
-    ``told(sentence)``.
+    ``statusText(sentence)``.
     """
 
     stepWanted = Signal(str, str, bool)
     filterWanted = Signal(str)
-    told = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self, table: RecordView) -> None:
         super().__init__(table)
@@ -284,7 +284,7 @@ class LogSame(QObject):
         def done(item: object) -> None:
             term = same_term(relation, item) if isinstance(item, Unit) else None
             if term is None:
-                self.told.emit(tr(WITHOUT[relation]))
+                self.statusText.emit(tr(WITHOUT[relation]))
             else:
                 work(term)
 

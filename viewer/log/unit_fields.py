@@ -437,16 +437,16 @@ def _in_words(decoded: Decoded) -> tuple[Line, ...]:
 
 def say(word: Word) -> str:
     """Return one sentence, without a full stop."""
-    return tr(TEXTS[word.kind]).format_map({name: _said(name, value) for name, value in word.facts.items()})
+    return tr(TEXTS[word.kind]).format_map({name: _fact_text(name, value) for name, value in word.facts.items()})
 
 
-def _said(name: str, value: object) -> str:
+def _fact_text(name: str, value: object) -> str:
     if value is None:
         return "?"
     if isinstance(value, int) and not isinstance(value, bool):
         return moment(value) if name in TIMES else number(value)
     if isinstance(value, list):
-        listed = ", ".join(_said(name, item) for item in value[:MAX_LISTED])
+        listed = ", ".join(_fact_text(name, item) for item in value[:MAX_LISTED])
         more_count = len(value) - MAX_LISTED
         return listed + (" " + tr("and {rest:,} more", rest=more_count) if more_count > 0 else "")
     return plain(str(value))

@@ -244,18 +244,18 @@ class Theme(QObject):
         if dark != self.dark:
             self.dark = dark
             if not quiet:
-                self._dress()
+                self._apply()
 
     def set_contrast(self, on: bool) -> None:
         """Fills off and frames on, or as the look has it."""
         if on != self.contrast:
             self.contrast = on
-            self._dress()
+            self._apply()
 
     def set_motion(self, on: bool | None) -> None:
         """Things may move, may not, or do as the desktop says (None)."""
         self.motion = on
-        self._dress()
+        self._apply()
 
     def set_zoom(self, percent: int) -> None:
         """Scale every font and row; ``percent`` is kept within the steps."""
@@ -263,14 +263,14 @@ class Theme(QObject):
         if percent != self.zoom:
             self.zoom = percent
             _font.cache_clear()
-            self._dress()
+            self._apply()
 
     @property
     def wished_zoom(self) -> int:
         """The zoom that comes, or the one in force."""
         return self.zoom if self._wished is None else self._wished
 
-    def wish_zoom(self, percent: int) -> None:
+    def request_zoom(self, percent: int) -> None:
         """Scale soon: steps that come fast after each other are one."""
         self._wished = min(max(percent, ZOOM_STEPS[0]), ZOOM_STEPS[-1])
         if self._zooming is None:
@@ -290,7 +290,7 @@ class Theme(QObject):
         if self.contrast_follows:
             self.set_contrast(desktop_contrast())
 
-    def _dress(self) -> None:
+    def _apply(self) -> None:
         self.changing.emit()
         app = QApplication.instance()
         if isinstance(app, QApplication):
@@ -305,7 +305,7 @@ class Theme(QObject):
 class _Follower(QObject):
     """Knows which theme version its widget has applied."""
 
-    told = Signal()
+    requested = Signal()
 
     def __init__(self, widget: QWidget) -> None:
         super().__init__(widget)
@@ -314,7 +314,7 @@ class _Follower(QObject):
 
 def follow(widget: QWidget, work: Callable[[], object]) -> None:
     """``work`` is done when ``widget`` puts on another theme: with the part of the window that it lies in."""
-    _Follower(widget).told.connect(work)
+    _Follower(widget).requested.connect(work)
 
 
 def tell(part: QWidget) -> None:
@@ -322,7 +322,7 @@ def tell(part: QWidget) -> None:
     for follower in part.findChildren(_Follower):
         if isValid(follower) and follower.version != theme.version:
             follower.version = theme.version
-            follower.told.emit()
+            follower.requested.emit()
 
 
 def desktop_still() -> bool:
@@ -481,7 +481,7 @@ def palette() -> QPalette:
 
 def style_sheet() -> str:
     """The one style sheet: edges, paddings and states that a palette cannot say. Parts of windows wear it, see
-    :mod:`viewer.shell.dressing`.
+    :mod:`viewer.shell.window_theme`.
     """
     return _sheet(theme.dark, theme.contrast, theme.zoom)
 

@@ -47,7 +47,7 @@ BYTES_SHOWN = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class ToggleConsequences:
     """Request of a click on a line of folded findings: show them or hide them again."""
 
     rule: str
@@ -70,9 +70,9 @@ class FindingRow:
     opened: bool = False
 
     @property
-    def place(self) -> Place | Fold | None:
+    def place(self) -> Place | ToggleConsequences | None:
         """The place that shows the finding best."""
-        return Fold(self.finding.id) if self.folded else place_of(self.finding)
+        return ToggleConsequences(self.finding.id) if self.folded else place_of(self.finding)
 
 
 def finding_rows(
@@ -97,11 +97,11 @@ def finding_rows(
     for group in order:
         for number_, finding in enumerate(groups[group]):
             rows.append(FindingRow(finding, number_ == 0, len(groups[group])))
-            rows += _fold_of(finding, tuple(followers.pop(finding.id, ())), finding.id in opened)
+            rows += _consequence_rows(finding, tuple(followers.pop(finding.id, ())), finding.id in opened)
     return rows
 
 
-def _fold_of(cause: Finding, followers: tuple[Finding, ...], opened: bool) -> Iterator[FindingRow]:
+def _consequence_rows(cause: Finding, followers: tuple[Finding, ...], opened: bool) -> Iterator[FindingRow]:
     if followers:
         yield FindingRow(cause, False, 0, True, followers, opened)
     for finding in followers if opened else ():
@@ -122,7 +122,7 @@ def _followers(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     return followers
 
 
-def fold_words(row: FindingRow) -> str:
+def consequences_text(row: FindingRow) -> str:
     """Return ``▸ 16 more follow from it: CF02 16×``."""
     counts: dict[str, int] = {}
     for finding in row.folded:
@@ -228,12 +228,12 @@ def _place(row: FindingRow) -> str:
 
 def _message(row: FindingRow) -> str:
     if row.folded:
-        return fold_words(row)
+        return consequences_text(row)
     return f"    {title(row.finding)}" if row.inside else title(row.finding)
 
 
 def _tip(row: FindingRow) -> str:
-    return fold_words(row) if row.folded else engine_words(row.finding.message)
+    return consequences_text(row) if row.folded else engine_words(row.finding.message)
 
 
 def _group(row: FindingRow) -> str:

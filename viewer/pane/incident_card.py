@@ -45,14 +45,14 @@ ROLES = {"error": "error", "warn": "warn", "": "text3"}
 class IncidentCard(Paper):
     """The card.
 
-    ``reportAsked()``: save the report. ``placeRequested(place)``: a link was followed. ``told(sentence)``: the
+    ``reportAsked()``: save the report. ``placeRequested(place)``: a link was followed. ``statusText(sentence)``: the
     command of a step was copied. ``first_look`` is its form until the user chooses one; with None it depends on
     the room.
     """
 
     reportAsked = Signal()
     placeRequested = Signal(object)
-    told = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self, name: str, first_look: str | None = None) -> None:
         super().__init__("pane", ("bottom",))
@@ -72,7 +72,7 @@ class IncidentCard(Paper):
         self._steps = [_Step() for _ in range(3)]
         for step in self._steps:
             step.placeRequested.connect(self.placeRequested)
-            step.told.connect(self.told)
+            step.statusText.connect(self.statusText)
         report = Button(tr("Save report…"), "primary")
         report.setObjectName(f"{name}.report")
         report.clicked.connect(self.reportAsked)
@@ -261,7 +261,7 @@ class _Step(QWidget):
     """A first step: plain text, a link to the recovery plan, or a link that copies the step's command."""
 
     placeRequested = Signal(object)
-    told = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ class _Step(QWidget):
             self.placeRequested.emit(recovery())
         else:
             QGuiApplication.clipboard().setText(self._command)
-            self.told.emit(tr("Copied: {text}", text=self._command))
+            self.statusText.emit(tr("Copied: {text}", text=self._command))
 
 
 class _Answer(QWidget):

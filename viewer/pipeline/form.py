@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QVBoxLayout, QWidget
 from viewer.look.assets import tr
 from viewer.look.theme import follow, ui
 from viewer.pipeline.preview import Looked, look, missing
-from viewer.pipeline.request import FORMATS, JOBS, LOCAL, Wish, join_places, split_places
+from viewer.pipeline.request import FORMATS, JOBS, LOCAL, JobRequest, join_places, split_places
 from viewer.pipeline.words import INSTALL, look_fault, reads_words, writes_words
 from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, Paper
 from viewer.widgets.boxes import column, row
@@ -22,7 +22,7 @@ NARROW = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
 
 
 class JobForm(Paper):
-    """``runAsked(wish)``, ``copyAsked(wish)`` as the buttons are pressed."""
+    """``runAsked(job_request)``, ``copyAsked(job_request)`` as the buttons are pressed."""
 
     runAsked = Signal(object)
     copyAsked = Signal(object)
@@ -90,7 +90,7 @@ class JobForm(Paper):
         self.copy = Button(tr("As command"))
         self.copy.setObjectName("pipeline.command")
         self.copy.setToolTip(tr("Copy the command line that does the same"))
-        self.copy.clicked.connect(lambda: self.copyAsked.emit(self.wish()))
+        self.copy.clicked.connect(lambda: self.copyAsked.emit(self.job_request()))
         self._out_part = column(row(Label(tr("Write into"), 12, "text2"), None, self.pick_out), self.out, gap=4)
         self._format_part = column(Label(tr("Format"), 12, "text2"), self.format, gap=4)
         self._keys_part = column(row(Label(tr("Keys"), 12, "text2"), None, self.keys_file), self.keys, gap=4)
@@ -135,11 +135,11 @@ class JobForm(Paper):
 
     # ---- what is asked for -------------------------------------------------------------------------------------------
 
-    def wish(self) -> Wish:
+    def job_request(self) -> JobRequest:
         """Return the job that the form describes."""
         keys = split_places(self.keys.text())
         places = tuple(_home(place) for place in split_places(self.places.text()) or ())
-        return Wish(
+        return JobRequest(
             job=str(self.job.currentData()),
             places=places,
             master=self.master.text().strip(),
@@ -167,10 +167,10 @@ class JobForm(Paper):
     def run_now(self) -> None:
         """Run it, where nothing is missing."""
         if self.run.isEnabled():
-            self.runAsked.emit(self.wish())
+            self.runAsked.emit(self.job_request())
 
     def _job_chosen(self) -> None:
-        kind = self.wish().kind
+        kind = self.job_request().kind
         if kind.source != self._source:
             if self._source == "stores":
                 self._stores_text = self.places.text()
@@ -202,22 +202,22 @@ class JobForm(Paper):
     def _look(self) -> None:
         self._later.stop()
         self._asked += 1
-        turn, wish = self._asked, self.wish()
+        turn, job_request = self._asked, self.job_request()
 
         def done(result: tuple[Looked, tuple[str, ...]]) -> None:
             if turn == self._asked:
                 self._looked, self._lacking = result
                 self._show()
 
-        self.runner(lambda: (look(wish), missing()), done, lambda _error: None)
+        self.runner(lambda: (look(job_request), missing()), done, lambda _error: None)
 
     def _show(self) -> None:
-        wish, looked = self.wish(), self._looked
-        fault = wish.fault() or look_fault(wish, looked)
+        job_request, looked = self.job_request(), self._looked
+        fault = job_request.fault() or look_fault(job_request, looked)
         if split_places(self.places.text()) is None:
             fault = tr("A quote is not closed.")
-        self._say(self.reads, reads_words(wish, looked))
-        self._say(self.writes, "" if fault else writes_words(wish, looked))
+        self._say(self.reads, reads_words(job_request, looked))
+        self._say(self.writes, "" if fault else writes_words(job_request, looked))
         self._say(self.fault, fault)
         lacking = ", ".join(self._lacking)
         text = (
@@ -272,7 +272,7 @@ class JobForm(Paper):
         dialog.open()
 
     def _new_name(self) -> str:
-        return {"rebuild": "rebuilt", "export": "exported", "import": "imported"}.get(self.wish().job, "new")
+        return {"rebuild": "rebuilt", "export": "exported", "import": "imported"}.get(self.job_request().job, "new")
 
     def _pick_keys(self) -> None:
         dialog = self._ask(tr("A file of keys, one per line"), "pipeline.keys.dialog", folder=False)

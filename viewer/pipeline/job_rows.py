@@ -27,7 +27,7 @@ from viewer.widgets.paint import mark
 
 DISPLAY_ROLE, TOOL_TIP_ROLE, ACCESSIBLE_TEXT_ROLE = 0, 3, 11
 JobRole = int(Qt.ItemDataRole.UserRole) + 1
-STANDINGS = {"running": "live", "done": "ok", "failed": "error", "cancelled": "warn"}
+STATUS_MARKS = {"running": "live", "done": "ok", "failed": "error", "cancelled": "warn"}
 """Standing → the mark that says it."""
 AnyIndex = QModelIndex | QPersistentModelIndex
 
@@ -73,13 +73,13 @@ class JobList(QAbstractListModel):
         job = self.jobs[index.row()]
         if role == JobRole:
             return job
-        name, stores, standing = self._words(job)
+        name, stores, job_status = self._words(job)
         if role == DISPLAY_ROLE:
             return name
         if role == TOOL_TIP_ROLE:
-            return f"{job.wish.command()}\n{standing}"
+            return f"{job.request.command()}\n{job_status}"
         if role == ACCESSIBLE_TEXT_ROLE:
-            return f"{tr(job.standing)}. {name} {when(job)}. {stores}. {standing}"
+            return f"{tr(job.status)}. {name} {when(job)}. {stores}. {job_status}"
         return None
 
 
@@ -152,9 +152,9 @@ class _Rows(QStyledItemDelegate):
 
     def _paint_words(self, p: QPainter, box: QRectF, job: JobState, on: bool) -> None:
         z = px(100) / 100
-        name, stores, standing = self._words(job)
+        name, stores, job_status = self._words(job)
         left_x, right = box.left() + px(34), box.right() - px(14)
-        mark(p, STANDINGS[job.standing], QPointF(box.left() + px(20), box.top() + px(21)), 4.5 * z)
+        mark(p, STATUS_MARKS[job.status], QPointF(box.left() + px(20), box.top() + px(21)), 4.5 * z)
         p.setFont(ui(13, 600))
         p.setPen(C("text"))
         p.drawText(QRectF(left_x, box.top() + px(10), right - left_x - px(44), px(20)), _VERTICAL, name)
@@ -165,20 +165,20 @@ class _Rows(QStyledItemDelegate):
         metrics = QFontMetrics(p.font())
         least = min(metrics.horizontalAdvance(stores), px(70))
         room = right - left_x - least - px(10)
-        standing_text = metrics.elidedText(standing, Qt.TextElideMode.ElideRight, int(room))
-        standing_width = metrics.horizontalAdvance(standing_text)
+        status_text = metrics.elidedText(job_status, Qt.TextElideMode.ElideRight, int(room))
+        status_width = metrics.horizontalAdvance(status_text)
         p.setPen(C("text2"))
-        stores_width = int(right - left_x - standing_width - px(10))
+        stores_width = int(right - left_x - status_width - px(10))
         line = QRectF(left_x, box.top() + px(30), right - left_x, px(18))
         p.drawText(line, _VERTICAL, metrics.elidedText(stores, Qt.TextElideMode.ElideMiddle, stores_width))
-        p.setPen(C(ROLES[job.standing]))
-        p.drawText(line, _END, standing_text)
+        p.setPen(C(ROLES[job.status]))
+        p.drawText(line, _END, status_text)
         track = QRectF(left_x, box.top() + px(55), right - left_x, px(3))
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(C("line" if theme.dark else "hair"))
         p.drawRoundedRect(track, 1.5, 1.5)
         part = job.part
-        p.setBrush(C(ROLES[job.standing]))
+        p.setBrush(C(ROLES[job.status]))
         if part is None:
             p.drawRoundedRect(QRectF(left_x + track.width() * 0.35, track.top(), track.width() * 0.3, px(3)), 1.5, 1.5)
         elif part > 0:

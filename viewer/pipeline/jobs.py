@@ -27,7 +27,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 import engine
 from engine.sentences import TEMPLATES_IN_JSON, object_hook
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.runtime.loop_calls import open_mailbox, post
 
@@ -38,10 +38,10 @@ MOST_KEPT = 50
 
 
 class PipelineRuns(QObject):
-    """``listed()`` as jobs come and go, ``told(job)`` as one goes on, ``ended(job)`` once for each."""
+    """``listed()`` as jobs come and go, ``jobChanged(job)`` as one goes on, ``ended(job)`` once for each."""
 
     listed = Signal()
-    told = Signal(object)
+    jobChanged = Signal(object)
     ended = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -59,12 +59,12 @@ class PipelineRuns(QObject):
         self._tick = QTimer(self, interval=TICK_MS)
         self._tick.timeout.connect(self._ticked)
 
-    def start(self, wish: Wish) -> JobState:
+    def start(self, job_request: JobRequest) -> JobState:
         """Run a job in a process of its own."""
         self._number += 1
-        job = JobState(self._number, wish, time.time(), time.monotonic())
+        job = JobState(self._number, job_request, time.time(), time.monotonic())
         self.jobs = [job, *self.jobs][:MOST_KEPT]
-        process = self._processes[job.number] = PipelineProcess(wish.arguments, wish.job, self.command)
+        process = self._processes[job.number] = PipelineProcess(job_request.arguments, job_request.job, self.command)
 
         def logging(path: str) -> None:
             job.log_file = path
@@ -119,7 +119,7 @@ class PipelineRuns(QObject):
         waiting = list(self._processes.values())
         self._tick.stop()
         for process in waiting:
-            if not await asyncio.to_thread(process.wait, PATIENCE + 5):
+            if not await asyncio.to_thread(process.wait, TIMEOUT_S + 5):
                 process.kill()
 
     def _over(self, job: JobState, code: int) -> None:
@@ -128,7 +128,7 @@ class PipelineRuns(QObject):
         self._dirty.pop(job.number, None)
         if not self._processes:
             self._tick.stop()
-        self.told.emit(job)
+        self.jobChanged.emit(job)
         self.listed.emit()
         self.ended.emit(job)
 
@@ -140,7 +140,7 @@ class PipelineRuns(QObject):
     def _tell(self) -> None:
         dirty, self._dirty = self._dirty, {}
         for job in dirty.values():
-            self.told.emit(job)
+            self.jobChanged.emit(job)
 
     def _ticked(self) -> None:
         for job in self.jobs:
@@ -148,7 +148,7 @@ class PipelineRuns(QObject):
                 self._changed(job)
 
 
-PATIENCE = 20.0
+TIMEOUT_S = 20.0
 """Seconds that a job has for taking back what it staged, once it was told to stop."""
 BATCHES = 4
 """Batches of lines that may wait for the loop."""
@@ -320,7 +320,7 @@ class PipelineProcess:
                 process.send_signal(signal.SIGINT)
 
     def _insist(self) -> None:
-        if not self._over.wait(PATIENCE):
+        if not self._over.wait(TIMEOUT_S):
             self.kill()
 
 

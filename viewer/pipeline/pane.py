@@ -21,14 +21,14 @@ from viewer.pane import Pane
 from viewer.pane.exporting import ask_export
 from viewer.pane.table_commands import table_commands
 from viewer.pipeline.form import JobForm
-from viewer.pipeline.job_rows import STANDINGS, JobsView
+from viewer.pipeline.job_rows import STATUS_MARKS, JobsView
 from viewer.pipeline.rates import RatesPlot
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.results import ResultPanel
 from viewer.pipeline.stages import StageStrip
 from viewer.pipeline.state import JobState
 from viewer.pipeline.stats_figures import GROUPINGS, byte_areas, rates, topics_by_bytes
-from viewer.pipeline.words import card_words, figures, job_words, note, standing, title
+from viewer.pipeline.words import card_words, figures, job_status, job_words, note, title
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.basics import Button, Chip, Glyph, Hairline, Label, Link, PaneHead, Paper, Tool
@@ -155,7 +155,7 @@ class PipelinePane(Pane):
         """The jobs of this window; once."""
         self.runs = runs
         runs.listed.connect(self._listed)
-        runs.told.connect(self._told)
+        runs.jobChanged.connect(self._on_job_changed)
         self._listed()
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -200,7 +200,7 @@ class PipelinePane(Pane):
         """Commands for running and stopping, and for the table in front."""
         commands: dict[str, Callable[[], object]] = {
             "pipeline.run": self.form.run_now,
-            "pipeline.copy": lambda: self._copy(self.form.wish()),
+            "pipeline.copy": lambda: self._copy(self.form.job_request()),
         }
         if self.job is not None:
             commands |= table_commands(self, self._table, self.results.export_name())
@@ -215,42 +215,42 @@ class PipelinePane(Pane):
         """Return the state of the jobs."""
         running = [job for job in self.runs.jobs if job.running] if self.runs is not None else []
         if running:
-            return tr("{job} runs in its own process; the window stays free.", job=running[0].wish.job)
+            return tr("{job} runs in its own process; the window stays free.", job=running[0].request.job)
         if self.job is not None:
-            return f"{self.job.wish.job}: {standing(self.job)}"
+            return f"{self.job.request.job}: {job_status(self.job)}"
         return tr("No job runs.")
 
     # ---- commands ----------------------------------------------------------------------------------------------------
 
-    def run(self, wish: Wish) -> None:
+    def run(self, job_request: JobRequest) -> None:
         """Start a job and show it."""
         if self.runs is None:
             return
-        job = self.runs.start(wish)
-        self.did.emit("pipeline.run", tr("Run a pipeline job"), {"job": wish.job}, wish.command())
+        job = self.runs.start(job_request)
+        self.did.emit("pipeline.run", tr("Run a pipeline job"), {"job": job_request.job}, job_request.command())
         self.show_job(job)
 
     def cancel(self) -> None:
         """Stop the chosen job; once more: end it at once."""
         if self.runs is not None and self.job is not None and self.job.running:
             self.runs.cancel(self.job)
-            self._told(self.job)
+            self._on_job_changed(self.job)
 
     def _again(self) -> None:
         if self.job is not None:
-            self.run(self.job.wish)
+            self.run(self.job.request)
 
-    def _copy(self, wish: Wish) -> None:
-        QGuiApplication.clipboard().setText(wish.command())
-        self.statusMessage.emit(tr("Copied: {command}", command=wish.command()))
+    def _copy(self, job_request: JobRequest) -> None:
+        QGuiApplication.clipboard().setText(job_request.command())
+        self.statusMessage.emit(tr("Copied: {command}", command=job_request.command()))
 
     def _follow(self, place: object, store: str) -> None:
         """Go to a place of the store in front, or of another one in a window of its own."""
         if not isinstance(place, Place):
             return
         shown = self.aside.job if self.sender() is self.aside else self.job
-        if not store and shown is not None and len(shown.wish.places) == 1 and "*" not in shown.wish.places[0]:
-            store = shown.wish.places[0]
+        if not store and shown is not None and len(shown.request.places) == 1 and "*" not in shown.request.places[0]:
+            store = shown.request.places[0]
         if self.session is None or (store and not _same(store, self.session.path)):
             self.besideAsked.emit(store, places.text_of(place))
         else:
@@ -266,11 +266,11 @@ class PipelinePane(Pane):
     def _open_written(self, *, beside: bool) -> None:
         if self.job is None:
             return
-        path = str(self.job.summary.get("out") or self.job.wish.out)
+        path = str(self.job.summary.get("out") or self.job.request.out)
         if beside:
             self.compareAsked.emit(path)
         else:
-            self.besideAsked.emit(path, "log" if self.job.wish.job == "import" else "queue")
+            self.besideAsked.emit(path, "log" if self.job.request.job == "import" else "queue")
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -296,10 +296,10 @@ class PipelinePane(Pane):
         self.job = job
         self.list.choose(job)
         self._pages.setCurrentIndex(1)
-        self._told(job)
+        self._on_job_changed(job)
         self.commandsChanged.emit()
 
-    def _told(self, job: JobState) -> None:
+    def _on_job_changed(self, job: JobState) -> None:
         self.list.jobs.changed(job)
         if job is not self.job:
             return
@@ -324,20 +324,20 @@ class PipelinePane(Pane):
             self.aside.show_job(stats)
 
     def _show_written(self, job: JobState) -> None:
-        done = job.standing == "done" and job.wish.kind.writes
+        done = job.status == "done" and job.request.kind.writes
         self.result_buttons.setVisible(done)
         if done:
-            self.written.setText(tr("Written: {path}", path=str(job.summary.get("out") or job.wish.out)))
-        opens = job.wish.job in {"rebuild", "import"}
+            self.written.setText(tr("Written: {path}", path=str(job.summary.get("out") or job.request.out)))
+        opens = job.request.job in {"rebuild", "import"}
         self.open_new.setVisible(done and opens)
         self.open_beside.setVisible(done and opens and self.session is not None)
 
     def _stats(self) -> JobState | None:
         """The chosen job where it counts, else the newest that has counted: its figures stand beside."""
-        if self.job is not None and self.job.wish.job == "stats":
+        if self.job is not None and self.job.request.job == "stats":
             return self.job
         jobs = self.runs.jobs if self.runs is not None else []
-        return next((job for job in jobs if job.wish.job == "stats" and job.standing == "done"), None)
+        return next((job for job in jobs if job.request.job == "stats" and job.status == "done"), None)
 
     @property
     def topic_colours(self) -> TopicColours | None:
@@ -346,7 +346,7 @@ class PipelinePane(Pane):
 
     def _show_colours(self, stats: JobState) -> None:
         session = self.session
-        if session is not None and [_same(store, session.path) for store in stats.wish.places] == [True]:
+        if session is not None and [_same(store, session.path) for store in stats.request.places] == [True]:
             self._colours = None
             session.colours.fill(topics_by_bytes(stats))
             return
@@ -359,7 +359,7 @@ class PipelinePane(Pane):
         stats = self._stats()
         if stats is None:
             return
-        picture_key = (stats.number, stats.version, stats.standing, self.group.key, self.rates.chosen)
+        picture_key = (stats.number, stats.version, stats.status, self.group.key, self.rates.chosen)
         if picture_key == self._drawn:
             return
         self._drawn = picture_key
@@ -458,12 +458,10 @@ class JobHead(QWidget):
         self.log.setToolTip(job.log_file)
         self.log.setVisible(bool(job.log_file))
         part = job.part
-        standing_text = (
-            tr(job.standing) if not job.running else tr("stopping") if job.stopping else tr("Spark is starting")
-        )
+        status_text = tr(job.status) if not job.running else tr("stopping") if job.stopping else tr("Spark is starting")
         if job.running and job.progress and not job.stopping and part is not None:
-            standing_text = f"{part:.0%}".replace("%", " %")
-        self.chip.set_chip(STANDINGS[job.standing], standing_text)
+            status_text = f"{part:.0%}".replace("%", " %")
+        self.chip.set_chip(STATUS_MARKS[job.status], status_text)
         self.cancel.setVisible(job.running)
         word = tr("End now") if job.stopping else tr("Cancel")
         if self.cancel.text() != word:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.errors import StoreError
 from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 
 MOST_FILES = 200_000
 
@@ -35,23 +35,23 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name in NEEDED if importlib.util.find_spec(name) is None)
 
 
-def look(wish: Wish) -> Looked:
-    """Stores, bytes and splits that ``wish`` names, and whether its output place is free."""
-    out_fault, free = _out(wish) if wish.kind.writes and wish.out else ("", None)
-    if wish.kind.source == "export":
-        return _export(wish.places[0] if wish.places else "", out_fault, free)
-    if any("://" in place for place in wish.places):
+def look(job_request: JobRequest) -> Looked:
+    """Stores, bytes and splits that ``job_request`` names, and whether its output place is free."""
+    out_fault, free = _out(job_request) if job_request.kind.writes and job_request.out else ("", None)
+    if job_request.kind.source == "export":
+        return _export(job_request.places[0] if job_request.places else "", out_fault, free)
+    if any("://" in place for place in job_request.places):
         return Looked(out_fault=out_fault, free=free, remote=True)
     from engine.pipeline.files import find_stores, log_files
 
     log = splits = built = 0
     try:
-        stores = find_stores(wish.places) if wish.places else []
+        stores = find_stores(job_request.places) if job_request.places else []
         for store in stores:
             for file in log_files(store):
                 log += file.size
                 splits += max(1, -(-file.size // SPLIT_BYTES))
-            if wish.job == "rebuild":
+            if job_request.job == "rebuild":
                 built += _built(Path(store.path))
     except StoreError as error:
         return Looked(fault=str(error), out_fault=out_fault, free=free)
@@ -73,12 +73,12 @@ def _built(store: Path) -> int:
     return total
 
 
-def _out(wish: Wish) -> tuple[str, int | None]:
-    target = Path(wish.out).expanduser()
+def _out(job_request: JobRequest) -> tuple[str, int | None]:
+    target = Path(job_request.out).expanduser()
     fault = ""
     try:
         if target.exists():
-            empty = wish.job == "rebuild" and target.is_dir() and not any(target.iterdir())
+            empty = job_request.job == "rebuild" and target.is_dir() and not any(target.iterdir())
             fault = "" if empty else "there"
         above = next((folder for folder in target.absolute().parents if folder.is_dir()), None)
         if above is None:

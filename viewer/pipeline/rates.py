@@ -56,11 +56,11 @@ def tick_places(begin: float, end: float, wide: float) -> list[tuple[float, list
 
 def tick_words(values: Sequence[float], _scale: float, spacing: float) -> list[str]:
     """The time of day, with seconds where ticks stand closer than a minute; the day where one begins, and first."""
-    said = []
+    labels = []
     for number, value in enumerate(values):
         time, date = clock(round(value * 1000))[: 8 if spacing < 60 else 5], day(round(value * 1000))[5:]
-        said.append(f"{date} {time}" if number == 0 or time in ("00:00", "00:00:00") else time)
-    return said
+        labels.append(f"{date} {time}" if number == 0 or time in ("00:00", "00:00:00") else time)
+    return labels
 
 
 SPAN_WORDS = {
@@ -187,7 +187,7 @@ class RatesPlot(Paper):
             return
         import pyqtgraph as pg
 
-        from viewer.widgets.live_plot import _dress, _make_plot
+        from viewer.widgets.live_plot import _apply_theme, _make_plot
 
         self._drawn = (self._rates, self.chosen, colours_of(self).order)
         if self._plot is None:
@@ -197,7 +197,7 @@ class RatesPlot(Paper):
             axis = self._plot.getPlotItem().getAxis("bottom")
             axis.tickValues, axis.tickStrings = tick_places, tick_words
             self._box.addWidget(self._plot, 1)
-        _dress(self._plot)
+        _apply_theme(self._plot)
         item = self._plot.getPlotItem()
         item.clear()
         rates = self._rates

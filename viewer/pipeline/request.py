@@ -36,7 +36,7 @@ FORMATS = (("parquet", words("Parquet, by topic and day")), ("csv", "CSV"), ("js
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class JobRequest:
     """A job with all that it needs. ``places`` are stores or patterns of stores, for an import the export."""
 
     job: str = "stats"

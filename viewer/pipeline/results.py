@@ -127,38 +127,38 @@ class ResultPanel(QWidget):
             return
         tabs = self._tabs_of(job)
         for name, table_tabs in self._tabs.items():
-            table_tabs.setVisible(name == job.wish.job and len(TABLES.get(name, ())) > 1)
+            table_tabs.setVisible(name == job.request.job and len(TABLES.get(name, ())) > 1)
         self._show_head(job)
         self._show_rows(job, tabs)
         self._show_state(job)
 
     def table_key(self) -> str:
         """The table in front."""
-        if self.job is None or not TABLES.get(self.job.wish.job):
+        if self.job is None or not TABLES.get(self.job.request.job):
             return ""
-        tabs = self._tabs.get(self.job.wish.job)
-        return tabs.key if tabs is not None else TABLES[self.job.wish.job][0][0]
+        tabs = self._tabs.get(self.job.request.job)
+        return tabs.key if tabs is not None else TABLES[self.job.request.job][0][0]
 
     def choose(self, key: str) -> None:
         """Bring a table to the front."""
-        if self.job is not None and self.job.wish.job in self._tabs:
-            self._tabs[self.job.wish.job].choose(key)
+        if self.job is not None and self.job.request.job in self._tabs:
+            self._tabs[self.job.request.job].choose(key)
 
     def export_name(self) -> str:
         """The file that an export proposes."""
-        return f"{self.job.wish.job}-{self.table_key()}.jsonl" if self.job is not None else "pipeline.jsonl"
+        return f"{self.job.request.job}-{self.table_key()}.jsonl" if self.job is not None else "pipeline.jsonl"
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _tabs_of(self, job: JobState) -> WordTabs | None:
-        tables = TABLES.get(job.wish.job, ())
+        tables = TABLES.get(job.request.job, ())
         if len(tables) < 2:
             return None
-        tabs = self._tabs.get(job.wish.job)
+        tabs = self._tabs.get(job.request.job)
         if tabs is None:
-            tabs = WordTabs(f"{self._name}.{job.wish.job}", [(key, tr(label)) for key, label, *_ in tables])
+            tabs = WordTabs(f"{self._name}.{job.request.job}", [(key, tr(label)) for key, label, *_ in tables])
             tabs.chosen.connect(lambda _key: self.show_job(self.job))
-            self._tabs[job.wish.job] = tabs
+            self._tabs[job.request.job] = tabs
             self._tab_line.addWidget(tabs)
         return tabs
 
@@ -168,28 +168,28 @@ class ResultPanel(QWidget):
             "rebuild": tr("Rebuilt"),
             "trace": tr("Traced"),
         }
-        self.head.set_title(names.get(job.wish.job, f"{job.wish.job} · {when(job)}"))
+        self.head.set_title(names.get(job.request.job, f"{job.request.job} · {when(job)}"))
         self.head.set_note(self._note(job) if self.says_more else "")
         for kind, chip in self._counts.items():
-            count = job.severities[kind] if job.wish.job == "verify" else 0
+            count = job.severities[kind] if job.request.job == "verify" else 0
             chip.set_chip(kind, f"{count:,}")
             chip.setVisible(count > 0)
-        self.export.setVisible(bool(TABLES.get(job.wish.job)))
+        self.export.setVisible(bool(TABLES.get(job.request.job)))
 
     def _note(self, job: JobState) -> str:
-        match job.wish.job:
+        match job.request.job:
             case "verify":
                 return tr("a link goes to the bytes")
             case "stats":
                 return sums_words(job)
-        return outcome(job) if job.standing == "done" else ""
+        return outcome(job) if job.status == "done" else ""
 
     def _show_rows(self, job: JobState, tabs: WordTabs | None) -> None:
-        tables = TABLES.get(job.wish.job, ())
-        self.failure.setVisible(job.standing == "failed")
-        if job.standing == "failed":
+        tables = TABLES.get(job.request.job, ())
+        self.failure.setVisible(job.status == "failed")
+        if job.status == "failed":
             self.failure.show_job(job)
-        self.table.setVisible(bool(tables) and not (job.standing == "failed" and not job.version))
+        self.table.setVisible(bool(tables) and not (job.status == "failed" and not job.version))
         if not tables:
             return
         key = tabs.key if tabs is not None else tables[0][0]
@@ -200,8 +200,8 @@ class ResultPanel(QWidget):
         _, label, kind, rows_of = next(table for table in tables if table[0] == key)
         rows = rows_of(job)
         self._most = max((row.get("bytes") or 0 for row in rows if isinstance(row, dict)), default=1) or 1
-        self.table.setAccessibleName(f"{job.wish.job}: {tr(label)}")
-        self.table.painter = self._bars if job.wish.job == "stats" else self._plain
+        self.table.setAccessibleName(f"{job.request.job}: {tr(label)}")
+        self.table.painter = self._bars if job.request.job == "stats" else self._plain
         if kind is not self.table.kind:
             self.table.set_rows([])
             self.table.set_kind(kind)
@@ -217,15 +217,15 @@ class ResultPanel(QWidget):
 
     def _show_state(self, job: JobState) -> None:
         state = self._state(job)
-        tables = bool(TABLES.get(job.wish.job))
+        tables = bool(TABLES.get(job.request.job))
         in_table = state is not None and tables and (state.kind in {"empty", "error"} and not self.table.total_rows())
         self.table.set_state(state if in_table else None)
         self.state.show_state(None if in_table else state)
 
     def _state(self, job: JobState) -> State | None:
-        if job.standing == "failed":
+        if job.status == "failed":
             return None
-        if job.standing == "cancelled":
+        if job.status == "cancelled":
             text = tr("The job was stopped; nothing was left behind.")
             if self.table.total_rows():
                 text += " " + tr("These rows came before that.")
@@ -243,9 +243,9 @@ class ResultPanel(QWidget):
                     n=job.counts[table],
                 ),
             )
-        if not self.table.total_rows() and TABLES.get(job.wish.job):
+        if not self.table.total_rows() and TABLES.get(job.request.job):
             return State("empty", nothing_words(job))
-        notes = [engine_words(line) for line in job.said]
+        notes = [engine_words(line) for line in job.spark_lines]
         return State("note", " · ".join(plain(line) for line in notes[-3:])) if notes else None
 
     def _follow(self, place: object) -> None:
@@ -271,13 +271,13 @@ def sums_words(job: JobState) -> str:
 
 def nothing_words(job: JobState) -> str:
     """Why a table of a job that ended well is empty."""
-    match job.wish.job:
+    match job.request.job:
         case "verify":
             return tr("No problems found: every rule checked everything.")
         case "rebuild":
             return (
                 tr("No queue and no index differs from the existing ones.")
-                if job.wish.compare
+                if job.request.compare
                 else tr("It was not compared with the existing files.")
             )
     return tr("Nothing of this kind is in these stores.")

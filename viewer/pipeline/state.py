@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 
-Standing = Literal["running", "done", "failed", "cancelled"]
+JobStatus = Literal["running", "done", "failed", "cancelled"]
 CardState = Literal["waits", "running", "done", "failed", "cancelled"]
 MOST_ROWS = 20_000
 """Rows of one kind of record that are kept for a table; further ones are counted."""
@@ -59,10 +59,10 @@ class JobState:
     """A job of this session. ``began`` is s since the epoch, ``at`` the monotonic clock at the same moment."""
 
     number: int
-    wish: Wish
+    request: JobRequest
     began: float
     at: float
-    standing: Standing = "running"
+    status: JobStatus = "running"
     code: int | None = None
     seconds: float = 0.0
     log_file: str = ""
@@ -74,7 +74,7 @@ class JobState:
     counts: Counter[str] = field(default_factory=Counter)
     rules: dict[str, RuleCount] = field(default_factory=dict)
     severities: Counter[str] = field(default_factory=Counter)
-    said: list[str] = field(default_factory=list)
+    spark_lines: list[str] = field(default_factory=list)
     version: int = 0
     """Grows with every row, so that a table knows that it is out of date."""
     _step: int = 0
@@ -110,18 +110,18 @@ class JobState:
     def say(self, line: str) -> None:
         """Take one line for people, from the process's standard error."""
         if line:
-            self.said = [*self.said, line][-MOST_WORDS:]
+            self.spark_lines = [*self.spark_lines, line][-MOST_WORDS:]
 
     def end(self, code: int, now: float) -> None:
         """The process has ended; exit code 1 tells of findings, which is an answer."""
         self.code, self.seconds = code, now - self.at
         if code in {0, FOUND} and (self.summary or code == 0):
-            self.standing = "done"
+            self.status = "done"
         else:
-            self.standing = "cancelled" if self.stopping or code == INTERRUPTED else "failed"
+            self.status = "cancelled" if self.stopping or code == INTERRUPTED else "failed"
         for card in self.cards:
             if card.state == "running":
-                self._end_card(card, now, self.standing)
+                self._end_card(card, now, self.status)
 
     def _take_progress(self, record: Record, now: float) -> None:
         self._session_stands(now)
@@ -185,7 +185,7 @@ class JobState:
     @property
     def running(self) -> bool:
         """True while its process runs."""
-        return self.standing == "running"
+        return self.status == "running"
 
     def lasted(self, now: float) -> float:
         """Seconds from its start until now, or until its end."""
@@ -195,7 +195,7 @@ class JobState:
     def part(self) -> float | None:
         """Progress of the step, 0 to 1; None while unknown."""
         if not self.running:
-            return 1.0 if self.standing == "done" else self._share()
+            return 1.0 if self.status == "done" else self._share()
         return self._share() if self.progress else None
 
     def _share(self) -> float:
@@ -227,7 +227,7 @@ class JobState:
     @property
     def why(self) -> str:
         """The last words of a job that failed, without the program's name."""
-        for line in reversed(self.said):
+        for line in reversed(self.spark_lines):
             if line.startswith("storescope: "):
                 return line.removeprefix("storescope: ")
-        return self.said[-1] if self.said else ""
+        return self.spark_lines[-1] if self.spark_lines else ""

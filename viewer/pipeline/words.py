@@ -10,7 +10,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import size, span
 from viewer.pipeline.job_rows import when
 from viewer.pipeline.preview import Looked
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import START, Card, JobState
 
 STEPS = {
@@ -48,35 +48,35 @@ def lasted(seconds: float) -> str:
     return f"{seconds:,.1f} s" if seconds < 60 else span(round(seconds * 1000))
 
 
-def places_words(wish: Wish) -> str:
+def places_words(job_request: JobRequest) -> str:
     """Return what the job reads, in short: the folder of one store, a pattern, or a number of stores."""
-    if len(wish.places) > 1:
-        return tr_plural("{n:,} place", "{n:,} places", n=len(wish.places))
-    place = wish.places[0] if wish.places else ""
+    if len(job_request.places) > 1:
+        return tr_plural("{n:,} place", "{n:,} places", n=len(job_request.places))
+    place = job_request.places[0] if job_request.places else ""
     path = Path(place)
     if "*" in place:
         return "/".join(path.parts[-3:])
     name = path.parent.name if path.name == "store" and path.parent.name else path.name
-    return f"{name} → {Path(wish.out).name}/" if wish.kind.writes else name
+    return f"{name} → {Path(job_request.out).name}/" if job_request.kind.writes else name
 
 
 def job_words(job: JobState) -> tuple[str, str, str]:
     """(name, stores, how it stands) for the list."""
-    name = job.wish.job
-    if job.wish.job == "export":
-        name = f"export, {job.wish.format}"
-    if job.wish.job == "trace" and len(job.wish.keys) == 1:
-        name = f"trace, {job.wish.keys[0]}"
-    return name, places_words(job.wish), standing(job)
+    name = job.request.job
+    if job.request.job == "export":
+        name = f"export, {job.request.format}"
+    if job.request.job == "trace" and len(job.request.keys) == 1:
+        name = f"trace, {job.request.keys[0]}"
+    return name, places_words(job.request), job_status(job)
 
 
-def standing(job: JobState) -> str:
+def job_status(job: JobState) -> str:
     """Return the state of a job in a few words."""
-    if job.standing == "cancelled":
-        return tr("cancelled, nothing left behind") if job.wish.kind.writes else tr("cancelled")
-    if job.standing == "failed":
+    if job.status == "cancelled":
+        return tr("cancelled, nothing left behind") if job.request.kind.writes else tr("cancelled")
+    if job.status == "failed":
         return engine_words(job.why) or tr("failed")
-    if job.standing == "done":
+    if job.status == "done":
         return outcome(job)
     if job.stopping:
         return tr("stopping")
@@ -91,7 +91,7 @@ def standing(job: JobState) -> str:
 def outcome(job: JobState) -> str:
     """Return the result of an ended job."""
     summary, duration = job.summary, lasted(job.seconds)
-    match job.wish.job:
+    match job.request.job:
         case "verify":
             if not job.severities:
                 return tr("no problems found")
@@ -129,13 +129,13 @@ def found_words(job: JobState) -> str:
 
 def title(job: JobState) -> str:
     """``verify · broker-a``."""
-    return f"{job.wish.job} · {places_words(job.wish)}"
+    return f"{job.request.job} · {places_words(job.request)}"
 
 
 def note(job: JobState) -> str:
     """When it began, where it runs, how long."""
     began = time.strftime("%H:%M:%S", time.localtime(job.began))
-    parts = [tr("started {time}", time=began), job.wish.master]
+    parts = [tr("started {time}", time=began), job.request.master]
     if not job.running:
         parts.append(tr("took {time}", time=lasted(job.seconds)))
     return " · ".join(parts)
@@ -183,11 +183,11 @@ def card_words(card: Card) -> tuple[str, str, str]:
     return title, " · ".join(part for part in (stage, retried_text) if part), seconds
 
 
-def reads_words(wish: Wish, looked: Looked) -> str:
+def reads_words(job_request: JobRequest, looked: Looked) -> str:
     """Return what would be read, in numbers."""
     if looked.remote:
         return tr("Not looked at from here: Spark reads it.")
-    if wish.kind.source == "export":
+    if job_request.kind.source == "export":
         return tr("An export of {size}.", size=size(looked.log_bytes)) if looked.stores else ""
     if not looked.stores:
         return ""
@@ -200,12 +200,12 @@ def reads_words(wish: Wish, looked: Looked) -> str:
     )
 
 
-def writes_words(wish: Wish, looked: Looked) -> str:
+def writes_words(job_request: JobRequest, looked: Looked) -> str:
     """Return what would be written, in numbers; empty for jobs that only read."""
-    if not wish.kind.writes or not wish.out:
+    if not job_request.kind.writes or not job_request.out:
         return ""
     free = tr("Free there: {size}.", size=size(looked.free)) if looked.free is not None else ""
-    match wish.job:
+    match job_request.job:
         case "rebuild":
             output_text = tr(
                 "New queues and index files are built from {size} of log; the existing ones have {built}.",
@@ -220,13 +220,13 @@ def writes_words(wish: Wish, looked: Looked) -> str:
     return " ".join(part for part in (output_text, safety_text, free) if part)
 
 
-def look_fault(wish: Wish, looked: Looked) -> str:
+def look_fault(job_request: JobRequest, looked: Looked) -> str:
     """Return what prevents the job; empty if nothing does."""
     if looked.out_fault:
         return tr(OUT_FAULTS[looked.out_fault])
     if looked.fault == "no export":
         return tr("Expected a directory that pipeline export wrote: it has no _storescope.json.")
-    return engine_words(looked.fault) if looked.fault else wish.fault()
+    return engine_words(looked.fault) if looked.fault else job_request.fault()
 
 
 __all__ = ["card_words", "figures", "job_words", "look_fault", "note", "outcome", "reads_words", "title", "when"]

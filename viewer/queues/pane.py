@@ -109,12 +109,12 @@ class QueuesPane(Pane):
         self.table.placeRequested.connect(self.placeRequested)
         self.table.moved.connect(self.picture.show_window)
         self.picture.entryChosen.connect(self.go_to_entry)
-        self.picture.told.connect(self.statusMessage)
+        self.picture.statusText.connect(self.statusMessage)
         self.side.entryRequested.connect(self.go_to_entry)
         self.side.placeRequested.connect(self.placeRequested)
         self.side.goOn.connect(self._count_more)
         self._counter.changed.connect(self._counted)
-        self._counter.told.connect(self.statusMessage)
+        self._counter.statusText.connect(self.statusMessage)
 
     def _step_tool(self, icon_name: str, step: int) -> Tool:
         button = Tool(icon_name, tr("Next problem") if step > 0 else tr("Previous problem"))

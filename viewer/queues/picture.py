@@ -26,10 +26,10 @@ MOST_KNOWN = 100_000
 
 
 class QueuePicture(QWidget):
-    """``entryChosen(queue offset)`` from line and cells; ``told(sentence)`` where something cannot be read."""
+    """``entryChosen(queue offset)`` from line and cells; ``statusText(sentence)`` where something cannot be read."""
 
     entryChosen = Signal(object)
-    told = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class QueuePicture(QWidget):
                 self.cells.update()
 
         session.jobs.read(
-            _reader(source, key, start_offset, end_offset), done, lambda error: self.told.emit(str(error))
+            _reader(source, key, start_offset, end_offset), done, lambda error: self.statusText.emit(str(error))
         )
 
 

@@ -14,7 +14,7 @@ from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, follow, mono, px, scale, ui
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.drawn_marks import entry_mark
-from viewer.widgets.flag_layout import MOST_LETTERS, FlagWish, Scale, place_flags
+from viewer.widgets.flag_layout import MOST_LETTERS, FlagRequest, Scale, place_flags
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import draw_flag, hatch, mark
 from viewer.widgets.record_menu import Found, MarkMenu
@@ -225,26 +225,26 @@ class QueueLine(QWidget):
             p.drawLine(QPointF(x, top - 2), QPointF(x, top + lane + 2))
             mark(p, kind, QPointF(x, top + lane + 9 * scale()), 4)
 
-    def _flag_boxes(self) -> list[tuple[QueueFlag, FlagWish, QRectF]]:
+    def _flag_boxes(self) -> list[tuple[QueueFlag, FlagRequest, QRectF]]:
         """The flags as they are drawn, each with its box."""
         assert self._span is not None
         to_x = self._scale()
         flags = [replace(flag, name=shorten_middle(flag.name, MOST_LETTERS)) for flag in self._span.flags]
-        wishes = []
+        requests = []
         for flag in flags:
             wide = QFontMetrics(ui(11, 600)).horizontalAdvance(flag.name) + 12
             wide += QFontMetrics(mono(11)).horizontalAdvance(flag.note) + 6 if flag.note else 0
             x = to_x.x(flag.offset)
-            wishes.append(FlagWish(x, wide, 1 if x < self.width() / 2 else -1))
-        places = place_flags(wishes, 2, self.width() - 2, 2)
+            requests.append(FlagRequest(x, wide, 1 if x < self.width() / 2 else -1))
+        places = place_flags(requests, 2, self.width() - 2, 2)
         return [
-            (flag, wish, QRectF(place.left, (24 - 20 * place.level) * scale(), wish.width, 17 * scale()))
-            for flag, wish, place in zip(flags, wishes, places, strict=True)
+            (flag, request, QRectF(place.left, (24 - 20 * place.level) * scale(), request.width, 17 * scale()))
+            for flag, request, place in zip(flags, requests, places, strict=True)
         ]
 
     def _paint_flags(self, p: QPainter, top: float) -> None:
-        for flag, wish, box in self._flag_boxes():
-            draw_flag(p, wish.x, box.top(), top + LANE * scale(), flag.name, C(flag.role), box, flag.note)
+        for flag, request, box in self._flag_boxes():
+            draw_flag(p, request.x, box.top(), top + LANE * scale(), flag.name, C(flag.role), box, flag.note)
 
     def _paint_window(self, p: QPainter, top: float) -> None:
         start_offset, end_offset = self._window

@@ -18,10 +18,10 @@ WORK = "viewer.queues.verdict_work:count"
 
 
 class VerdictCounter(QObject):
-    """``changed(queue key)`` when a queue's counts grew, ``told(sentence)`` for the status bar."""
+    """``changed(queue key)`` when a queue's counts grew, ``statusText(sentence)`` for the status bar."""
 
     changed = Signal(object)
-    told = Signal(str)
+    statusText = Signal(str)
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -64,7 +64,7 @@ class VerdictCounter(QObject):
                 tr("Resolving entries"), WORK, session.path, session.config, tasks, max_entries, on_items=counted
             )
         except (Cancelled, StoreError, OSError) as error:
-            self.told.emit(str(error) or tr("Stopped."))
+            self.statusText.emit(str(error) or tr("Stopped."))
         finally:
             if turn == self._turn:
                 self.running = False

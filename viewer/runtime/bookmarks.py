@@ -16,7 +16,7 @@ from engine.files.whole_file import put_whole
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.edit import Edit
-from viewer.runtime.kept_files import read_kept
+from viewer.runtime.file_saver import read_kept
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.store_session import StoreSession
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from viewer.look.assets import tr
-from viewer.runtime.kept_files import LAST_SECONDS, keeper
+from viewer.runtime.file_saver import LAST_SECONDS, file_saver
 from viewer.runtime.loop_calls import open_mailbox, post, run_in
 from viewer.runtime.worker import Cancelled, Worker
 
@@ -69,7 +69,7 @@ class Control:
     def __init__(self, tell: Callable[[float, float | None, str], None]) -> None:
         self.stop = threading.Event()
         self._tell = tell
-        self._told = 0.0
+        self._last_report = 0.0
 
     @property
     def cancelled(self) -> bool:
@@ -84,8 +84,8 @@ class Control:
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report progress; calls in quick succession are dropped."""
         now = time.monotonic()
-        if now - self._told >= REPORT_EVERY:
-            self._told = now
+        if now - self._last_report >= REPORT_EVERY:
+            self._last_report = now
             self._tell(done, total, note)
 
 
@@ -152,14 +152,14 @@ class Jobs(QObject):
             if error is not None and self._closed:
                 sys.stderr.write(f"storescope: {error}\n")
             else:
-                post(told, error)
+                post(on_written, error)
 
-        def told(error: Exception | None) -> None:
+        def on_written(error: Exception | None) -> None:
             self._pending -= 1
             if error is not None and not self._closed:
                 failed(error)
 
-        keeper().keep(file, write, finish)
+        file_saver().keep(file, write, finish)
 
     def read_kept(
         self, read: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
@@ -167,7 +167,7 @@ class Jobs(QObject):
         """Like :meth:`read`, after everything that is still being saved."""
 
         def work() -> Any:
-            keeper().settle()
+            file_saver().settle()
             return read()
 
         self.read(work, done, failed)
@@ -183,7 +183,7 @@ class Jobs(QObject):
     async def run(self, title: str, work: Callable[[Control], T]) -> T:
         """Run long work in a thread, listed under ``title``; raises :class:`Cancelled` where it was stopped."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        control = Control(lambda *progress: post(self._told, job, *progress))
+        control = Control(lambda *progress: post(self._show_progress, job, *progress))
         job = Job(next(self._numbers), title, control.stop.set)
         self._controls.add(control)
         self._begin(job)
@@ -238,7 +238,7 @@ class Jobs(QObject):
 
         def on_report(done: float, total: float | None, note: str) -> None:
             if job is not None:
-                self._told(job, done, total, tr(note))
+                self._show_progress(job, done, total, tr(note))
             if on_note is not None:
                 on_note(tr(note))
 
@@ -341,7 +341,7 @@ class Jobs(QObject):
         if not self._closed:
             self.changed.emit()
 
-    def _told(self, job: Job, done: float, total: float | None, note: str) -> None:
+    def _show_progress(self, job: Job, done: float, total: float | None, note: str) -> None:
         job.done, job.total, job.note = done, total, note
         self._tell()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.load_settings import LoadSettings
     from engine.lab.power_loss_report import PowerLossReport
-    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicPutCounts
     from engine.lab.server import Opened
     from engine.lab.serving import ServedBroker, ServingState
     from engine.releases import Release
@@ -216,9 +216,9 @@ class LabClient:
         answer: PositionSample = await self._ask("sample", reader)
         return answer
 
-    async def fed(self, max_topics: int) -> tuple[TopicFed, ...]:
+    async def put_counts(self, max_topics: int) -> tuple[TopicPutCounts, ...]:
         """Return put statistics of the queues of the fullest topics."""
-        answer: tuple[TopicFed, ...] = await self._ask("fed", max_topics)
+        answer: tuple[TopicPutCounts, ...] = await self._ask("put_counts", max_topics)
         return answer
 
     # ---- serving

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.load_settings import LoadSettings
     from engine.lab.power_loss_report import PowerLossReport
-    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, TopicFed
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, TopicPutCounts
     from engine.lab.server import Opened
     from engine.lab.serving import ServingState
     from engine.releases import Release
@@ -461,9 +461,9 @@ class LabSession(QObject):
             self.changed.emit()
         self.power_was_cut.emit()
 
-    async def fed(self, max_topics: int) -> tuple[TopicFed, ...]:
+    async def put_counts(self, max_topics: int) -> tuple[TopicPutCounts, ...]:
         """Return put statistics of the queues of the fullest topics; () while the engine does not answer."""
-        return await self.client.fed(max_topics) if self.client is not None and self.alive else ()
+        return await self.client.put_counts(max_topics) if self.client is not None and self.alive else ()
 
     def _note(self, shape: str, name: str, details: str = "") -> None:
         """Mark in the series what was done to the store."""
@@ -501,11 +501,11 @@ class LabFeed:
     def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
         """Start or stop recording frames; ``done`` is called once that is in force."""
 
-        async def told() -> None:
+        async def report() -> None:
             await self._lab.record_requests(on)
             done()
 
-        self._lab.begin(told())
+        self._lab.begin(report())
 
 
 _labs: dict[Path, LabSession] = {}

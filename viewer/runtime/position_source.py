@@ -200,17 +200,17 @@ def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
     """Return the nine positions as the engine reports them; positions from files may not be ahead of the sample."""
     engine, how = sample.positions, words("as the engine reports")
 
-    def told(offset: int, why: str) -> Position:
+    def position_or_reason(offset: int, why: str) -> Position:
         return Position(offset, how) if offset >= 0 else Position(None, why=why)
 
     return Positions(
-        min=told(engine.min, "the commit log has no files"),
+        min=position_or_reason(engine.min, "the commit log has no files"),
         wrote=Position(engine.wrote, how),
         committed=Position(engine.committed, how),
         flushed=Position(engine.flushed, how),
         confirm=Position(engine.confirm, how),
         dispatched=Position(engine.dispatched, how),
-        queue_max=told(engine.queue_max, "no consume queue holds an entry"),
+        queue_max=position_or_reason(engine.queue_max, "no consume queue holds an entry"),
         index_end=_index_end(engine, files.index_end),
         checkpoint=_checkpoint(engine, files.checkpoint),
     )

@@ -143,7 +143,7 @@ class Survey:
         return ("warn", "not closed") if self.abort else ("ok", "closed")
 
 
-def standing(survey: Survey, counts: Mapping[str, int], *, complete: bool, lab: bool = False) -> tuple[str, str]:
+def card_status(survey: Survey, counts: Mapping[str, int], *, complete: bool, lab: bool = False) -> tuple[str, str]:
     """Return mark and words for the card: the worst of how the store was left and of its findings (``counts`` by
     severity). A store that is not fully checked is not called sound; ``lab``: our own engine has it open.
     """
@@ -169,13 +169,16 @@ def survey(store: StoreSnapshot) -> Survey:
     """Survey heads and tails; unreadable parts are left out and named in ``notes``."""
     notes = list(store.notes)
     log = store.log
-    min_offset, max_offset = max(_told(lambda: log.min_offset, 0), 0), max(_told(lambda: log.max_offset, 0), 0)
-    first_unit = _told(lambda: _first_unit(store), None)
+    min_offset, max_offset = (
+        max(_or_default(lambda: log.min_offset, 0), 0),
+        max(_or_default(lambda: log.max_offset, 0), 0),
+    )
+    first_unit = _or_default(lambda: _first_unit(store), None)
     none: tuple[TopicFacts, ...] = ()
-    log_gone = _told(lambda: max_offset <= min_offset and _is_gone(store), False)
-    topics = _told(lambda: tuple(_topics(store, log_gone=log_gone)), none)
+    log_gone = _or_default(lambda: max_offset <= min_offset and _is_gone(store), False)
+    topics = _or_default(lambda: tuple(_topics(store, log_gone=log_gone)), none)
     checkpoint = _checkpoint(store, notes)
-    release, evidence = _told(lambda: _format(store, first_unit), ("", ""))
+    release, evidence = _or_default(lambda: _format(store, first_unit), ("", ""))
     missing = bytes_missing(
         (file.start_offset, file.end_offset) for file in log.files if file.start_offset < max_offset
     )
@@ -190,12 +193,14 @@ def survey(store: StoreSnapshot) -> Survey:
         first_time=first_unit.store_timestamp if first_unit else None,
         last_time=_last_time(store),
         topics=topics,
-        index=_told(lambda: tuple(_index(store)), ()),
-        tables=_told(lambda: tuple(_tables(store)), ()),
+        index=_or_default(lambda: tuple(_index(store)), ()),
+        tables=_or_default(lambda: tuple(_tables(store)), ()),
         groups=_groups(store),
         checkpoint=checkpoint,
-        has_checkpoint=_told(lambda: store.paths is not None and store.reading.exists(store.paths.checkpoint), True),
-        abort=_told(lambda: store.abort, False),
+        has_checkpoint=_or_default(
+            lambda: store.paths is not None and store.reading.exists(store.paths.checkpoint), True
+        ),
+        abort=_or_default(lambda: store.abort, False),
         lock=store.lock_state,
         notes=tuple(notes),
         format=release,
@@ -207,7 +212,7 @@ def survey(store: StoreSnapshot) -> Survey:
     )
 
 
-def _told(ask: Callable[[], T], unknown: T) -> T:
+def _or_default(ask: Callable[[], T], unknown: T) -> T:
     """Return what ``ask`` returns, or ``unknown`` if it needs unreadable bytes; the reader has noted these."""
     try:
         return ask()
@@ -246,7 +251,7 @@ def _topics(store: StoreSnapshot, *, log_gone: bool) -> Iterator[TopicFacts]:
         for number, queue in queues.items():
             queue_facts = _queue(number, queue, log_gone=log_gone)
             facts.append(queue_facts)
-            newest = _told(queue.newest, None) if queues_asked < MESSAGES_KNOWN and queue_facts.count else None
+            newest = _or_default(queue.newest, None) if queues_asked < MESSAGES_KNOWN and queue_facts.count else None
             queues_asked += 1
             size += queue_facts.count * (newest[1] if newest else 200)
         yield TopicFacts(topic, tuple(facts), size)

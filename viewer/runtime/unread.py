@@ -65,8 +65,8 @@ class UnreadLedger(QObject):
         if not self._noted:
             return ""
         first_item, other_files = self.list[0], len({item.file for item in self.list}) - 1
-        item_words = self.said(first_item)
-        return item_words if other_files <= 0 else tr("{said} · and {n:,} more", said=item_words, n=other_files)
+        item_words = self.entry_text(first_item)
+        return item_words if other_files <= 0 else tr("{said} · and {n:,} more", entry_text=item_words, n=other_files)
 
     @property
     def count(self) -> str:
@@ -88,7 +88,7 @@ class UnreadLedger(QObject):
         """Parts that were asked for and are not decoded."""
         return tuple(item for item in self._noted.values() if item.action == "decode")
 
-    def said(self, item: Unread) -> str:
+    def entry_text(self, item: Unread) -> str:
         """Return one of them in words, with the file's path below the store."""
         file = os.path.relpath(item.file, self._store) if _below(item.file, self._store) else item.file
         return engine_words(item.words_of(file))

@@ -198,7 +198,7 @@ class WorkerControl:
     def __init__(self, number: int, send: Callable[[bytes], None]) -> None:
         self.stop = threading.Event()
         self._number, self._send = number, send
-        self._told = 0.0
+        self._last_report = 0.0
 
     @property
     def cancelled(self) -> bool:
@@ -217,13 +217,13 @@ class WorkerControl:
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report progress."""
         now = time.monotonic()
-        if now - self._told >= REPORT_EVERY:
-            self._told = now
+        if now - self._last_report >= REPORT_EVERY:
+            self._last_report = now
             self._send(pipe_frames.pack(self._number, "told", done, total, note))
 
     def tell(self, note: str) -> None:
         """Say ``note`` at once, where nothing can be said of how far the work is."""
-        self._told = time.monotonic()
+        self._last_report = time.monotonic()
         self._send(pipe_frames.pack(self._number, "told", 0.0, None, note))
 
 

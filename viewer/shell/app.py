@@ -22,14 +22,14 @@ from PySide6.QtWidgets import QApplication
 from engine.config import MessageStoreConfig
 from viewer.look import assets
 from viewer.look.theme import desktop_contrast, theme
+from viewer.runtime.file_saver import LAST_SECONDS, file_saver
 from viewer.runtime.garbage import LoopGarbage
-from viewer.runtime.kept_files import LAST_SECONDS, keeper
 from viewer.runtime.settings import Settings
 from viewer.shell.command_handlers import show_choices
 from viewer.shell.crash_notes import take
 from viewer.shell.main_window import MainWindow
 from viewer.shell.single_instance import Asked, Doorbell, answer, hand_over
-from viewer.shell.system_libraries import told_instead_of_aborted
+from viewer.shell.system_libraries import explained_instead_of_aborted
 from viewer.shell.windows import all_closed, close_all
 
 QUIET_SECONDS = 15.0
@@ -75,13 +75,13 @@ def main(start: Start) -> int:
     """Run the viewer until its window closes. Return the exit code."""
     choose_platform(picture=start.screenshot is not None)
     sys.setswitchinterval(SWITCH_SECONDS)
-    with told_instead_of_aborted(picture=start.screenshot is not None):
+    with explained_instead_of_aborted(picture=start.screenshot is not None):
         app = make_application()
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
     if start.hands_over and hand_over(settings.folder, Asked(start.store, start.at)):
         return 0
-    dress(app, settings, start)
+    apply_settings(app, settings, start)
     previous_last_words = take(settings.folder)
     last_words = open_last_words(settings.folder)
     window = MainWindow(settings)
@@ -104,7 +104,7 @@ def main(start: Start) -> int:
             loop.run_until_complete(close_all())
             loop.run_until_complete(window.jobs.drain())
             loop.close()
-        finish_keeping()
+        finish_saving()
         garbage.end()
         if last_words is not None:
             faulthandler.disable()
@@ -112,10 +112,10 @@ def main(start: Start) -> int:
     return code
 
 
-def finish_keeping() -> None:
+def finish_saving() -> None:
     """Wait until everything is stored. Say so if the disk is slow."""
     try:
-        keeper().settle(LAST_SECONDS)
+        file_saver().settle(LAST_SECONDS)
     except TimeoutError:
         sys.stderr.write("storescope: marks and bookmarks are still being written: the disk does not answer\n")
 
@@ -133,7 +133,7 @@ def make_application() -> QApplication:
     return app
 
 
-def dress(app: QApplication, settings: Settings, start: Start) -> None:
+def apply_settings(app: QApplication, settings: Settings, start: Start) -> None:
     """Set language, colours and zoom before anything is shown."""
     language = start.language or settings.language
     assets.set_language(assets.system_language() if language == "system" else language)

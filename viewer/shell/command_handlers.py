@@ -15,7 +15,7 @@ from viewer.look.assets import tr
 from viewer.look.theme import desktop_contrast, desktop_still, theme
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.shell.dressing import windows_of_program
+from viewer.shell.window_theme import windows_of_program
 
 if TYPE_CHECKING:
     from viewer.shell.lab_stores import LabRoom

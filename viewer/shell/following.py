@@ -26,7 +26,7 @@ SLOW_MS = 400
 """For costly updates, and for rows that change too fast to read: each look fills the screen with new ones."""
 
 
-class Pace(QObject):
+class Throttle(QObject):
     """Runs ``work`` at most every ``every`` ms: at once if the last run is long ago, otherwise when it is due."""
 
     def __init__(self, parent: QObject, work: Callable[[], None], every: int = EVERY_MS) -> None:
@@ -61,15 +61,15 @@ class Follower(QObject):
         self._pane = pane
         self._session: object = None
         self._table = TableTail(view, self._wanted, self._left)
-        self._pace = Pace(self, self._act, every)
+        self._throttle = Throttle(self, self._act, every)
 
     def tail(self) -> None:
         """Take note that the end of the store moved."""
         if self._pane.session is not self._session:
             self._session = self._pane.session
             self._table.forget()
-        self._pace.slow = self._table.flooded
-        self._pace.ask()
+        self._throttle.slow = self._table.flooded
+        self._throttle.ask()
 
     def _wanted(self) -> bool:
         return self._pane.session is not None and self._pane.session.following

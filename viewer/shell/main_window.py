@@ -31,7 +31,6 @@ from viewer.runtime.store_session import StoreSession, straight_path
 from viewer.shell.command_handlers import Parts, tick, wire
 from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
 from viewer.shell.crumbs import crumbs_of, siblings
-from viewer.shell.dressing import Dressing
 from viewer.shell.error_page import error_page
 from viewer.shell.lab_stores import LabRoom
 from viewer.shell.layout import SMALLEST, Layout
@@ -45,6 +44,7 @@ from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import WelcomePage, unpacked, welcome_page
+from viewer.shell.window_theme import WindowTheme
 from viewer.shell.workspace import Workspace
 from viewer.widgets.record_state import StateLine
 
@@ -87,7 +87,7 @@ class MainWindow(QMainWindow):
         """Why the last store could not be opened."""
         self.layouts = Layout(self)
         self.keep_columns = self.layouts.remember_columns
-        self.dressing = Dressing(self)
+        self.window_theme = WindowTheme(self)
         self.changes, self.lab = StoreChanges(self), LabRoom(self)
         self.workspace = Workspace(self, self.layouts, self.lab)
         self.stages = Stages(self, self.changes)
@@ -144,7 +144,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self.pages)
         wire(self.parts)
         for part in (self.top, self.unread, self.tied, self.rail, self.side):
-            self.dressing.put_on(part)
+            self.window_theme.put_on(part)
         self._zooms.watch(self.side)
         self.layouts.fit()
         self.status.zone.setText(f"UTC{zone_text()}")
@@ -165,9 +165,9 @@ class MainWindow(QMainWindow):
             pane.placeMoved.connect(lambda place: self._moved(view, place))
             pane.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
         if ahead:
-            self.dressing.put_on_later(pane)
+            self.window_theme.put_on_later(pane)
         else:
-            self.dressing.put_on(pane)
+            self.window_theme.put_on(pane)
         return pane
 
     def findChild(self, kind: type[T], name: str = "", options: Qt.FindChildOption = ANYWHERE) -> T | None:
@@ -327,7 +327,7 @@ class MainWindow(QMainWindow):
             if old is not None:
                 self.pages.removeWidget(old)
                 old.deleteLater()
-        self.dressing.put_on(page)
+        self.window_theme.put_on(page)
         self.pages.addWidget(page)
         self.pages.setCurrentWidget(page)
         self.strip.show_store("")
@@ -516,7 +516,7 @@ class MainWindow(QMainWindow):
 
     def speak_anew(self) -> None:
         """Rebuild in several turns of the loop, for another language. The layout is saved first."""
-        self.dressing.take(self.layouts.keep, *self.rebuilding(), lambda: tick(self))
+        self.window_theme.take(self.layouts.keep, *self.rebuilding(), lambda: tick(self))
 
     def rebuilding(self) -> tuple[Callable[[], object], ...]:
         """Return the steps of :meth:`rebuild`, each for its own turn: frame, front view, the view's content."""
@@ -527,7 +527,7 @@ class MainWindow(QMainWindow):
         self.let_go()
         old, shown = self.takeCentralWidget(), self.pages.currentIndex() == 0
         if old is not None:
-            self.dressing.throw_away(old, self.panes.values())
+            self.window_theme.throw_away(old, self.panes.values())
         retranslate_actions(self.actions_by_id)
         draw_icons(self.actions_by_id)
         if self._palette is not None:
@@ -556,7 +556,7 @@ class MainWindow(QMainWindow):
         """Dress a child that is shown over or beside the window like the window itself."""
         super().childEvent(event)
         if event.polished():
-            self.dressing.added(event.child())
+            self.window_theme.added(event.child())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave some widgets out if the window is narrow."""
@@ -573,7 +573,7 @@ class MainWindow(QMainWindow):
 
     def zoom(self, percent: int) -> None:
         """Set the scale and remember it."""
-        theme.wish_zoom(percent)
+        theme.request_zoom(percent)
         self.settings.zoom = theme.wished_zoom
         self.say(tr("{n} %", n=theme.wished_zoom))
 

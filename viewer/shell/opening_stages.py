@@ -18,8 +18,8 @@ from viewer.runtime.garbage import set_aside
 from viewer.runtime.loop_imports import load_engine_parts, load_in_turns
 from viewer.runtime.store_session import StoreSession
 from viewer.shell.commands import draw_icons
-from viewer.shell.dressing import dressed
 from viewer.shell.views import BY_KIND, pane_module
+from viewer.shell.window_theme import all_windows_themed
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Stages:
 
     def _engaged(self) -> bool:
         """Return True while the user waits for something."""
-        return not dressed() or self._window.pane(self._window.view).busy()
+        return not all_windows_themed() or self._window.pane(self._window.view).busy()
 
     def _make_next(self) -> None:
         """Make one more pane: load the engine's modules in a thread, the viewer's one a turn, then make the pane.
@@ -207,7 +207,7 @@ class Stages:
             soon = min(end, time.monotonic() + SOON)
             late = [job for job in self._window.jobs.list if not job.ends_by(soon if job.is_background else end)]
             jobs_idle = not quiet or self._window.jobs.idle_but_for(len(late))
-            calm_looks = calm_looks + 1 if self.first_rows() and dressed() and jobs_idle else 0
+            calm_looks = calm_looks + 1 if self.first_rows() and all_windows_themed() and jobs_idle else 0
             if calm_looks == 1:
                 self.make_all()
         return calm_looks >= 3

@@ -13,7 +13,7 @@ from viewer.look.assets import tr
 from viewer.pipeline.jobs import PipelineRuns
 from viewer.pipeline.pane import PipelinePane
 from viewer.pipeline.state import JobState
-from viewer.pipeline.words import standing
+from viewer.pipeline.words import job_status
 from viewer.shell.windows import open_beside
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class PipelineRoom(QObject):
         self.runs = PipelineRuns()
         self._shown: dict[int, Job] = {}
         self.runs.listed.connect(self._listed)
-        self.runs.told.connect(self._told)
+        self.runs.jobChanged.connect(self._on_job_changed)
         self.runs.ended.connect(self._ended)
         window.installEventFilter(self)
 
@@ -55,23 +55,23 @@ class PipelineRoom(QObject):
         jobs = self._window.jobs
         for job in self.runs.jobs:
             if job.running and job.number not in self._shown:
-                shown_job = jobs.announce(job.wish.job, partial(self.runs.cancel, job))
+                shown_job = jobs.announce(job.request.job, partial(self.runs.cancel, job))
                 shown_job.stays = True
                 self._shown[job.number] = shown_job
 
-    def _told(self, job: JobState) -> None:
+    def _on_job_changed(self, job: JobState) -> None:
         shown_job = self._shown.get(job.number)
         if shown_job is not None:
             shown_job.total = None if job.part is None else 1.0
             shown_job.done = job.part or 0.0
-            self._window.jobs.tell(shown_job, standing(job))
+            self._window.jobs.tell(shown_job, job_status(job))
 
     def _ended(self, job: JobState) -> None:
         shown_job = self._shown.pop(job.number, None)
         if shown_job is not None:
             self._window.jobs.retire(shown_job)
         if not self._window.closed:
-            self._window.say(tr("{job} has ended: {words}", job=job.wish.job, words=standing(job)))
+            self._window.say(tr("{job} has ended: {words}", job=job.request.job, words=job_status(job)))
             self._window.enable()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
@@ -85,5 +85,5 @@ class PipelineRoom(QObject):
 
     def running_in_words(self) -> list[str]:
         """Return a sentence for each running job."""
-        jobs = [f"{job.wish.job}: {standing(job)}" for job in self.runs.jobs if job.running]
+        jobs = [f"{job.request.job}: {job_status(job)}" for job in self.runs.jobs if job.running]
         return [*jobs, tr("A job that is stopped leaves nothing behind.")] if jobs else []

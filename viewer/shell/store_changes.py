@@ -110,7 +110,7 @@ class StoreChanges:
             (tr("Refresh"), lambda: session.look(anyway=True)),
         )
         window.unread.show_state(State("unread", sentence, steps=steps))
-        window.unread.setToolTip("\n".join(noted.said(entry) for entry in noted.list[:MOST_NAMED]))
+        window.unread.setToolTip("\n".join(noted.entry_text(entry) for entry in noted.list[:MOST_NAMED]))
 
     def found(self) -> None:
         """Show new findings: counters, and a mark on the rail."""

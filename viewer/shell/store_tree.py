@@ -27,7 +27,7 @@ from viewer.pane.row_commands import RowCommands
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
-from viewer.runtime.survey import standing
+from viewer.runtime.survey import card_status
 from viewer.widgets.basics import Chip, Elided, Hairline, Label, Paper
 from viewer.widgets.drawn_marks import Mark, node_mark
 from viewer.widgets.focus import FocusRing
@@ -62,7 +62,7 @@ class StoreCard(Paper):
         self.setObjectName("store.card")
         self._facts: list[str] = []
         self._spans: list[str] = []
-        self._standing = "", ""
+        self._status = "", ""
         self.name = Elided("", 15, "text", 600, middle=True)
         self.chip = Chip("ok", "")
         self.chip.hide()  # nothing is known yet
@@ -94,14 +94,14 @@ class StoreCard(Paper):
         self._facts, self._spans = _facts_of(survey, counted, units), _spans_of(survey)
         self._fit()
 
-    def show_standing(self, mark: str, standing_text: str) -> None:
+    def show_status(self, mark: str, status_text: str) -> None:
         """Show the store's state: the worse of its last exit and its findings."""
-        self._standing = mark, standing_text
-        self.chip.set_chip(mark, standing_text)
+        self._status = mark, status_text
+        self.chip.set_chip(mark, status_text)
         self.chip.show()
         self._lines.activate()
         self._fit()
-        self.setAccessibleName(f"{self.name.text()}, {standing_text}, {self.facts.text()}, {self.span.text()}")
+        self.setAccessibleName(f"{self.name.text()}, {status_text}, {self.facts.text()}, {self.span.text()}")
 
     def _fit(self) -> None:
         """Choose the longest form that fits. A long name is written smaller before it is cut."""
@@ -116,14 +116,12 @@ class StoreCard(Paper):
 
     def _fit_chip(self) -> None:
         """Shorten the chip to its last words, the findings, if the name needs the room."""
-        mark, standing_text = self._standing
-        if not standing_text:
+        mark, status_text = self._status
+        if not status_text:
             return
         self.name.set_size(13)
         room = self.width() - px(14 + 12 + 8) - self.name.fontMetrics().horizontalAdvance(self.name.text())
-        self.chip.set_chip(
-            mark, standing_text if chip_width(standing_text) <= room else standing_text.rpartition(" · ")[2]
-        )
+        self.chip.set_chip(mark, status_text if chip_width(status_text) <= room else status_text.rpartition(" · ")[2])
         self._lines.activate()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -320,13 +318,13 @@ class StoreTreePane(QWidget):
             if RANK.get(finding.severity, 0) > RANK.get(marks.get(name, ""), 0) and finding.severity != "chat":
                 marks[name] = finding.severity
         self.model.set_marks(marks)
-        self._show_standing(self.session)
+        self._show_status(self.session)
 
-    def _show_standing(self, session: StoreSession) -> None:
+    def _show_status(self, session: StoreSession) -> None:
         if session.survey is not None:
             lab = lab_of(session.path) is not None
             complete = session.findings_complete
-            self.card.show_standing(*standing(session.survey, session.counts(), complete=complete, lab=lab))
+            self.card.show_status(*card_status(session.survey, session.counts(), complete=complete, lab=lab))
 
     def _follow(self, index: QModelIndex) -> None:
         place = self.model.node(index).place

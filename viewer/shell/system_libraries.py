@@ -82,7 +82,7 @@ def instead_of_traceback(error: ImportError, *, picture: bool) -> str | None:
 
 
 @contextlib.contextmanager
-def told_instead_of_aborted(*, picture: bool) -> Iterator[None]:
+def explained_instead_of_aborted(*, picture: bool) -> Iterator[None]:
     """While Qt makes the application, print these lines and exit with code 3 instead of an abort."""
     from PySide6.QtCore import QMessageLogContext, QtMsgType, qFormatLogMessage, qInstallMessageHandler
 

@@ -30,7 +30,7 @@ from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, follow, px, theme
 from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime.settings import RecentStore, Settings
 from viewer.runtime.store_session import StoreSession
-from viewer.runtime.survey import standing
+from viewer.runtime.survey import card_status
 from viewer.shell.error_page import below_the_menus
 from viewer.shell.store_tree import counted
 from viewer.widgets.basics import Button, Card, Chip, Elided, Glyph, Hairline, Key, Label, Link, Paper, Tool
@@ -435,7 +435,7 @@ def remember_store(settings: Settings, session: StoreSession | None) -> None:
     total_bytes = sum(topic.bytes for topic in survey.topics) or 1
     topic_sizes = sorted((topic.bytes for topic in survey.topics if not is_system_topic(topic.name)), reverse=True)
     kind, word = survey.state
-    if kind == "ok" and standing(survey, counts, complete=session.findings_complete)[0] != "ok":
+    if kind == "ok" and card_status(survey, counts, complete=session.findings_complete)[0] != "ok":
         kind = "chat"  # its errors are shown beside it
     settings.remember(
         RecentStore(

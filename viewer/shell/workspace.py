@@ -71,7 +71,7 @@ class Workspace:
         self.ending = EndQuestion(window, self.what_would_end)
         window.opened.connect(self._opened)
 
-    def _said_anew(self, pane: Pane, words: str) -> None:
+    def _on_status(self, pane: Pane, words: str) -> None:
         """Update the figures of a view's sentence if the view is in front."""
         if self._window.panes.get(self._window.view) is pane:
             self._window.status.say_anew(words)
@@ -93,7 +93,7 @@ class Workspace:
             self._wire_requests(pane)
         set_reading_order(pane)
         pane.did.connect(self._window.note)
-        pane.statusGrew.connect(lambda words: self._said_anew(pane, words))
+        pane.statusGrew.connect(lambda words: self._on_status(pane, words))
         pane.edited.connect(self.edits.push)
         pane.undoAsked.connect(self._window.actions_by_id["edit.undo"].trigger)
 

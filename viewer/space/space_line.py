@@ -15,7 +15,7 @@ from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, mono, px, ui
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.drawn_marks import file_mark
-from viewer.widgets.flag_layout import MOST_LETTERS, FlagPlace, FlagWish, place_flags
+from viewer.widgets.flag_layout import MOST_LETTERS, FlagPlace, FlagRequest, place_flags
 from viewer.widgets.log_line import LineFile, LogLine, reaching
 from viewer.widgets.paint import broken_box, draw_flag, flag_width, hatch
 from viewer.widgets.record_menu import Found, MarkMenu
@@ -198,12 +198,12 @@ class SpaceLine(Canvas):
             free = x + max(width + px(24), self.width() / 5)
 
     def _paint_flags(self, p: QPainter) -> None:
-        for flag, wish, place in self._placed_flags():
+        for flag, request, place in self._placed_flags():
             top = px(4) + (LEVEL_COUNT - 1 - place.level) * px(LEVEL_HEIGHT)
-            box = QRectF(place.left, top, wish.width, px(17))
-            draw_flag(p, wish.x, top, px(TOP + BLOCK_HEIGHT), flag.name, C(flag.role), box, flag.note, flag.role)
+            box = QRectF(place.left, top, request.width, px(17))
+            draw_flag(p, request.x, top, px(TOP + BLOCK_HEIGHT), flag.name, C(flag.role), box, flag.note, flag.role)
 
-    def _placed_flags(self) -> list[tuple[LineFlag, FlagWish, FlagPlace]]:
+    def _placed_flags(self) -> list[tuple[LineFlag, FlagRequest, FlagPlace]]:
         """Place the flags so that none touches another.
 
         If there is no room, drop the notes first, then the last flags; the accessible description keeps all.
@@ -211,9 +211,9 @@ class SpaceLine(Canvas):
         with_notes = [replace(flag, name=shorten_middle(flag.name, MOST_LETTERS)) for flag in self._flags]
         without_notes = [replace(flag, note="") for flag in with_notes]
         for flags in (with_notes, *(without_notes[:count] for count in range(len(without_notes), 0, -1))):
-            wishes = [FlagWish(self._x(f.offset), float(flag_width(f.name, f.note)), f.side) for f in flags]
-            places = place_flags(wishes, float(px(SIDE)), float(self.width() - px(SIDE)), levels=LEVEL_COUNT)
-            placed = list(zip(flags, wishes, places, strict=True))
+            requests = [FlagRequest(self._x(f.offset), float(flag_width(f.name, f.note)), f.side) for f in flags]
+            places = place_flags(requests, float(px(SIDE)), float(self.width() - px(SIDE)), levels=LEVEL_COUNT)
+            placed = list(zip(flags, requests, places, strict=True))
             if len(flags) == 1 or not any(
                 _touch(first_flag, second_flag) for first_flag, second_flag in combinations(placed, 2)
             ):
@@ -275,9 +275,16 @@ class SpaceLine(Canvas):
         return self._blocks[number].words if number is not None else self._words
 
 
-def _touch(first_flag: tuple[LineFlag, FlagWish, FlagPlace], second_flag: tuple[LineFlag, FlagWish, FlagPlace]) -> bool:
+def _touch(
+    first_flag: tuple[LineFlag, FlagRequest, FlagPlace], second_flag: tuple[LineFlag, FlagRequest, FlagPlace]
+) -> bool:
     """Return True if two flags' boxes overlap, or the stem of the higher runs through the lower."""
-    (_, lower_wish, lower), (_, higher_wish, higher) = sorted((first_flag, second_flag), key=lambda flag: flag[2].level)
+    (_, lower_request, lower), (_, higher_request, higher) = sorted(
+        (first_flag, second_flag), key=lambda flag: flag[2].level
+    )
     if lower.level == higher.level:
-        return lower.left < higher.left + higher_wish.width and higher.left < lower.left + lower_wish.width
-    return lower.left < higher_wish.x < lower.left + lower_wish.width - 1 and abs(lower_wish.x - higher_wish.x) > 1
+        return lower.left < higher.left + higher_request.width and higher.left < lower.left + lower_request.width
+    return (
+        lower.left < higher_request.x < lower.left + lower_request.width - 1
+        and abs(lower_request.x - higher_request.x) > 1
+    )

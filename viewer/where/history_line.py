@@ -21,7 +21,7 @@ from viewer.widgets.flow import Flow
 
 if TYPE_CHECKING:
     from engine.inspection.where.evidence import WhereResult
-    from engine.rules.where import LifeStep
+    from engine.rules.where import HistoryStep
 
 
 STEP_WORDS = {
@@ -65,7 +65,7 @@ def history_steps(result: WhereResult) -> list[list[HistoryPiece]]:
     return steps
 
 
-def _pieces(step: LifeStep, time_text: str, result: WhereResult) -> Iterator[HistoryPiece]:
+def _pieces(step: HistoryStep, time_text: str, result: WhereResult) -> Iterator[HistoryPiece]:
     word = tr(STEP_WORDS.get(step.step, step.step))
     yield HistoryPiece(f"{word} {time_text}".strip(), _place(step, result), _tip(step))
     for group in step.who[:MAX_GROUPS]:
@@ -74,7 +74,7 @@ def _pieces(step: LifeStep, time_text: str, result: WhereResult) -> Iterator[His
         yield HistoryPiece(tr("and {n:,} more", n=len(step.who) - MAX_GROUPS), Place("groups"))
 
 
-def _place(step: LifeStep, result: WhereResult) -> Place | None:
+def _place(step: HistoryStep, result: WhereResult) -> Place | None:
     if step.offset is not None:
         return places.log(step.offset)
     if step.step == "dispatched":
@@ -89,7 +89,7 @@ def _route_place(result: WhereResult, *kinds: str) -> Place | None:
     return place_of_route(best_route, result) if best_route is not None else None
 
 
-def _tip(step: LifeStep) -> str:
+def _tip(step: HistoryStep) -> str:
     offset_text = "" if step.offset is None else f"@ {number(step.offset)}"
     return " ".join(part for part in (full_moment(step.timestamp), offset_text) if part)
 

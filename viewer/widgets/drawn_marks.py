@@ -125,7 +125,7 @@ def pin_mark(pin: Pin) -> Mark:
     return Mark(facts, str(pin.offset), pin.text or str(pin.offset))
 
 
-def stretch_mark(kind: str, start: int | None, end: int | None, clicked: int | None, words: str) -> Mark:
+def range_mark(kind: str, start: int | None, end: int | None, clicked: int | None, words: str) -> Mark:
     """A part of the recovery Line, clicked at offset ``clicked``. Without offsets it is the room behind the end of
     the log.
     """

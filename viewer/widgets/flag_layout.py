@@ -18,7 +18,7 @@ MOST_LETTERS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class FlagWish:
+class FlagRequest:
     """A flag that belongs at ``x`` (px) and is ``width`` px wide.
 
     ``side`` is tried first (1 right of the stem, −1 left).
@@ -38,37 +38,41 @@ class FlagPlace:
     level: int
 
 
-def place_flags(wishes: Sequence[FlagWish], left_x: float, right_x: float, levels: int = MAX_LEVELS) -> list[FlagPlace]:
-    """Return places in the order of ``wishes``. Every box lies inside [left_x, right_x].
+def place_flags(
+    requests: Sequence[FlagRequest], left_x: float, right_x: float, levels: int = MAX_LEVELS
+) -> list[FlagPlace]:
+    """Return places in the order of ``requests``. Every box lies inside [left_x, right_x].
 
     If even the highest level is taken a box may overlap. The caller merges flags of equal places first, so this
     needs more than ``levels`` flags within one box's width.
     """
-    by_x = sorted(range(len(wishes)), key=lambda n: (wishes[n].x, n))
-    tries = [_place_in(order, wishes, (left_x, right_x), levels) for order in (by_x, by_x[::-1])]
-    best = min(tries, key=lambda places: (_touching(wishes, places), sum(p.level for p in places.values())))
-    return [best[number] for number in range(len(wishes))]
+    by_x = sorted(range(len(requests)), key=lambda n: (requests[n].x, n))
+    tries = [_place_in(order, requests, (left_x, right_x), levels) for order in (by_x, by_x[::-1])]
+    best = min(tries, key=lambda places: (_touching(requests, places), sum(p.level for p in places.values())))
+    return [best[number] for number in range(len(requests))]
 
 
 def _place_in(
-    order: list[int], wishes: Sequence[FlagWish], edges: tuple[float, float], levels: int
+    order: list[int], requests: Sequence[FlagRequest], edges: tuple[float, float], levels: int
 ) -> dict[int, FlagPlace]:
     placed: dict[int, FlagPlace] = {}
     for rank, number in enumerate(order):
-        placed_before = [(wishes[n], placed[n]) for n in order[:rank]]
-        later_xs = [wishes[n].x for n in order[rank + 1 :]]
-        placed[number] = _first_free(wishes[number], placed_before, later_xs, edges, levels)
+        placed_before = [(requests[n], placed[n]) for n in order[:rank]]
+        later_xs = [requests[n].x for n in order[rank + 1 :]]
+        placed[number] = _first_free(requests[number], placed_before, later_xs, edges, levels)
     return placed
 
 
-def _touching(wishes: Sequence[FlagWish], places: dict[int, FlagPlace]) -> int:
+def _touching(requests: Sequence[FlagRequest], places: dict[int, FlagPlace]) -> int:
     numbers = sorted(places)
-    return sum(not _free(places[n], wishes[n], [(wishes[m], places[m]) for m in numbers if m < n], []) for n in numbers)
+    return sum(
+        not _free(places[n], requests[n], [(requests[m], places[m]) for m in numbers if m < n], []) for n in numbers
+    )
 
 
 def _first_free(
-    wish: FlagWish,
-    placed_before: list[tuple[FlagWish, FlagPlace]],
+    request: FlagRequest,
+    placed_before: list[tuple[FlagRequest, FlagPlace]],
     later_xs: list[float],
     edges: tuple[float, float],
     levels: int,
@@ -76,33 +80,33 @@ def _first_free(
     left_x, right_x = edges
     fallback: FlagPlace | None = None
     for level in range(levels):
-        for side in (wish.side, -wish.side):
-            start = wish.x if side > 0 else wish.x - wish.width
-            if start < left_x or start + wish.width > right_x:
+        for side in (request.side, -request.side):
+            start = request.x if side > 0 else request.x - request.width
+            if start < left_x or start + request.width > right_x:
                 continue
             fallback = FlagPlace(start, side, level)
-            if _free(fallback, wish, placed_before, later_xs):
+            if _free(fallback, request, placed_before, later_xs):
                 return fallback
     if fallback is not None:
         return fallback
-    return FlagPlace(min(max(wish.x, left_x), max(left_x, right_x - wish.width)), 1, levels - 1)
+    return FlagPlace(min(max(request.x, left_x), max(left_x, right_x - request.width)), 1, levels - 1)
 
 
 def _free(
-    place: FlagPlace, wish: FlagWish, placed_before: list[tuple[FlagWish, FlagPlace]], later_xs: list[float]
+    place: FlagPlace, request: FlagRequest, placed_before: list[tuple[FlagRequest, FlagPlace]], later_xs: list[float]
 ) -> bool:
-    end = place.left + wish.width
-    for other_wish, other_place in placed_before:
-        other_start, other_end = other_place.left, other_place.left + other_wish.width
+    end = place.left + request.width
+    for other_request, other_place in placed_before:
+        other_start, other_end = other_place.left, other_place.left + other_request.width
         if other_place.level == place.level and place.left < other_end + GAP and other_start < end + GAP:
             return False
-        if other_place.level != place.level and abs(other_wish.x - wish.x) < SAME_STEM:
+        if other_place.level != place.level and abs(other_request.x - request.x) < SAME_STEM:
             continue  # both share one stem
-        if other_place.level < place.level and other_start - GAP / 2 < wish.x < other_end + GAP / 2:
+        if other_place.level < place.level and other_start - GAP / 2 < request.x < other_end + GAP / 2:
             return False  # our stem would run through a lower box
-        if other_place.level > place.level and place.left - GAP / 2 < other_wish.x < end + GAP / 2:
+        if other_place.level > place.level and place.left - GAP / 2 < other_request.x < end + GAP / 2:
             return False  # a higher flag's stem runs here
-    later_xs = [x for x in later_xs if abs(x - wish.x) >= SAME_STEM]
+    later_xs = [x for x in later_xs if abs(x - request.x) >= SAME_STEM]
     return place.level > 0 or not any(place.left < x < end + GAP for x in later_xs)
 
 

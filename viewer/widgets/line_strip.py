@@ -258,9 +258,9 @@ class LineStrip(Canvas):
         if self._line.high <= self._line.low:
             return
         top, height = px(TOP), px(BAND)
-        for stretch in self._broken:
-            left_x = self._x(stretch.start)
-            broken_box(p, QRectF(left_x, top, max(2.0, self._x(stretch.end) - left_x), height), stretch.kind)
+        for damage in self._broken:
+            left_x = self._x(damage.start)
+            broken_box(p, QRectF(left_x, top, max(2.0, self._x(damage.end) - left_x), height), damage.kind)
         self._paint_gaps(p, top, height)
         for start, end, share in self._cached:
             if share > 0:
@@ -405,7 +405,7 @@ class LineStrip(Canvas):
         near = [pin for pin in self._pins if abs(self._x(pin.offset) - x) < 5 * scale() and pin.text]
         if near:
             return pin_mark(min(near, key=lambda pin: (pin.finding is None, abs(self._x(pin.offset) - x)))), below
-        broken = next((stretch for stretch in self._broken if stretch.start <= offset < stretch.end), None)
+        broken = next((damage for damage in self._broken if damage.start <= offset < damage.end), None)
         if broken is not None:
             return broken_mark(broken), below
         file = line.file_at(offset)
@@ -423,7 +423,7 @@ class LineStrip(Canvas):
         near = [pin for pin in self._pins if abs(self._x(pin.offset) - x) < 5 and pin.text]
         file = line.file_at(offset)
         words = [pin.text for pin in near[:3]] + [number(offset)]
-        words += [stretch.words for stretch in self._broken if stretch.start <= offset < stretch.end][:2]
+        words += [damage.words for damage in self._broken if damage.start <= offset < damage.end][:2]
         if file is not None:
             words.append(tr("file {name}, {size}", name=file.name, size=size(file.end - file.start)))
         if offset > line.written:

@@ -149,7 +149,7 @@ class LivePlot(Paper):
         """Apply the current colours."""
         self._drawn = None
         for plot in self._plots.values():
-            _dress(plot)
+            _apply_theme(plot)
         if self._live is not None:
             self._live.retheme()
         if self._asked is not None and self.isVisible():
@@ -284,11 +284,11 @@ def _make_plot(*, times: bool) -> Any:
     plot.setAccessibleName(tr("Plot"))
     for part in (plot, plot.viewport()):  # nothing is done in it by key: Tab goes past it
         part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    _dress(plot)
+    _apply_theme(plot)
     return plot
 
 
-def _dress(plot: Any) -> None:
+def _apply_theme(plot: Any) -> None:
     """Apply background, axes and fonts in the current colours and zoom."""
     import pyqtgraph as pg
 

@@ -94,7 +94,7 @@ class LogLine:
 
 def reaching(line: LogLine, broken: Iterable[Broken]) -> LogLine:
     """Extend the line to the end of the stretches that are missing after its files."""
-    end = max((stretch.end for stretch in broken), default=0)
+    end = max((damage.end for damage in broken), default=0)
     return replace(line, written=end, high=end) if line.high > line.low and end > line.high else line
 
 

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.widgets.columns import Record, RecordKind, elsewhere
 from viewer.widgets.record_menu import MenuTable, copy_text
-from viewer.widgets.row_window import JUMPS, Bounds, ListSource, Page, RowSource, Want, Window
+from viewer.widgets.row_window import JUMPS, Bounds, ListSource, Page, RowRequest, RowSource, Window
 from viewer.widgets.stepwise import Runner, run_here
 
 WHOLE = 20_000
@@ -41,8 +41,8 @@ class RecordView(MenuTable):
         super().__init__(name, kind, parent)
         self.runner = runner
         self._window: Window[Record] = Window(ListSource(), whole=WHOLE)
-        self._asked: tuple[Want, Then] | None = None
-        self._next: tuple[Want, Then] | None = None
+        self._asked: tuple[RowRequest, Then] | None = None
+        self._next: tuple[RowRequest, Then] | None = None
         self._turn = 0
         self._current: int | None = None
         self._settling = False
@@ -133,8 +133,8 @@ class RecordView(MenuTable):
         above the screen until the user scrolls.
         """
         visible = self.visible_rows()
-        want = self._window.tail(visible) if alone else self._window.jump(self.source.end, visible)
-        self._ask(want, self.scrollToBottom)
+        row_request = self._window.tail(visible) if alone else self._window.jump(self.source.end, visible)
+        self._ask(row_request, self.scrollToBottom)
 
     def total_rows(self) -> int:
         """Number of rows of the source; while it is unknown, the number of rows held."""
@@ -229,17 +229,17 @@ class RecordView(MenuTable):
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
-    def _ask(self, want: Want, then: Then) -> None:
-        """Start the read of ``want``. While another read is under way only the newest jump waits."""
+    def _ask(self, row_request: RowRequest, then: Then) -> None:
+        """Start the read of ``row_request``. While another read is under way only the newest jump waits."""
         if self._asked is not None:
-            if want.kind in JUMPS:
-                self._next = (want, then)
+            if row_request.kind in JUMPS:
+                self._next = (row_request, then)
             return
-        self._asked = (want, then)
+        self._asked = (row_request, then)
         turn, source = self._turn, self._window.source
         runner = run_here if isinstance(source, ListSource) else self.runner
         runner(
-            lambda: source.read(want.position, want.before, want.after),
+            lambda: source.read(row_request.position, row_request.before, row_request.after),
             lambda page: self._read(turn, page),
             lambda error: self._not_read(turn, error),
         )
@@ -247,16 +247,16 @@ class RecordView(MenuTable):
     def _read(self, turn: int, page: Page[Record]) -> None:
         if turn != self._turn or self._asked is None:
             return
-        (want, then), self._asked = self._asked, None
-        if self._next is None or want.kind not in JUMPS:
-            self._settle(self._window.apply(want, page, self.verticalScrollBar().value(), self.visible_rows()))
+        (row_request, then), self._asked = self._asked, None
+        if self._next is None or row_request.kind not in JUMPS:
+            self._settle(self._window.apply(row_request, page, self.verticalScrollBar().value(), self.visible_rows()))
             if then is not None:
                 then()
             self.filled.emit()
         if self._next is not None:
-            (want, then), self._next = self._next, None
-            self._ask(want, then)
-        elif want.kind != "tail":
+            (row_request, then), self._next = self._next, None
+            self._ask(row_request, then)
+        elif row_request.kind != "tail":
             self._ask_if_wanted()
 
     def _not_read(self, turn: int, error: Exception) -> None:
@@ -266,9 +266,9 @@ class RecordView(MenuTable):
 
     def _ask_if_wanted(self) -> None:
         if self._asked is None:
-            want = self._window.wanted(self.verticalScrollBar().value(), self.visible_rows())
-            if want is not None:
-                self._ask(want, None)
+            row_request = self._window.wanted(self.verticalScrollBar().value(), self.visible_rows())
+            if row_request is not None:
+                self._ask(row_request, None)
 
     def _settle(self, top: int) -> None:
         """Put the window's rows into the model, scroll row ``top`` to the top, and keep the choice."""
@@ -476,7 +476,7 @@ class RowFinder:
     """Looks up one row number at a time with ``look``, then calls ``go(position)``."""
 
     def __init__(self, look: Look, go: Callable[[int], object], failed: Callable[[Exception], object]) -> None:
-        self._look, self._go, self._told_failed = look, go, failed
+        self._look, self._go, self._on_failed = look, go, failed
         self._wanted: int | None = None
         self._turn = 0
 
@@ -507,6 +507,6 @@ class RowFinder:
         def on_error(error: Exception) -> None:
             if turn == self._turn:
                 self._wanted = None
-                self._told_failed(error)
+                self._on_failed(error)
 
         self._look(number, on_position, on_error)

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QSizePolicy
 
 from viewer.look.theme import C, dark, ink, mono, over, px, scale, ui
 from viewer.widgets.canvas import Boxes, MarkCanvas
-from viewer.widgets.drawn_marks import place_mark, stretch_mark
-from viewer.widgets.flag_layout import FlagPlace, FlagWish, place_flags
+from viewer.widgets.drawn_marks import place_mark, range_mark
+from viewer.widgets.flag_layout import FlagPlace, FlagRequest, place_flags
 from viewer.widgets.paint import broken_box, draw_flag, free_part, hatch
 from viewer.widgets.record_menu import Found
 
@@ -126,7 +126,7 @@ class RecoveryLine(MarkCanvas):
     def marks(self) -> Boxes:
         """The boxes of the parts, then those of the flags, which lie above them."""
         boxes = [
-            (box, stretch_mark(part.kind, part.start, part.end, part.start, part.words)) for part, box in self._boxes()
+            (box, range_mark(part.kind, part.start, part.end, part.start, part.words)) for part, box in self._boxes()
         ]
         for flag, (box, _) in zip(self._flags, self._flag_boxes(), strict=True):
             if flag.offset is not None:
@@ -144,7 +144,7 @@ class RecoveryLine(MarkCanvas):
             return mark_and_place
         share = (point.x() - box.left()) / max(box.width(), 1.0)
         offset = part.start + min(int(share * (part.end - part.start)), max(part.end - part.start - 1, 0))
-        return stretch_mark(part.kind, part.start, part.end, offset, part.words), mark_and_place[1]
+        return range_mark(part.kind, part.start, part.end, offset, part.words), mark_and_place[1]
 
     def words_under(self, point: QPointF) -> str:
         """The words of the part or flag, which may not have fitted."""
@@ -216,27 +216,27 @@ class RecoveryLine(MarkCanvas):
             p.setPen(C("text3"))
             p.drawText(QRectF(label_x, bottom + 4, text_width + 2, 15 * scale()), Qt.AlignmentFlag.AlignCenter, words)
 
-    def _placed(self) -> list[tuple[FlagWish, FlagPlace]]:
+    def _placed(self) -> list[tuple[FlagRequest, FlagPlace]]:
         """Place the flags, on one level if none touch, else on two."""
         width = self.width() - 2.0
-        wishes = [
-            FlagWish(
+        requests = [
+            FlagRequest(
                 1 + width * flag.at,
                 QFontMetrics(ui(11, 600)).horizontalAdvance(flag.words) + 12,
                 1 if flag.at < 0.6 else -1,
             )
             for flag in self._flags
         ]
-        return list(zip(wishes, place_flags(wishes, 0, width + 2, 2), strict=True))
+        return list(zip(requests, place_flags(requests, 0, width + 2, 2), strict=True))
 
     def _flag_boxes(self) -> list[tuple[QRectF, float]]:
         """The box of every flag, and the place of its stem."""
         return [
             (
-                QRectF(place.left, 2 + LEVEL * (self._levels - 1 - place.level) * scale(), wish.width, 17 * scale()),
-                wish.x,
+                QRectF(place.left, 2 + LEVEL * (self._levels - 1 - place.level) * scale(), request.width, 17 * scale()),
+                request.x,
             )
-            for wish, place in self._placed()
+            for request, place in self._placed()
         ]
 
     def _paint_flags(self, p: QPainter, bottom: float) -> None:

@@ -243,7 +243,7 @@ class RowTable(SizedTable):
 
     def showEvent(self, event: QShowEvent) -> None:
         """Restore the remembered columns when the table is first shown, in a view or in a dialog."""
-        self.fitting.ask_keeper()
+        self.fitting.ask_saved_widths()
         super().showEvent(event)
 
     def bar_width(self) -> int:

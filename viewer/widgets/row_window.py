@@ -141,7 +141,7 @@ JUMPS = ("jump", "tail")
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class RowRequest:
     """A read that the window needs: ``kind`` is ``jump`` (a new window), ``tail`` (only the last rows), ``more``
     (rows after the window) or ``less`` (rows before it).
     """
@@ -173,37 +173,37 @@ class Window(Generic[Row]):
         """Return whether every row of the source is in the window."""
         return self.first and self.last
 
-    def jump(self, position: int, visible: int) -> Want:
+    def jump(self, position: int, visible: int) -> RowRequest:
         """The read that brings ``position`` into the window with room on both sides."""
         total = self.source.total
         if total is not None and total <= self.whole:
-            return Want("jump", self.source.start, 0, total + 1)
+            return RowRequest("jump", self.source.start, 0, total + 1)
         position = min(max(position, self.source.start), self.source.end)
         edge = self.chunk // 4 + 1
-        return Want("jump", position, 2 * visible + edge, 2 * visible + edge)
+        return RowRequest("jump", position, 2 * visible + edge, 2 * visible + edge)
 
-    def tail(self, visible: int) -> Want:
+    def tail(self, visible: int) -> RowRequest:
         """The read of only the last rows, for an end that moves faster than the user scrolls."""
-        return Want("tail", self.source.end, visible + 2, visible)
+        return RowRequest("tail", self.source.end, visible + 2, visible)
 
-    def wanted(self, top: int, visible: int) -> Want | None:
+    def wanted(self, top: int, visible: int) -> RowRequest | None:
         """The read that is due when row ``top`` is the first of ``visible`` rows on the screen, or None."""
         if not self.rows:
             return None
         if not self.last and top + 2 * visible + self.chunk // 4 >= len(self.rows):
-            return Want("more", self.source.behind(self.rows[-1]), 0, self.chunk)
+            return RowRequest("more", self.source.behind(self.rows[-1]), 0, self.chunk)
         if not self.first and top < visible + self.chunk // 4:
-            return Want("less", self.source.position(self.rows[0]), self.chunk, 0)
+            return RowRequest("less", self.source.position(self.rows[0]), self.chunk, 0)
         return None
 
-    def apply(self, want: Want, page: Page[Row], top: int, visible: int) -> int:
+    def apply(self, row_request: RowRequest, page: Page[Row], top: int, visible: int) -> int:
         """Store the result of a read. Returns the new number of the row that was at ``top`` (for a jump: of the
         requested position).
         """
-        if want.kind in JUMPS:
+        if row_request.kind in JUMPS:
             self.rows, self.first, self.last = list(page.rows), page.first, page.last
             return min(page.at, max(0, len(self.rows) - 1))
-        if want.kind == "more":
+        if row_request.kind == "more":
             self.rows += page.rows
             self.last = page.last
             drop = max(0, min(len(self.rows) - self.capacity, top - visible - self.chunk))

@@ -32,7 +32,7 @@ from viewer.widgets.drawn_marks import Mark, broken_mark, place_mark
 from viewer.widgets.flag_layout import (
     SMALL_GAP,
     FlagPlace,
-    FlagWish,
+    FlagRequest,
     Scale,
     inside_gap,
     place_flags,
@@ -237,7 +237,7 @@ class Ruler(QWidget):
         if hit is not None:
             return self._flag_mark(hit), point
         offset = max(0, self._offset_at(point))
-        broken = next((stretch for stretch in view.broken if stretch.start <= offset < stretch.end), None)
+        broken = next((damage for damage in view.broken if damage.start <= offset < damage.end), None)
         return (broken_mark(broken) if broken is not None else place_mark("rulerMark", "", offset, "")), point
 
     def _flag_mark(self, flag: RulerFlag) -> Mark:
@@ -246,11 +246,11 @@ class Ruler(QWidget):
     def _flag_at(self, point: QPointF) -> RulerFlag | None:
         y, z, band_height = 138 * scale(), scale(), BAND * scale()
         for above in (True, False):
-            for flag, wish, place in self._placed(above=above):
+            for flag, request, place in self._placed(above=above):
                 top = y - (54 + 20 * place.level) * z if above else y + band_height + (34 + 20 * place.level) * z
                 side = point.y() < y + 7 if above else point.y() > y + band_height - 7
-                on_stem = side and point.y() > 40 * z and abs(point.x() - wish.x) < 5 * z
-                if on_stem or QRectF(place.left, top, wish.width, 18 * z).contains(point):
+                on_stem = side and point.y() > 40 * z and abs(point.x() - request.x) < 5 * z
+                if on_stem or QRectF(place.left, top, request.width, 18 * z).contains(point):
                     return flag
         return None
 
@@ -258,7 +258,7 @@ class Ruler(QWidget):
     def _whole(self) -> tuple[int, int]:
         view = self._view or RulerView()
         starts = [view.minimum, *(f[0] for f in view.files[:1])]
-        ends = [view.wrote, *(f[1] for f in view.files[-1:]), *(stretch.end for stretch in view.broken)]
+        ends = [view.wrote, *(f[1] for f in view.files[-1:]), *(damage.end for damage in view.broken)]
         return min(starts), max(*ends, min(starts) + 1)
 
     def _to_x(self) -> Scale:
@@ -298,9 +298,9 @@ class Ruler(QWidget):
                 p.setPen(C("text3"))
                 p.drawText(QRectF(left_x, 2 * z, text_width + 4, 16 * z), Qt.AlignmentFlag.AlignVCenter, name)
                 end = left_x + text_width + 12
-        for stretch in view.broken:
-            left_x = overview.x(stretch.start)
-            broken_box(p, QRectF(left_x, top, max(2.0, overview.x(stretch.end) - left_x - 1), height), stretch.kind)
+        for damage in view.broken:
+            left_x = overview.x(damage.start)
+            broken_box(p, QRectF(left_x, top, max(2.0, overview.x(damage.end) - left_x - 1), height), damage.kind)
         for offset, kind in view.pins:
             x = overview.x(offset)
             p.setPen(QPen(C(kind), 2))
@@ -353,7 +353,7 @@ class Ruler(QWidget):
                 hatch(p, box, "pane", 0.5, 7)
             p.setFont(ui(12, 600))
             text_width = QFontMetrics(p.font()).horizontalAdvance(band.words)
-            holes = [(to_x.x(stretch.start), to_x.x(stretch.end)) for stretch in self._view.broken]
+            holes = [(to_x.x(damage.start), to_x.x(damage.end)) for damage in self._view.broken]
             box = free_part(box, holes)
             if text_width < box.width() - 12:
                 middle = QRectF(box.center().x() - text_width / 2 - 4, y, text_width + 8, height)
@@ -375,18 +375,18 @@ class Ruler(QWidget):
         assert self._view is not None
         to_x = self._to_x()
         start, end = self.lens()
-        for stretch in self._view.broken:
-            if stretch.end <= start or stretch.start >= end:
+        for damage in self._view.broken:
+            if damage.end <= start or damage.start >= end:
                 continue
-            left_x, right_x = to_x.x(max(start, stretch.start)), to_x.x(min(end, stretch.end))
+            left_x, right_x = to_x.x(max(start, damage.start)), to_x.x(min(end, damage.end))
             box = QRectF(left_x, y, max(2.0, right_x - left_x), height)
-            broken_box(p, box, stretch.kind)
-            word = stretch.words.partition(" · ")[0]
+            broken_box(p, box, damage.kind)
+            word = damage.words.partition(" · ")[0]
             p.setFont(ui(12, 600))
             text_width = QFontMetrics(p.font()).horizontalAdvance(word)
             if text_width < box.width() - 20:
                 p.fillRect(QRectF(box.center().x() - text_width / 2 - 6, y + 3, text_width + 12, height - 6), C("pane"))
-                p.setPen(C("text2" if stretch.kind == "unread" else "error"))
+                p.setPen(C("text2" if damage.kind == "unread" else "error"))
                 p.drawText(box, Qt.AlignmentFlag.AlignCenter, word)
 
     def _paint_file_edges(self, p: QPainter, y: float, height: float) -> None:
@@ -406,19 +406,19 @@ class Ruler(QWidget):
             shown = [gap for gap in self._view.gaps if gap.above == above and gap.end > gap.start]
             gaps = [(to_x.x(gap.start), to_x.x(gap.end), gap) for gap in shown]
             texts = [g.short if g.short and end_x - start_x < SMALL_GAP else g.words for start_x, end_x, g in gaps]
-            wishes = [(g[0], g[1], float(measure.horizontalAdvance(s))) for g, s in zip(gaps, texts, strict=True)]
-            for start_x, end_x, _ in wishes:
+            requests = [(g[0], g[1], float(measure.horizontalAdvance(s))) for g, s in zip(gaps, texts, strict=True)]
+            for start_x, end_x, _ in requests:
                 if end_x - start_x >= SMALL_GAP:
                     _double_arrow(p, start_x + 3, end_x - 3, level)
-            places = place_words(wishes, 4, self.width() - 4)
-            for text, wish, text_x in zip(texts, wishes, places, strict=True):
-                box = QRectF(text_x, level - 9 * z, wish[2] + 4, 18 * z)
-                if inside_gap(*wish):
+            places = place_words(requests, 4, self.width() - 4)
+            for text, request, text_x in zip(texts, requests, places, strict=True):
+                box = QRectF(text_x, level - 9 * z, request[2] + 4, 18 * z)
+                if inside_gap(*request):
                     p.fillRect(box.adjusted(-6, 0, 2, 0), C("pane"))
                 p.setPen(C("text"))
                 p.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
 
-    def _placed(self, *, above: bool) -> list[tuple[RulerFlag, FlagWish, FlagPlace]]:
+    def _placed(self, *, above: bool) -> list[tuple[RulerFlag, FlagRequest, FlagPlace]]:
         """The flags of one side inside the lens with their places. Equal flags of one family are merged."""
         if self._view is None:
             return []
@@ -432,27 +432,27 @@ class Ruler(QWidget):
                 RulerFlag(name, offset, role, above, notes[offset])
                 for name, offset, role in share_flags((f.name, f.offset, f.role) for f in family)
             ]
-        wishes = [self._wish(flag) for flag in shared]
-        places = place_flags(wishes, 4, self.width() - 4, 3 if above else 6)
-        return list(zip(shared, wishes, places, strict=True))
+        requests = [self._flag_request(flag) for flag in shared]
+        places = place_flags(requests, 4, self.width() - 4, 3 if above else 6)
+        return list(zip(shared, requests, places, strict=True))
 
     def _paint_flags(self, p: QPainter, y: float, *, above: bool) -> None:
         assert self._view is not None
         chosen = self._view.flags[self._flag].offset if 0 <= self._flag < len(self._view.flags) else None
-        for flag, wish, place in sorted(self._placed(above=above), key=lambda placed: -placed[2].level):
-            self._paint_flag(p, flag, wish, place, y, framed=flag.offset == chosen)
+        for flag, request, place in sorted(self._placed(above=above), key=lambda placed: -placed[2].level):
+            self._paint_flag(p, flag, request, place, y, framed=flag.offset == chosen)
 
-    def _wish(self, flag: RulerFlag) -> FlagWish:
+    def _flag_request(self, flag: RulerFlag) -> FlagRequest:
         x = self._to_x().x(flag.offset)
         wide = QFontMetrics(ui(12, 600)).horizontalAdvance(flag.name)
         wide += QFontMetrics(mono(11)).horizontalAdvance(_figures(flag)) + 22
-        return FlagWish(x, wide, 1 if x < self.width() * 0.45 else -1)
+        return FlagRequest(x, wide, 1 if x < self.width() * 0.45 else -1)
 
     def _paint_flag(
-        self, p: QPainter, flag: RulerFlag, wish: FlagWish, place: FlagPlace, y: float, *, framed: bool
+        self, p: QPainter, flag: RulerFlag, request: FlagRequest, place: FlagPlace, y: float, *, framed: bool
     ) -> None:
         z, height, color = scale(), BAND * scale(), C(flag.role)
-        x = wish.x
+        x = request.x
         top = y - (54 + 20 * place.level) * z if flag.above else y + height + (34 + 20 * place.level) * z
         edge = y - 5 if flag.above else y + height + 5
         p.setPen(QPen(color, 2))
@@ -461,7 +461,7 @@ class Ruler(QWidget):
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(color)
         p.drawPolygon(QPolygonF([QPointF(x - 5, foot), QPointF(x + 5, foot), QPointF(x, tip)]))
-        box = QRectF(place.left, top, wish.width, 18 * z)
+        box = QRectF(place.left, top, request.width, 18 * z)
         p.setPen(QPen(C("accent") if framed else color, 2 if framed else 1))
         p.setBrush(C("raised"))
         p.drawRoundedRect(box, 3, 3)

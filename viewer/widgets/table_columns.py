@@ -319,7 +319,7 @@ class TableColumns(QObject):
 
     # ---- changes by the user -----------------------------------------------------------------------------------------
 
-    def ask_keeper(self) -> None:
+    def ask_saved_widths(self) -> None:
         """Register with the nearest window around the table that keeps columns. Tables of dialogs do so too."""
         window = self._view.parentWidget()
         while window is not None and not self.remembered:

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         assert store.paths is not None
         with backed_up(args, store.path, config) as backup, backup.lock():
             release = stated_release(args, store)
-            done = _built(store, config, None, backup.keeper, release, out)
+            done = _built(store, config, None, backup.writer, release, out)
             note_empty_log(store.paths, config, backup.store_disk or RealDisk(), release)
         _tell(done, str(store.path), out, backup)
         return 0
@@ -127,7 +127,7 @@ def _built(
     store: StoreSnapshot,
     config: MessageStoreConfig,
     target: Path | None,
-    keeper: BackupWriter | None,
+    backup: BackupWriter | None,
     release: Release,
     out: Output,
 ) -> Rebuilt:
@@ -136,7 +136,7 @@ def _built(
     length = store.log.end_offset - max(store.log.min_offset, 0)
     with Progress("dispatch", length, out.quiet) as progress:
         if target is None:
-            return rebuild_in_place(store, config, keeper, progress.at, release)
+            return rebuild_in_place(store, config, backup, progress.at, release)
         return rebuild_beside(store, target, config, progress.at, release)
 
 

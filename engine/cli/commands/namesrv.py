@@ -74,7 +74,7 @@ def _kv_config_path(args: argparse.Namespace, config: NameServerConfig) -> str:
 async def _serve(args: argparse.Namespace, config: NameServerConfig, tls: Tls | None, out: Output) -> None:
     """Until Ctrl+C or TERM."""
 
-    def told(change: Change) -> None:
+    def on_change(change: Change) -> None:
         if out.as_json:
             print_record(
                 out, {"type": "broker", "state": change.word, "brokerName": change.broker, "address": change.address}
@@ -83,7 +83,7 @@ async def _serve(args: argparse.Namespace, config: NameServerConfig, tls: Tls | 
             print_line(out, f"{change.broker} at {change.address}: {change.word}")
 
     with ended_by_signals() as ended:
-        async with ListeningNameServer(config, args.host, args.port, told, tls) as server:
+        async with ListeningNameServer(config, args.host, args.port, on_change, tls) as server:
             if out.as_json:
                 print_record(out, {"type": "serving", "namesrv": server.address, "pid": os.getpid()})
             else:

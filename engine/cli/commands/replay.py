@@ -72,12 +72,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(f"{args.recording} was full: {recording.left_out:,} frames after its end were not recorded")
     differ: list[Sent] = []
 
-    def told(sent: Sent) -> None:
+    def on_sent(sent: Sent) -> None:
         if not sent.same and sent.before is not None:
             differ.append(sent)
 
     def replay(address: str) -> Replay:
-        return Replay(exchanges, address, told, only)
+        return Replay(exchanges, address, on_sent, only)
 
     if args.to is not None:
         result = asyncio.run(_to_broker(replay(args.to[0]), args.to[0]))

@@ -368,15 +368,15 @@ def _say_registration(out: Output, server: str, why: str | None) -> None:
 
 @contextlib.asynccontextmanager
 async def _name_server(
-    args: argparse.Namespace, tls: Tls | None, out: Output, told_serving: asyncio.Event, takes: list[OnEvent]
+    args: argparse.Namespace, tls: Tls | None, out: Output, on_serving: asyncio.Event, takes: list[OnEvent]
 ) -> AsyncIterator[str]:
     """A name server of its own; what changes there is said behind the first line."""
 
-    def told(change: Change) -> None:
-        if told_serving.is_set() and out.as_json:
+    def on_change(change: Change) -> None:
+        if on_serving.is_set() and out.as_json:
             state = {"state": change.word, "brokerName": change.broker, "address": change.address}
             print_record(out, {"type": "broker", **state})
 
     tap = FrameTap("namesrv", *takes) if takes else None
-    async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, told, tls, tap) as server:
+    async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, on_change, tls, tap) as server:
         yield server.address

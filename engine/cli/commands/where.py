@@ -15,7 +15,7 @@ from engine.inspection.copy_out import copy_found
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.inspection.where.evidence import WhereResult
-    from engine.rules.where import LifeStep
+    from engine.rules.where import HistoryStep
 
 _VERDICT_WORDS = {
     "found": "the message is intact, and its queue leads to it",
@@ -139,6 +139,6 @@ def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
         out.line(f"  copy it out: {command}")
 
 
-def _step(step: LifeStep) -> str:
+def _step(step: HistoryStep) -> str:
     when = f" {iso_time(step.timestamp)}" if step.timestamp is not None else ""
     return f"{_LIFE.get(step.step, step.step)}{when}{' by ' + ', '.join(step.who) if step.who else ''}"

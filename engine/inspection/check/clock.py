@@ -50,7 +50,7 @@ def latest_credible(store: StoreSnapshot, now: int | None) -> int:
     return latest + TOLERANCE_MS
 
 
-class Leap(NamedTuple):
+class TimeJump(NamedTuple):
     """A jump of a day or more between consecutive store times: ``offset`` is the later unit's."""
 
     offset: int
@@ -59,7 +59,7 @@ class Leap(NamedTuple):
 
 
 @dataclass(slots=True)
-class Stretch:
+class ClockRange:
     """Units between two leaps: its start, its newest time, and its newest credible time (ms; −1 for none)."""
 
     offset: int
@@ -84,8 +84,8 @@ class Clock:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._last = -1
-        self._leaps: list[Leap] = []
-        self._stretches: list[Stretch] = [Stretch(0)]
+        self._time_jumps: list[TimeJump] = []
+        self._clock_ranges: list[ClockRange] = [ClockRange(0)]
         self._ahead: tuple[int, int] | None = None  # (offset, time) of the first unit with a time in the future
         self._steps = 0
         self._longest = 0
@@ -100,13 +100,13 @@ class Clock:
             if int(previous_times[step.row]) - int(times[step.row]) < DAY_MS:
                 self._step(int(offsets[step.row]), int(times[step.row]), step.milliseconds)
         edges = np.flatnonzero(np.abs(times - previous_times) >= DAY_MS)
-        for row in edges[: MOST_LEAPS - len(self._leaps)]:
-            self._leaps.append(Leap(int(offsets[row]), int(previous_times[row]), int(times[row])))
+        for row in edges[: MOST_LEAPS - len(self._time_jumps)]:
+            self._time_jumps.append(TimeJump(int(offsets[row]), int(previous_times[row]), int(times[row])))
         cuts = [0, *edges.tolist(), len(times)]
         for number, (start_row, end_row) in enumerate(pairwise(cuts)):
-            if number and len(self._stretches) <= MOST_LEAPS:
-                self._stretches.append(Stretch(int(offsets[start_row])))
-            self._stretch(offsets[start_row:end_row], times[start_row:end_row])
+            if number and len(self._clock_ranges) <= MOST_LEAPS:
+                self._clock_ranges.append(ClockRange(int(offsets[start_row])))
+            self._add_range(offsets[start_row:end_row], times[start_row:end_row])
         self._last = int(times[-1])
 
     def _step(self, offset: int, stored: int, milliseconds: int) -> None:
@@ -115,18 +115,18 @@ class Clock:
         if self._first_step is None or milliseconds >= CLOCK_STEP > self._first_step[2]:
             self._first_step = (offset, stored, milliseconds)
 
-    def _stretch(self, offsets: Int64, times: Int64) -> None:
+    def _add_range(self, offsets: Int64, times: Int64) -> None:
         if not len(times):
             return
-        stretch = self._stretches[-1]
-        stretch.newest = max(stretch.newest, int(times.max()))
+        clock_range = self._clock_ranges[-1]
+        clock_range.newest = max(clock_range.newest, int(times.max()))
         late = times > self._limit
         if late.any():
             row = int(np.argmax(late))
             self._ahead = self._ahead or (int(offsets[row]), int(times[row]))
         credible = times[~late]
         if len(credible):
-            stretch.credible = max(stretch.credible, int(credible.max()))
+            clock_range.credible = max(clock_range.credible, int(credible.max()))
 
     def accepts(self, proof: Proof) -> bool:
         """Return True if a proven stretch has no leaps and only credible times."""
@@ -135,8 +135,11 @@ class Clock:
 
     def pass_over(self, proof: Proof) -> None:
         """Account for a proven stretch as if its units had been walked."""
-        stretch = self._stretches[-1]
-        stretch.newest, stretch.credible = max(stretch.newest, proof.last_time), max(stretch.credible, proof.last_time)
+        clock_range = self._clock_ranges[-1]
+        clock_range.newest, clock_range.credible = (
+            max(clock_range.newest, proof.last_time),
+            max(clock_range.credible, proof.last_time),
+        )
         self._last = proof.last_time
 
     @property
@@ -146,28 +149,32 @@ class Clock:
         """
         wrong = self.wrong_times()
         right = [
-            stretch.credible
-            for stretch in self._stretches
-            if not any(span.by > 0 and span.start <= stretch.offset < span.end for span in wrong)
+            clock_range.credible
+            for clock_range in self._clock_ranges
+            if not any(span.by > 0 and span.start <= clock_range.offset < span.end for span in wrong)
         ]
         newest_right = max(right, default=-1)
-        return newest_right if newest_right >= 0 else max(0, *(stretch.newest for stretch in self._stretches))
+        return (
+            newest_right if newest_right >= 0 else max(0, *(clock_range.newest for clock_range in self._clock_ranges))
+        )
 
     def wrong_times(self) -> list[WrongTime]:
         """Stretches between a leap and the one that takes it back."""
         spans: list[WrongTime] = []
-        opened: Leap | None = None
-        for leap in self._leaps:
-            step = leap.after - leap.before
+        opened: TimeJump | None = None
+        for time_jump in self._time_jumps:
+            step = time_jump.after - time_jump.before
             if opened is None or (opened.after > opened.before) == (step > 0):
-                opened = leap
+                opened = time_jump
                 if step < 0 and not spans:
-                    spans.append(WrongTime(0, leap.offset, -1, leap.before, -step, leap.after))
+                    spans.append(WrongTime(0, time_jump.offset, -1, time_jump.before, -step, time_jump.after))
                 continue
             by = opened.after - opened.before
             if by < 0:  # the time fell and rose again: the clock was behind, not ahead before
                 spans = [span for span in spans if span.end != opened.offset]
-            spans.append(WrongTime(opened.offset, leap.offset, opened.after, leap.before, by, leap.after))
+            spans.append(
+                WrongTime(opened.offset, time_jump.offset, opened.after, time_jump.before, by, time_jump.after)
+            )
             opened = None
         return spans
 
@@ -200,7 +207,7 @@ class Clock:
 
     def _dated_ahead(self, first_ahead: tuple[int, int], file_of: Callable[[int], str | None]) -> Finding:
         offset, stored = first_ahead
-        newest = max(stretch.newest for stretch in self._stretches)
+        newest = max(clock_range.newest for clock_range in self._clock_ranges)
         now = self._limit - TOLERANCE_MS
         text = sentence(
             "Units from {start:,} on are dated {first} to {last}, up to {span} later than now: the "

@@ -38,7 +38,7 @@ MOST_READ = 1 << 20
 """Bytes of a queue's file behind an empty entry that are searched for pages of zeros."""
 
 
-class QueueFold:
+class QueueConsequences:
     """Findings of all queues.
 
     Afterwards :attr:`odd_units` has the units whose own fields are wrong, and :attr:`undispatched` the queues that are
@@ -69,7 +69,7 @@ class QueueFold:
     def findings(self) -> Iterator[Finding]:
         """All findings about queues; adds to the log's broken places the entries that point there."""
         walks = self._queues.walks
-        if not walks and self._queues.homeless and self._store.paths is not None:
+        if not walks and self._queues.queues_without_folder and self._store.paths is not None:
             yield self.undispatched.all_gone()
             return
         findings: list[Finding] = []
@@ -518,7 +518,12 @@ ENTRIES = ("CQ13", "IX07")
 
 
 def fold(
-    findings: list[Finding], store: StoreSnapshot, log: LogCheck, queues: QueueFold | None, *, explained: bool = False
+    findings: list[Finding],
+    store: StoreSnapshot,
+    log: LogCheck,
+    queues: QueueConsequences | None,
+    *,
+    explained: bool = False,
 ) -> Iterator[Finding]:
     """Yield ``findings`` with the witnesses of a lost tail merged into one.
 
@@ -559,7 +564,7 @@ def of_torn_units(findings: Sequence[Finding], torn: Collection[int]) -> Iterato
         yield finding.follows(catalogue.CL04.id) if unit in torn else finding
 
 
-def _beyond_the_tail(findings: Sequence[Finding], queues: QueueFold | None, cause: str) -> Iterator[Finding]:
+def _beyond_the_tail(findings: Sequence[Finding], queues: QueueConsequences | None, cause: str) -> Iterator[Finding]:
     """Yield ``findings``; those on offsets in the lost tail follow from ``cause``.
 
     Resetting a group or a delay level to the end would be wrong if the tail turns up again.
@@ -575,7 +580,7 @@ def _beyond_the_tail(findings: Sequence[Finding], queues: QueueFold | None, caus
 
 
 def _lost_tail_finding(
-    witnesses: Sequence[Finding], store: StoreSnapshot, log: LogCheck, queues: QueueFold | None
+    witnesses: Sequence[Finding], store: StoreSnapshot, log: LogCheck, queues: QueueConsequences | None
 ) -> Finding:
     file = store.log.sequence.find(max(log.end - 1, 0))
     messages = [f.message for f in witnesses]

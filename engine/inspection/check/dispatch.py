@@ -14,7 +14,7 @@ from engine.inspection.broker_traces import is_of_a_broker
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.next_start import Starts, of_own_release
 from engine.inspection.check.places import between
-from engine.inspection.check.queues import Homeless, QueueCheck, QueueWalk
+from engine.inspection.check.queues import QueueCheck, QueueWalk, QueueWithoutFolder
 from engine.inspection.deleted_topics import is_listed, topics_known
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table
@@ -65,7 +65,7 @@ class Undispatched:
 
     def all_gone(self) -> Finding:
         """The store has units and no queue at all."""
-        homes = self._queues.homeless
+        homes = self._queues.queues_without_folder
         units = sum(home.units for home in homes.values())
         first_unit = min(home.first for home in homes.values())
         text = plural(
@@ -97,7 +97,7 @@ class Undispatched:
         lack one entry (``early``) the unit behind their end.
         """
         yield from self._undispatched_units(faulty, early)
-        yield from self._homeless(odd_units)
+        yield from self._queues_without_folder(odd_units)
 
     def _undispatched_units(self, faulty: Collection[Key], early: Collection[Key]) -> Iterator[Finding]:
         every = self._queues.walks
@@ -240,12 +240,12 @@ class Undispatched:
 
     # -- queues without a folder
 
-    def _homeless(self, odd_units: Collection[int]) -> Iterator[Finding]:
-        lost: dict[Key, Homeless] = {}
+    def _queues_without_folder(self, odd_units: Collection[int]) -> Iterator[Finding]:
+        lost: dict[Key, QueueWithoutFolder] = {}
         shown = 0
         declared = self._declared_queues()
         firsts = self._first_offsets()
-        for key, home in self._queues.homeless.items():
+        for key, home in self._queues.queues_without_folder.items():
             if home.units == 1 and home.first in odd_units:
                 continue
             if self._was_lost(key, home, declared, firsts):
@@ -280,10 +280,12 @@ class Undispatched:
         table_file = read_table(self._store, "topics.json")
         table = table_file.value.get("topicConfigTable") if table_file else None
         if not isinstance(table, dict):
-            return {} if topics_known(self._store).told else None
+            return {} if topics_known(self._store).are_known else None
         return {name: _queues(row) for name, row in table.items() if isinstance(row, dict)}
 
-    def _was_lost(self, key: Key, home: Homeless, declared: dict[str, int] | None, firsts: dict[str, int]) -> bool:
+    def _was_lost(
+        self, key: Key, home: QueueWithoutFolder, declared: dict[str, int] | None, firsts: dict[str, int]
+    ) -> bool:
         """Return True if the queue had a folder in this life of its topic.
 
         Nobody deletes a single queue or a system topic. Units older than the first entry of the topic's other queues
@@ -296,7 +298,7 @@ class Undispatched:
             return True
         return declared is None or number < declared.get(topic, 0)
 
-    def _report_lost_queues(self, lost: dict[Key, Homeless]) -> Finding:
+    def _report_lost_queues(self, lost: dict[Key, QueueWithoutFolder]) -> Finding:
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in lost.items()})
         fate_is_again = severity not in (None, "error")
         kind = "again" if fate_is_again else ""
@@ -367,7 +369,7 @@ def _short_queue(walk: QueueWalk) -> Short:
     return Short(key, walk.end, walk.behind, walk.first_behind, last_file.path if last_file else None, place)
 
 
-def _evidence(key: Key, home: Homeless) -> dict[str, Any]:
+def _evidence(key: Key, home: QueueWithoutFolder) -> dict[str, Any]:
     return {"topic": key[0], "queueId": key[1], "units": home.units, "lastUnit": home.last}
 
 

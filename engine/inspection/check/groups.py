@@ -20,7 +20,7 @@ from engine.inspection.deleted_topics import topics_known
 from engine.inspection.groups import read_permissions
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.standing import was_delivered
+from engine.inspection.stalled_services import was_delivered
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
@@ -43,20 +43,21 @@ _NO_TOPIC = "mqadmin updateTopic -b BROKER -t {topic} -r {queues} -w {queues} -p
 
 def findings(
     store: StoreSnapshot,
-    homeless: Collection[tuple[str, int]],
+    queues_without_folder: Collection[tuple[str, int]],
     newest: int,
     short_queues: Mapping[tuple[str, int], int],
 ) -> Iterator[Finding]:
-    """CF06–CF09, CF15 and CQ14 of a store. ``homeless``: queues without a folder whose units are still in the log;
-    ``newest``: the newest store time (ms); ``short_queues``: for queues that lack units, the number at which they
-    should end.
+    """CF06–CF09, CF15 and CQ14 of a store.
+
+    ``queues_without_folder``: queues without a folder whose units are still in the log; ``newest``: the newest store
+    time (ms); ``short_queues``: for queues that lack units, the number at which they should end.
 
     Raises :class:`CannotRead` where a table or a folder could not be read.
     """
     if store.paths is None or not store.topics():
         return
     store.whole_topics()
-    groups = _Groups(store, {topic for topic, _ in homeless})
+    groups = _Groups(store, {topic for topic, _ in queues_without_folder})
     yield from groups.before_the_log()
     yield from groups.below_zero()
     yield from groups.of_topics_without_queues()
@@ -69,10 +70,10 @@ def findings(
 class _Groups:
     """Compares the offset tables of a store with its queues and topics."""
 
-    def __init__(self, store: StoreSnapshot, homeless: Collection[str]) -> None:
+    def __init__(self, store: StoreSnapshot, queues_without_folder: Collection[str]) -> None:
         assert store.paths is not None
         self._store = store
-        self._homeless = homeless
+        self._queues_without_folder = queues_without_folder
         self._config = store.paths.config
         self._rows = [row for row in tables.offsets(store) if row.mode != "broadcast"]
         self._topics = tables.topics(store)
@@ -172,9 +173,9 @@ class _Groups:
 
     def _lost_its_queues(self, topic: str) -> bool:
         """Return True if the log has units of the topic and it was not deleted: CQ10 reports that."""
-        if topic not in self._homeless:
+        if topic not in self._queues_without_folder:
             return False
-        return topic.startswith(LMQ_PREFIX) or topic in (self._topics or ()) or not topics_known(self._store).told
+        return topic.startswith(LMQ_PREFIX) or topic in (self._topics or ()) or not topics_known(self._store).are_known
 
     def unknown_topics(self) -> Iterator[Finding]:
         """CQ14: the broker tells clients that the topic does not exist."""

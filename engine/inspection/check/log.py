@@ -328,7 +328,7 @@ class LogCheck:
                 if self._no_crc > 1:
                     continue
             if self._room(unit_rule.rule):
-                text, evidence = unit_rule.told(columns, row)
+                text, evidence = unit_rule.describe(columns, row)
                 self._add(unit_rule.rule, text, self._file(offset), offset, evidence)
             else:
                 self._more[unit_rule.rule.id] = self._more.get(unit_rule.rule.id, 0) + 1
@@ -336,7 +336,7 @@ class LogCheck:
     def _stale(self, columns: UnitColumns, broken: log_rules.Rows, unit_rule: log_rules.UnitRule) -> None:
         for row in broken.tolist():
             offset, size = int(columns.offset[row]), int(columns.size[row])
-            span = self.spans.add(offset, offset + size, "stale", unit_rule.told(columns, row)[0], 1)
+            span = self.spans.add(offset, offset + size, "stale", unit_rule.describe(columns, row)[0], 1)
             if span.units == 1:
                 earlier = columns.store_timestamp[:row][~log_rules.stale(columns, row)]
                 self._begin(span, int(earlier[-1]) if len(earlier) else self._last_time)
@@ -607,7 +607,7 @@ class LogCheck:
         evidence = {"expected": sentence("a unit or a blank"), **span.evidence()}
         data = self._bytes(span)
         wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
-        evidence[HAPPENED] = damage_causes.of_stretch(data, span.start, size, [field.field for field in wrong])
+        evidence[HAPPENED] = damage_causes.of_damaged_range(data, span.start, size, [field.field for field in wrong])
         if wrong and wrong[0].is_overflow:
             length = wrong[0].likely or 0
             evidence[HAPPENED] = damage_causes.of_overflow(span.start, wrong[0].stored, length)

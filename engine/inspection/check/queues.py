@@ -232,7 +232,7 @@ LOOKAHEAD_ENTRIES = 256
 
 
 @dataclass(slots=True)
-class Homeless:
+class QueueWithoutFolder:
     """Units of a queue that has no folder."""
 
     units: int
@@ -241,7 +241,7 @@ class Homeless:
 
 
 class QueueCheck:
-    """Receives blocks of units; after :meth:`drain`, :attr:`walks` and :attr:`homeless` hold the mismatches."""
+    """Receives blocks of units; after :meth:`drain`, :attr:`walks` and :attr:`queues_without_folder` are complete."""
 
     def __init__(self, store: StoreSnapshot, topics: TopicTable) -> None:
         self._topics = topics
@@ -254,7 +254,7 @@ class QueueCheck:
                     self.walks[topic, number] = QueueWalk(reader)
                 except CannotRead:
                     self._unread.add((topic, number))
-        self.homeless: dict[tuple[str, int], Homeless] = {}
+        self.queues_without_folder: dict[tuple[str, int], QueueWithoutFolder] = {}
         self.last_matched = -1
         self._lacks = NOWHERE
         self.light_queues = any(topic.startswith(LMQ_PREFIX) for topic, _ in self.walks)
@@ -365,10 +365,10 @@ class QueueCheck:
                 self._run(walk, run)
 
     def _without_queue(self, key: tuple[str, int], units: int, first_offset: int, last_offset: int) -> None:
-        home = self.homeless.get(key)
+        home = self.queues_without_folder.get(key)
         if home is None:
-            if len(self.homeless) < MOST_HOMELESS:
-                self.homeless[key] = Homeless(units, first_offset, last_offset)
+            if len(self.queues_without_folder) < MOST_HOMELESS:
+                self.queues_without_folder[key] = QueueWithoutFolder(units, first_offset, last_offset)
             else:
                 self._lacks = min(self._lacks, first_offset)
         else:
@@ -383,7 +383,7 @@ class QueueCheck:
         """
         least = [self._lacks]
         least += [walk.lacks for walk in self.walks.values()]
-        least += [home.first for (topic, _), home in self.homeless.items() if means(topic)]
+        least += [home.first for (topic, _), home in self.queues_without_folder.items() if means(topic)]
         for queue in plan.queues:
             walk = self.walks.get((queue.topic, queue.queue_id))
             known_end = queue.found.max_physic if queue.found is not None else -1

@@ -28,7 +28,7 @@ from engine.inspection.entry_verdict import compare
 from engine.inspection.groups import Permissions, read_permissions
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
-from engine.inspection.standing import StandingService, standing_services
+from engine.inspection.stalled_services import StalledService, stalled_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
@@ -49,7 +49,7 @@ class FactFinder:
 
     def __init__(self, store: StoreSnapshot, group: str | None) -> None:
         self._store, self._group = store, group
-        self._services: list[StandingService] | None = None
+        self._services: list[StalledService] | None = None
 
     def facts(
         self, family: list[Unit], unit: Unit, evidence: list[Evidence], asked_key: str | None = None
@@ -70,17 +70,17 @@ class FactFinder:
             filter_matches=self._filter_matches(unit, evidence),
             keys=keys,
             groups=groups,
-            standing=self._standing(unit, evidence),
+            stalled=self._stalled_service_text(unit, evidence),
             barred=self._barred(unit, evidence),
         )
 
-    def _standing(self, unit: Unit, evidence: list[Evidence]) -> str:
+    def _stalled_service_text(self, unit: Unit, evidence: list[Evidence]) -> str:
         """Words for an overdue message and for its delay level if that is stalled; else ""."""
         if rules.role(unit) not in {"delayed", "retryWaiting", "timer"} or self._store.paths is None:
             return ""
         last_items = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
         newest = last_items[-1].store_timestamp if last_items and isinstance(last_items[-1], Unit) else 0
-        services = self._standing_services(newest)
+        services = self._stalled_services(newest)
         for service in services:
             if (service.topic, service.queue_id) != (unit.topic, unit.queue_id):
                 continue
@@ -114,9 +114,9 @@ class FactFinder:
         except Undecoded:
             return Permissions()
 
-    def _standing_services(self, newest: int) -> list[StandingService]:
+    def _stalled_services(self, newest: int) -> list[StalledService]:
         if self._services is None:
-            self._services = list(standing_services(self._store, newest))
+            self._services = list(stalled_services(self._store, newest))
         return self._services
 
     def at(self, unit: Unit, subject: str, statement: str) -> Evidence:

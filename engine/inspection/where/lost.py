@@ -57,7 +57,7 @@ class WhereResult:
     evidence: list[Evidence] = field(default_factory=list)
     next_step: str = ""
     routes: tuple[rules.Route, ...] = ()
-    life: tuple[rules.LifeStep, ...] = ()
+    life: tuple[rules.HistoryStep, ...] = ()
     """The message's history so far; empty if no unit of it can be read."""
 
 
@@ -532,12 +532,12 @@ def unreadable_spans(log: LogReader, max_listed: int, progress: Callable[[int], 
     Missing files count too. Bodies are not compared with their CRC: they hold no keys or places.
     """
     spans, start = UnreadableSpans(), max(log.min_offset, 0)
-    whole_start, whole_end = log.whole_stretch
+    whole_start, whole_end = log.all_blocks
     parts: list[tuple[int, int | None]] = (
         [(start, None)] if whole_start == whole_end else [(start, whole_start), (whole_end, None)]
     )
     for part_start, stop in parts:
-        for item in scan_log(log, part_start, stop, crc=False, want_tags=False):
+        for item in scan_log(log, part_start, stop, crc=False, with_tags=False):
             if isinstance(item, Damage):
                 spans.take(Unreadable(item.offset, item.size, item.reason), max_listed)
             elif progress is not None and isinstance(item, UnitColumns) and item.count:

@@ -143,12 +143,12 @@ def no_accelerated_start(source: RecoverySource, release: Release) -> list[Block
 
 
 def waits_for_ever(
-    files: list[ReadOnlyFile], stands_at: tuple[int, str] | None, end: int, release: Release
+    files: list[ReadOnlyFile], blocked_at: tuple[int, str] | None, end: int, release: Release
 ) -> list[Blocker]:
     """A start that waits until dispatch has reached the end of the log, and dispatch never does."""
-    if stands_at is None:
+    if blocked_at is None:
         return []
-    offset, reason = stands_at
+    offset, reason = blocked_at
     file_before = max(
         (file for file in files if file.start_offset <= offset), key=lambda f: f.start_offset, default=files[0]
     )

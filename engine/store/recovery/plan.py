@@ -40,12 +40,12 @@ class EmptyLog:
             "a folder of the log has no file, but {who} to missing bytes: {cause}"
             if self.part
             else "the log is empty, but {who} to it: {cause}",
-            who=self._who,
+            who=self._subject,
             cause=self._cause,
         )
 
     @property
-    def _who(self) -> str:
+    def _subject(self) -> str:
         if self.entries:
             return plural("{n:,} entry refers", "{n:,} entries refer", n=self.entries)
         if self.index_entries:
@@ -62,7 +62,7 @@ class EmptyLog:
 
     @property
     def note(self) -> bytes:
-        """The evidence that the user overruled, to be kept in the store (``StorePaths.empty_log_said``)."""
+        """The evidence that the user overruled, to be kept in the store (``StorePaths.confirmed_empty_log``)."""
         evidence = [self.folder, self.part, self.entries, self.index_entries, self.groups]
         return json.dumps({"emptyLog": evidence}).encode() + b"\n"
 

@@ -80,7 +80,7 @@ class _Passes(NamedTuple):
     bytes_behind: int
     first: DispatchPass | None
     second: DispatchPass | None
-    stands_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
+    blocked_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
 
 
 def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | None = None) -> RecoveryPlan:
@@ -114,7 +114,7 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
     heap_bytes = _heap_asked(files, first_number, walked, rules)
     if not source.heal:
         blockers += recovery_blockers.out_of_memory(files, walked.end_offset, heap_bytes)
-        blockers += recovery_blockers.waits_for_ever(files, passes.stands_at, end, like)
+        blockers += recovery_blockers.waits_for_ever(files, passes.blocked_at, end, like)
     dropped = Dropped(files, end)
     ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
@@ -305,14 +305,14 @@ def _recover_log(
     if start >= end:
         return _Passes(walked, end, 0, recovery_pass, None, None)
     dispatch_walk = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, end, cross=source.heal)
-    stands_at = (dispatch_walk.end_offset, dispatch_walk.reason) if dispatch_walk.reason else None
+    blocked_at = (dispatch_walk.end_offset, dispatch_walk.reason) if dispatch_walk.reason else None
     return _Passes(
         walked,
         end,
         dispatch_walk.bytes_read,
         recovery_pass,
         DispatchPass(start, dispatch_walk.end_offset, -1),
-        stands_at,
+        blocked_at,
     )
 
 

@@ -229,7 +229,7 @@ def test_it_registers_again_where_it_is_asked_to_and_by_itself(tmp_path: Path) -
 def test_who_does_not_answer_is_named_once_and_the_others_are_told(
     broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.05)
 
     async def told() -> None:
         nobody = Names()  # bound, and never listening

@@ -166,13 +166,13 @@ def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkey
 
         names = await asyncio.start_server(silent, LOOPBACK, 0)
         at = names.sockets[0].getsockname()[1]
-        monkeypatch.setattr("engine.broker.registration.PATIENCE", 30.0)
+        monkeypatch.setattr("engine.broker.registration.TIMEOUT_S", 30.0)
         with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as bound:
             port = port_of(bound)
             server = ListeningBroker(store, listening_socket=bound, name_servers=[f"{LOOPBACK}:{at}"])
             entering = asyncio.create_task(server.__aenter__())
             await begun.wait()
-            monkeypatch.setattr("engine.broker.registration.PATIENCE", 0.2)
+            monkeypatch.setattr("engine.broker.registration.TIMEOUT_S", 0.2)
             entering.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await entering

@@ -80,8 +80,8 @@ def _keep(store: Path, command: str, out: Output) -> Path:
     with backup.backed_up(args, store, MessageStoreConfig()) as kept:
         kept.settled = True
         backup.remove_earlier_backups(kept, out)
-    assert kept.keeper is not None
-    return kept.keeper.folder
+    assert kept.writer is not None
+    return kept.writer.folder
 
 
 def test_a_broker_keeps_what_its_last_start_changed(store, tmp_path, capsys):

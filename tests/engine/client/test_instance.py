@@ -15,7 +15,7 @@ from engine.broker.access import Access
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import BrokerRefused, ClientError, NoRoute, NotRunning, NotSent
-from engine.client.instance import ClientInstance, Pace, fields_as_text
+from engine.client.instance import ClientInstance, ConsumeControl, fields_as_text
 from engine.client.messages import Message
 from engine.client.producer import Producer
 from engine.remoting.connection import Server, bind, port_of
@@ -90,7 +90,7 @@ def test_fields_are_spelled_as_java_spells_them() -> None:
 
 def test_a_pace_holds_back_until_it_may_go_on() -> None:
     async def what() -> None:
-        pace = Pace()
+        pace = ConsumeControl()
         await pace.wait()
         pace.pause()
         waiting = asyncio.ensure_future(pace.wait())
@@ -153,7 +153,7 @@ def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
             secret, plain = ClientInstance(address, tls=trusting), ClientInstance(address)
             assert bytes((await secret.call(address, 34, {}, b"told")).body) == b"told"
             with pytest.raises((OSError, TimeoutError)):
-                await plain.call(address, 34, {}, patience=1.0)
+                await plain.call(address, 34, {}, timeout_s=1.0)
             for client in (secret, plain):
                 await client.kill()
             await server.close()

@@ -161,7 +161,7 @@ def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.
         await producer.send(Message("Orders", b"first"))
         monkeypatch.setitem(processors.ANSWERS, 310, lambda *_: None)
         with pytest.raises(NotSent, match=r"BrokersSent: .*: no answer within 50 ms"):
-            await producer.send(Message("Orders", b"x"), patience=0.05)
+            await producer.send(Message("Orders", b"x"), timeout_s=0.05)
 
     sending(tmp_path, what)
 

@@ -106,7 +106,7 @@ def test_the_check_vector_of_the_format_notes(scan):
 def test_without_crc_and_tags_the_other_columns_are_the_same(scan):
     data = raw_log(*(case.values[0] for case in UNITS))
     _, full, _ = scanned(scan, data)
-    _, less, _ = scanned(scan, data, crc=False, want_tags=False)
+    _, less, _ = scanned(scan, data, crc=False, with_tags=False)
     left_out = {"topic_id", "crc", *(field.attribute for field in FIELDS if field.with_tags)}
     for name, _ in COLUMN_TYPES:
         if name not in left_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from engine.lab.samples import LoadCounts, PutAnswer, ServiceState, TopicFed
+from engine.lab.samples import LoadCounts, PutAnswer, ServiceState, TopicPutCounts
 
 
 def test_they_come_out_of_a_pipe_as_they_went_in():
@@ -17,5 +17,5 @@ def test_they_come_out_of_a_pipe_as_they_went_in():
 
 
 def test_entries_of_a_topic_are_those_of_its_queues():
-    assert TopicFed("T", ((0, 5), (3, 7))).entries == 12
-    assert TopicFed("T", ()).entries == 0
+    assert TopicPutCounts("T", ((0, 5), (3, 7))).entries == 12
+    assert TopicPutCounts("T", ()).entries == 0

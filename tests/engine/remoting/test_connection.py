@@ -241,7 +241,7 @@ def test_who_waits_longer_than_he_wanted_is_told_and_the_others_wait_on():
 
     async def talk(link, _server):
         late = asyncio.gather(
-            *(link.ask(Command(1), patience) for patience in (0.2, 0.05, 0.1)), return_exceptions=True
+            *(link.ask(Command(1), timeout_s) for timeout_s in (0.2, 0.05, 0.1)), return_exceptions=True
         )
         answered = asyncio.ensure_future(link.ask(Command(2), 30.0))
         told = await late

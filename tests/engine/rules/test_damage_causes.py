@@ -12,10 +12,13 @@ PAGE = 4096
 def test_zeros_lost_pages_a_changed_head_and_other_bytes_are_told_apart():
     noise = random.Random(1).randbytes(3 * PAGE)
     holed = noise[:PAGE] + bytes(PAGE) + noise[2 * PAGE :]
-    assert "are zero: they were never written" in damage_causes.of_stretch(bytes(100), 500, 100)
-    assert "whole pages of the commit log from 4,096 on" in damage_causes.of_stretch(holed, 0, len(holed))
-    assert "(bodyLength)" in damage_causes.of_stretch(noise, 0, len(noise), ["bodyLength"])
-    assert damage_causes.of_stretch(noise[:100], 500, 100) == "100 bytes of the commit log from 500 on were overwritten"
+    assert "are zero: they were never written" in damage_causes.of_damaged_range(bytes(100), 500, 100)
+    assert "whole pages of the commit log from 4,096 on" in damage_causes.of_damaged_range(holed, 0, len(holed))
+    assert "(bodyLength)" in damage_causes.of_damaged_range(noise, 0, len(noise), ["bodyLength"])
+    assert (
+        damage_causes.of_damaged_range(noise[:100], 500, 100)
+        == "100 bytes of the commit log from 500 on were overwritten"
+    )
 
 
 def test_an_end_is_torn_gone_zero_or_broken():
@@ -36,7 +39,7 @@ def test_properties_and_units_that_belong_elsewhere():
 def test_many_zeros_up_to_the_end_may_be_an_older_copy_of_the_file():
     """A restored file of the log was "a write that was lost"; the messages are in the newer file."""
     zeros = bytes(damage_causes.OLD_COPY_BYTES)
-    told = damage_causes.of_stretch(b"x" * 4096 + zeros, 8192, 4096 + len(zeros))
+    told = damage_causes.of_damaged_range(b"x" * 4096 + zeros, 8192, 4096 + len(zeros))
     assert told.endswith("the write was lost, or an older copy of the file stands there")
-    told = damage_causes.of_stretch(b"x" * 4096 + zeros + b"x" * 4096, 8192, 8192 + len(zeros))
+    told = damage_causes.of_damaged_range(b"x" * 4096 + zeros + b"x" * 4096, 8192, 8192 + len(zeros))
     assert told.endswith("their write was lost")

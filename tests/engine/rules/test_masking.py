@@ -140,13 +140,13 @@ def test_every_word_hides_what_it_names_and_no_other_does() -> None:
 
 
 def test_users_properties_may_stay_by_name() -> None:
-    mask = Masking.of("properties,keys").keeping(["note"])
+    mask = Masking.of("properties,keys").except_for(["note"])
     made = mask.property_values(PROPERTIES)
     assert made["colour"] == mask.pseudonym("value", "blue")
     assert made["note"] == f"{mask.key('A7')} of billing, at 10.1.2.3:10911"
     assert made["DELAY"] == "3"
     with pytest.raises(UsageError, match="expected 'properties' among what is masked"):
-        Masking.of("keys").keeping(["note"])
+        Masking.of("keys").except_for(["note"])
 
 
 def test_groups_and_light_queues_are_the_same_wherever_they_stand() -> None:

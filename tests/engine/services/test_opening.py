@@ -53,7 +53,7 @@ def test_a_log_that_is_gone_is_missed_before_anything_is_made(root, disk):
 def test_nothing_is_missed_of_a_whole_store(root, disk):
     assert opening.without_log(StorePaths(root), CONFIG, disk, "5.3") is None
     opening.note_empty_log(StorePaths(root), CONFIG, disk, "5.3")
-    assert not StorePaths(root).empty_log_said.exists()
+    assert not StorePaths(root).confirmed_empty_log.exists()
 
 
 def test_an_end_in_order_takes_abort_away_and_a_slave_takes_no_messages(root):

@@ -46,7 +46,7 @@ def test_a_thing_has_a_mark_with_its_command_and_what_it_says():
     assert item_words(MODEL, Selection("producer", made.P1.client_id)) == f"P1 {made.P1.client_id}"
 
 
-def test_badges_and_lines_are_in_their_clients_colour(dressed):
+def test_badges_and_lines_are_in_their_clients_colour(themed_app):
     picture = QImage(1152, 900, QImage.Format.Format_RGB32)
     picture.fill(C("window"))
     p = QPainter(picture)
@@ -61,7 +61,7 @@ def test_badges_and_lines_are_in_their_clients_colour(dressed):
     assert client_colour(-1) == C("text3")
 
 
-def test_a_name_that_does_not_fit_is_cut_also_in_wide_letters(dressed):
+def test_a_name_that_does_not_fit_is_cut_also_in_wide_letters(themed_app):
     picture = QImage(10, 10, QImage.Format.Format_RGB32)
     p = QPainter(picture)
     p.setFont(words_font())

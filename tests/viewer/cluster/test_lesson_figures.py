@@ -62,7 +62,7 @@ def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(re
     record.take([handed(n, "c1", Q[0], n, f"k{n}") for n in range(10)])
     record.take(
         [
-            Stopped(20, "c1", G, said_goodbye=False),
+            Stopped(20, "c1", G, unregistered=False),
             QueueTaken(30, "c2", G, Q[0], 7),
             QueueTaken(31, "c2", G, MessageQueue("%RETRY%lesson", "a", 0), 0),
             *(handed(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
@@ -132,7 +132,7 @@ def test_each_consumer_of_a_broadcast_is_counted_by_itself(record):
     record.take([handed(11, "c1", Q[0], n, f"k{n}") for n in range(6)])
     record.take([handed(11, "named", Q[0], n, f"k{n}") for n in range(4)])
     record.take(
-        [Committed(12, "named", G, Q[0], 4), Stopped(12, "named", G, said_goodbye=True), Started(20, "named", G)]
+        [Committed(12, "named", G, Q[0], 4), Stopped(12, "named", G, unregistered=True), Started(20, "named", G)]
     )
     record.take([handed(21, "named", Q[0], n, f"k{n}") for n in (3, 4, 5)])
     found = broadcast(record, str)

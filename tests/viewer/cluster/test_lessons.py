@@ -24,11 +24,11 @@ from viewer.cluster.rebalance_words import harms, until
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
 def test_only_a_consumer_that_was_started_is_stopped_or_killed(lesson):
     consumers = 0
-    for act in lesson.acts:
-        if act.verb == "consumer":
+    for action in lesson.actions:
+        if action.verb == "consumer":
             consumers += 1
-        if act.verb in {"stop", "kill"}:
-            assert act.amount < consumers
+        if action.verb in {"stop", "kill"}:
+            assert action.amount < consumers
     assert lesson.title
     assert lesson.about
 
@@ -119,7 +119,7 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     for second in range(3):
         model.take(Reading(state(run, second, "aabb")))
         run.go_on(model, own)
-    assert run.lesson.acts[run.done] == Action("shared", 3), "two of three share them"
+    assert run.lesson.actions[run.done] == Action("shared", 3), "two of three share them"
     model.deliveries.add(Delivery(made.BEGUN + n * 10, "b", run.group, queue, n) for n in range(1_000))
     place = MessageQueue(run.topic, "broker-a", 1)
     run.record.take([Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000)])

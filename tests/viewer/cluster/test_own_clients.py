@@ -32,7 +32,7 @@ def until(true: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-def test_rows_follow_what_is_asked_and_told(dressed, asked):
+def test_rows_follow_what_is_asked_and_told(themed_app, asked):
     own = OwnClients()
     producer = own.add("producer", NAMES, "senders", "Orders", 100)
     consumer = own.add("consumer", NAMES, "readers", "Orders", 25)
@@ -62,7 +62,7 @@ def test_rows_follow_what_is_asked_and_told(dressed, asked):
     own._take(ClientStatus(99, "running"))
 
 
-def test_a_process_that_ends_takes_its_clients_along(dressed, asked):
+def test_a_process_that_ends_takes_its_clients_along(themed_app, asked):
     own = OwnClients()
     own.add("consumer", NAMES, "readers", "Orders", 0)
     own._ended(own._pipe)  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def test_a_process_that_ends_takes_its_clients_along(dressed, asked):
     own.close()
 
 
-def test_a_real_one_consumes_what_another_sends(dressed, tmp_path: Path):
+def test_a_real_one_consumes_what_another_sends(themed_app, tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
         own = OwnClients()
         handed: list[object] = []
@@ -88,7 +88,7 @@ def test_a_real_one_consumes_what_another_sends(dressed, tmp_path: Path):
         assert own.running == 0
 
 
-def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(dressed, asked):
+def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(themed_app, asked):
     own = OwnClients()
     own.add("broker", NAMES, "slow-1", "T", 0, Options(slow=0.5))
     own._take(ClientStatus(1, "running", "slow-1"))

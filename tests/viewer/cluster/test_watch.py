@@ -21,7 +21,7 @@ def works() -> Works:
 
 
 @pytest.fixture
-def watch(works, dressed) -> ClusterWatch:
+def watch(works, themed_app) -> ClusterWatch:
     return ClusterWatch(works, lambda work, done, _failed: done(work()))
 
 
@@ -107,7 +107,7 @@ def test_readings_are_recorded_and_a_recording_is_shown(watch, works, tmp_path):
     assert said == []
 
 
-def test_what_cannot_be_written_or_read_is_said(works, dressed, tmp_path):
+def test_what_cannot_be_written_or_read_is_said(works, themed_app, tmp_path):
     def run(work, done, failed):
         try:
             done(work())
@@ -126,7 +126,7 @@ def test_what_cannot_be_written_or_read_is_said(works, dressed, tmp_path):
     assert "nothing" in said[-1]
 
 
-def test_a_window_that_closes_writes_what_was_recorded(works, dressed, tmp_path):
+def test_a_window_that_closes_writes_what_was_recorded(works, themed_app, tmp_path):
     watch = ClusterWatch(works, lambda _work, _done, _failed: None)
     watch.begin(made.NAMES)
     works.items(Reading(made.small(0)))
@@ -154,7 +154,7 @@ def test_brokers_of_lessons_that_ended_are_not_waited_for(watch, works, monkeypa
 
 def test_what_clients_of_a_lesson_told_is_kept_by_its_run(watch):
     told = []
-    watch.told.connect(lambda: told.append(1))
+    watch.answered.connect(lambda: told.append(1))
     run = watch.lessons["many"] = LessonRun(LESSONS[1], 1)
     run.record.groups.add(run.group)
     watch._on_activity(ClientActivity(events=(Started(1, "c", run.group), Started(1, "c", "another"))))

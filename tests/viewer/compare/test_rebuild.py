@@ -70,7 +70,7 @@ class Window(QWidget):
 
 
 @pytest.fixture
-def window(dressed: object) -> Iterator[Window]:
+def window(themed_app: object) -> Iterator[Window]:
     fake_window = Window()
     yield fake_window
     fake_window.deleteLater()

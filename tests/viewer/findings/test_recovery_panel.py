@@ -97,7 +97,7 @@ def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp,
         job.ask()
         assert not job.running
         told = []
-        panel.tools.told.connect(told.append)
+        panel.tools.statusText.connect(told.append)
         panel.commands()["recovery.try"]()
         assert told == [job.impossible]
 

@@ -102,7 +102,7 @@ class Desk(QObject):
 
 
 @pytest.fixture
-def page(dressed: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TwoWays]:
+def page(themed_app: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TwoWays]:
     monkeypatch.setattr(module, "LabSession", Desk)
     two_ways = TwoWays()
     two_ways.folder = tmp_path
@@ -128,7 +128,7 @@ def sample(time_ms: int, rate: float = 500.0) -> PositionSample:
     return PositionSample(AT + time_ms, POSITIONS, Rates(messages=rate))
 
 
-def fed(desk: Any, *times: int) -> None:
+def put_counts(desk: Any, *times: int) -> None:
     for time_ms in times:
         desk.sampled.emit(sample(time_ms))
     desk.counted.emit(LoadCounts(True, 10, 1000, {"PUT_OK": 10}, LATENCY))
@@ -138,7 +138,7 @@ def fed(desk: Any, *times: int) -> None:
 
 
 @pytest.fixture
-def panel(dressed: object) -> Iterator[SidePanel]:
+def panel(themed_app: object) -> Iterator[SidePanel]:
     side_panel = SidePanel(1, 0)
     yield side_panel
     side_panel.deleteLater()
@@ -230,7 +230,7 @@ def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
 ) -> None:
     asyncio.run(page.run(LOAD))
     for desk in desks:
-        fed(desk, 0, 1000)
+        put_counts(desk, 0, 1000)
     asyncio.run(page.pull_both())
     assert [desk.asked[-1] for desk in desks] == [("plug", 1)] * 2, "the same chance for both"
     assert [(side.lost, side.lost_bytes, side.recovered_units) for side in page.sides] == [(3, 260, 5)] * 2
@@ -255,9 +255,9 @@ def test_hands_reach_both_engines_that_live(page: TwoWays, desks: tuple[Any, Any
 
 def test_what_comes_while_the_load_is_held_is_not_counted(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
-    fed(desks[0], 0, 1000)
+    put_counts(desks[0], 0, 1000)
     desks[0].load_paused = True
-    fed(desks[0], 60_000)
+    put_counts(desks[0], 60_000)
     assert page.sides[0].seconds == 1.0
     assert page.sides[0].rate == 10.0
     assert len(page._rates[0]) == 2
@@ -265,7 +265,7 @@ def test_what_comes_while_the_load_is_held_is_not_counted(page: TwoWays, desks: 
 
 def test_figures_and_curves_begin_anew_with_the_load(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
-    fed(desks[0], 0, 1000)
+    put_counts(desks[0], 0, 1000)
     assert page.has_figures
     asyncio.run(page.run(LOAD))
     assert not page.has_figures
@@ -278,7 +278,7 @@ def test_the_comparison_is_copied_as_it_was_made_not_as_it_would_be_made_now(
 ) -> None:
     asyncio.run(page.run(LOAD))
     for desk in desks:
-        fed(desk, 0, 1000)
+        put_counts(desk, 0, 1000)
     page.panels[0].set_config(replace(PRESETS[0].config, mapped_file_size_commit_log=3 << 20))
     page.copy_markdown()
     text = QGuiApplication.clipboard().text()

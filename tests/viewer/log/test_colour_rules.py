@@ -5,24 +5,27 @@ from __future__ import annotations
 from typing import Any, cast
 
 from engine.codec.message import Unit
-from viewer.log.colour_rules import PLAIN, TINTS, Dress, Rule, dresser, kept, read
+from viewer.log.colour_rules import PLAIN, TINTS, RowStyle, Rule, kept, read, row_style_function
 
 
-def worn(rules: list[Rule], **record: Any) -> Dress:
-    dress = dresser(rules)
-    assert dress is not None
-    return dress(cast("Unit", record))
+def worn(rules: list[Rule], **record: Any) -> RowStyle:
+    style_of = row_style_function(rules)
+    assert style_of is not None
+    return style_of(cast("Unit", record))
 
 
 def test_the_first_rule_that_matches_wins():
     rules = [Rule("third queue", "queueId = 3", "red"), Rule("orders", 'topic = "Orders"', "green")]
-    assert worn(rules, topic="Orders", queueId=3) == Dress("third queue", "red")
-    assert worn(rules, topic="Orders", queueId=4) == Dress("orders", "green")
+    assert worn(rules, topic="Orders", queueId=3) == RowStyle("third queue", "red")
+    assert worn(rules, topic="Orders", queueId=4) == RowStyle("orders", "green")
     assert worn(rules, topic="Paid", queueId=4) == PLAIN
 
 
 def test_rules_that_are_off_or_cannot_be_read_colour_nothing():
-    assert dresser([Rule("off", "queueId = 3", on=False), Rule("broken", "queueId ="), Rule("empty", " ")]) is None
+    assert (
+        row_style_function([Rule("off", "queueId = 3", on=False), Rule("broken", "queueId ="), Rule("empty", " ")])
+        is None
+    )
     assert Rule("broken", "queueId =").fault
     assert Rule("empty", " ").fault
     assert not Rule("good", "queueId = 3").fault

@@ -12,7 +12,7 @@ from viewer.log.columns import field_name, look, made_column, readers, unit_kind
 from viewer.log.rows import EdgeRow, LogSource, UnitRow, unit_row
 
 
-def test_a_row_that_cannot_be_read_is_no_damage(dressed: QApplication) -> None:
+def test_a_row_that_cannot_be_read_is_no_damage(themed_app: QApplication) -> None:
     found = look(EdgeRow("error", 0, 100, 100, "Permission denied"))
     assert found is not None
     assert (found.mark, found.fill, found.tone) == ("unread", "sunken", "text2")

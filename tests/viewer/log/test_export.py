@@ -13,7 +13,7 @@ from viewer.log.columns import unit_kind
 from viewer.log.export import Choice, LogExport
 from viewer.log.export_work import Exported
 from viewer.log.log_model import LogModel
-from viewer.log.row_dress import RowMarks
+from viewer.log.row_markings import RowMarks
 from viewer.log.rows import LogSource, UnitRow
 from viewer.runtime import places
 from viewer.runtime.command_line import command_line
@@ -21,7 +21,7 @@ from viewer.widgets.record_view import RecordView
 
 
 @pytest.fixture
-def exports(qtbot: Any, dressed: object, tmp_path: Path) -> LogExport:
+def exports(qtbot: Any, themed_app: object, tmp_path: Path) -> LogExport:
     """Over two rows of which the second is chosen, of a store in a folder of the test."""
     table = RecordView("units.table", unit_kind(places.queue))
     qtbot.addWidget(table)
@@ -55,7 +55,7 @@ def test_rows_are_those_of_the_scope_without_the_ignored(exports: LogExport, tmp
 
 def test_nothing_is_written_into_the_store(exports: LogExport, tmp_path: Path) -> None:
     said: list[str] = []
-    exports.told.connect(said.append)
+    exports.statusText.connect(said.append)
     exports.begin(choice(tmp_path / "store" / "rows.jsonl"))
     assert (said, cast("Any", exports).begun) == (["Nothing is written into the store: choose another folder."], [])
     exports.begin(choice(tmp_path / "rows.jsonl"))
@@ -65,13 +65,13 @@ def test_nothing_is_written_into_the_store(exports: LogExport, tmp_path: Path) -
 def test_what_was_written_and_what_was_not_is_said_in_one_line(exports: LogExport, tmp_path: Path) -> None:
     plan = exports.plan(choice(tmp_path / "rows.jsonl"))
     done = cast("Exported", SimpleNamespace(rows=12, looked=900, complete=True, reason="", odd=2, cut=0))
-    said = exports.said(done, plan)
+    said = exports.result_text(done, plan)
     assert said.startswith("12 rows written to ")
     assert "complete" in said
     assert "with blanks and spans of damage: 2" in said
     cut = cast("Exported", SimpleNamespace(rows=1, looked=900, complete=False, reason="stopped", odd=0, cut=3))
-    assert "not complete: stopped" in exports.said(cut, plan)
-    assert exports.said(cut, plan).count("·") >= 2
+    assert "not complete: stopped" in exports.result_text(cut, plan)
+    assert exports.result_text(cut, plan).count("·") >= 2
 
 
 def test_the_operation_log_gets_the_command_that_gives_the_same(exports: LogExport, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def filtering(qapp: object) -> LogFilter:
     found = LogFilter(model)
     found.session = cast("Any", Session())
     told: list[Any] = []
-    found.told.connect(lambda state, sentence: told.append((state, sentence)))
+    found.stateChanged.connect(lambda state, sentence: told.append((state, sentence)))
     cast("Any", found).kept, cast("Any", found).model = told, model
     return found
 

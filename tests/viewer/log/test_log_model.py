@@ -11,7 +11,7 @@ from engine.codec.message import Unit
 from viewer.log.colour_rules import Rule
 from viewer.log.find_work import Hits
 from viewer.log.log_model import FilterState, FindState, LogModel, next_of
-from viewer.log.row_dress import RowMarks
+from viewer.log.row_markings import RowMarks
 from viewer.log.rows import EdgeRow, LogSource, MatchSource, UnitRow
 from viewer.look.broken import Broken
 from viewer.widgets.log_line import LogLine
@@ -45,7 +45,7 @@ def filtered(model: LogModel) -> LogModel:
 
 
 def test_a_store_that_is_closed_leaves_what_is_a_persons(filtered: LogModel) -> None:
-    filtered.dress.marked.add(1000)
+    filtered.markings.marked.add(1000)
     filtered.rules, filtered.made = [Rule("mine", 'topic = "Orders"')], ("bornHost",)
     filtered.find.sought, filtered.upto = Sought("text", "a"), 17
     filtered.close()
@@ -185,11 +185,11 @@ def test_marks_turn_and_the_next_one_is_found_round_the_end(model: LogModel) -> 
 def test_a_reference_is_taken_moved_and_given_up(model: LogModel) -> None:
     first, second = unit_at(100, time=5000), unit_at(200, time=7000)
     assert model.put_marks(model.reference_turned(first)) is True
-    assert model.dress.reference == (100, 5000)
+    assert model.markings.reference == (100, 5000)
     model.put_marks(model.reference_turned(second))
-    assert model.dress.reference == (200, 7000)
+    assert model.markings.reference == (200, 7000)
     model.put_marks(model.reference_turned(second))
-    assert model.dress.reference is None
+    assert model.markings.reference is None
 
 
 def test_what_was_kept_comes_to_what_was_put_on_rows_meanwhile(model: LogModel) -> None:
@@ -199,10 +199,13 @@ def test_what_was_kept_comes_to_what_was_put_on_rows_meanwhile(model: LogModel) 
 
 
 def test_ignored_rows_are_left_out_of_every_filter(model: LogModel) -> None:
-    assert model.heeded("crcBad") == "crcBad"
+    assert model.without_ignored_rows("crcBad") == "crcBad"
     model.put_marks(model.ignore_turned(EdgeRow("damage", 50, 10, 60)))
-    assert model.heeded("") == "not physicalOffset in (50)"
-    assert model.heeded('topic = "a" or topic = "b"') == '(topic = "a" or topic = "b") and not physicalOffset in (50)'
+    assert model.without_ignored_rows("") == "not physicalOffset in (50)"
+    assert (
+        model.without_ignored_rows('topic = "a" or topic = "b"')
+        == '(topic = "a" or topic = "b") and not physicalOffset in (50)'
+    )
 
 
 def test_an_export_takes_the_rows_of_its_scope(filtered: LogModel) -> None:
@@ -224,12 +227,12 @@ def test_rows_are_read_with_the_rules_and_the_columns_in_force(model: LogModel) 
     ]
     assert model.coloured
     model.made = ("bornHost", "nonsense")
-    model.dress_log(lambda _offset: None)
+    model.apply_row_styles(lambda _offset: None)
     assert model.log is not None
     assert [name for name, _read in model.log.fields] == ["bornHost"]
-    assert model.log.dress is not None
+    assert model.log.style_of is not None
     unit = cast("Unit", {"topic": "Orders", "queueId": 3})
-    assert (model.log.dress(unit).rule, model.log.dress(unit).tint) == ("mine", "red")
+    assert (model.log.style_of(unit).rule, model.log.style_of(unit).tint) == ("mine", "red")
 
 
 @pytest.mark.parametrize(("here", "step", "wanted"), [(2, 1, 5), (5, 1, 9), (9, 1, None), (5, -1, 2), (2, -1, None)])

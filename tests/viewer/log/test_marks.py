@@ -11,7 +11,7 @@ from viewer.log.colour_rules import Rule
 from viewer.log.columns import unit_kind
 from viewer.log.log_model import LogModel
 from viewer.log.marks import LogMarks
-from viewer.log.row_dress import RowMarks
+from viewer.log.row_markings import RowMarks
 from viewer.log.rows import UnitRow
 from viewer.runtime import places
 from viewer.runtime.edit import Edit
@@ -23,7 +23,7 @@ def row(offset: int, time: int = 1_700_000_000_000) -> UnitRow:
 
 
 @pytest.fixture
-def marks(qtbot: Any, dressed: object) -> LogMarks:
+def marks(qtbot: Any, themed_app: object) -> LogMarks:
     """Over a table of three rows of which the second is chosen; what it says and asks is kept in ``told``."""
     table = RecordView("units.table", unit_kind(places.queue))
     qtbot.addWidget(table)
@@ -31,7 +31,7 @@ def marks(qtbot: Any, dressed: object) -> LogMarks:
     table.go_to(1)
     found = LogMarks(LogModel(), table, table)
     told: dict[str, list[Any]] = {"said": [], "edits": [], "offsets": [], "filters": []}
-    found.told.connect(told["said"].append)
+    found.statusText.connect(told["said"].append)
     found.edited.connect(told["edits"].append)
     found.offsetWanted.connect(told["offsets"].append)
     found.filterWanted.connect(told["filters"].append)
@@ -45,14 +45,14 @@ def told(marks: LogMarks, what: str) -> list[Any]:
 
 def test_a_mark_is_put_said_and_taken_back(marks: LogMarks) -> None:
     marks.toggle_mark()
-    assert marks._model.dress.marked == {200}
+    assert marks._model.markings.marked == {200}
     assert told(marks, "said") == ["Marked rows: 1"]
     (edit,) = told(marks, "edits")
     assert isinstance(edit, Edit)
     edit.put(edit.old_value)
-    assert marks._model.dress.marked == set()
+    assert marks._model.markings.marked == set()
     edit.put(edit.new_value)
-    assert marks._model.dress.marked == {200}
+    assert marks._model.markings.marked == {200}
 
 
 def test_without_marks_it_says_so_and_asks_for_nothing(marks: LogMarks) -> None:
@@ -73,9 +73,9 @@ def test_the_next_mark_and_the_filter_are_asked_for(marks: LogMarks) -> None:
 
 def test_times_count_from_a_row_and_are_times_again(marks: LogMarks) -> None:
     marks.toggle_reference()
-    assert marks._model.dress.reference == (200, 1_700_000_000_000)
+    assert marks._model.markings.reference == (200, 1_700_000_000_000)
     marks.toggle_reference()
-    assert marks._model.dress.reference is None
+    assert marks._model.markings.reference is None
     assert told(marks, "said") == ["Times count from 200 on", "Times are times of day again"]
 
 

@@ -24,7 +24,7 @@ from viewer.widgets.record_view import RecordView
 
 
 @pytest.fixture
-def tools(qtbot: Any, dressed: object) -> LogTools:
+def tools(qtbot: Any, themed_app: object) -> LogTools:
     table, host = RecordView("units.table", unit_kind(places.queue)), QWidget()
     unit = UnitPanes(host)
     made = LogTools(LogModel(), table, unit)
@@ -48,7 +48,7 @@ def test_a_condition_is_prepared_without_being_applied(tools: LogTools) -> None:
 
 def test_a_condition_is_copied_and_said(tools: LogTools) -> None:
     said: list[str] = []
-    tools.told.connect(said.append)
+    tools.statusText.connect(said.append)
     tools.take_term("copy", "queueId = 3")
     assert QGuiApplication.clipboard().text() == "queueId = 3"
     assert said == ["Copied queueId = 3"]
@@ -62,7 +62,7 @@ def test_colouring_is_somebody_elses(tools: LogTools, qtbot: Any) -> None:
 
 def test_without_a_chosen_cell_it_says_so(tools: LogTools) -> None:
     said: list[str] = []
-    tools.told.connect(said.append)
+    tools.statusText.connect(said.append)
     tools._by_cell("only")
     assert said == ["A filter cannot search for this value."]
 

@@ -20,14 +20,14 @@ def store(golden):
 
 
 @pytest.fixture
-def panes(qtbot, dressed, store):
+def panes(qtbot, themed_app, store):
     host = QWidget()
     panes = UnitPanes(host)
     for widget in (host, panes.build()):
         qtbot.addWidget(widget)
     waiting = []
     jobs = SimpleNamespace(read=lambda work, done, _failed: waiting.append((work, done)))
-    panes.waiting, panes.keeper = waiting, host
+    panes.waiting, panes.file_saver = waiting, host
     panes.session = SimpleNamespace(snapshot=store, jobs=jobs, later=lambda work: work())
     return panes
 

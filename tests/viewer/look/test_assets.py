@@ -56,7 +56,7 @@ def test_chinese_keeps_the_house_style() -> None:
             assert chinese[-1] in "。" or not english[:1].isupper(), (english, chinese)
 
 
-def test_language_changes_what_is_said_and_tells(dressed: QApplication) -> None:
+def test_language_changes_what_is_said_and_tells(themed_app: QApplication) -> None:
     told: list[str] = []
     assets.language_state.changed.connect(lambda: told.append(assets.language()))
     assets.set_language("zh_CN")
@@ -79,7 +79,7 @@ def test_sample_stores_are_said_in_chinese() -> None:
 
 
 @pytest.mark.parametrize("name", sorted({command.icon for command in COMMANDS if command.icon} | {"lock", "chevron"}))
-def test_icons_take_the_colour_they_are_asked_for(dressed: QApplication, name: str) -> None:
+def test_icons_take_the_colour_they_are_asked_for(themed_app: QApplication, name: str) -> None:
     picture = assets.icon_pixmap(name, QColor("#BE2A1B"), 40, 1.0).toImage()
     whole = [picture.pixelColor(x, y) for x in range(40) for y in range(40)]
     drawn = [color for color in whole if color.alpha() > 250]
@@ -88,7 +88,7 @@ def test_icons_take_the_colour_they_are_asked_for(dressed: QApplication, name: s
         assert max(abs(a - b) for a, b in zip(color.getRgb()[:3], (0xBE, 0x2A, 0x1B), strict=True)) <= 2
 
 
-def test_application_icon_comes_in_all_sizes(dressed: QApplication) -> None:
+def test_application_icon_comes_in_all_sizes(themed_app: QApplication) -> None:
     sizes = {size.width() for size in assets.app_icon().availableSizes()}
     assert {16, 32, 48, 256} <= sizes
 
@@ -136,7 +136,7 @@ def sentence_of(call: ast.Call) -> str:
 
 
 @pytest.mark.parametrize("folder", RAISED)
-def test_what_the_lab_and_the_cluster_refuse_is_said_in_chinese(dressed: QApplication, folder: str) -> None:
+def test_what_the_lab_and_the_cluster_refuse_is_said_in_chinese(themed_app: QApplication, folder: str) -> None:
     """Queues, brokers and cuts of the lab were refused in English in a Chinese window."""
     assets.set_language("zh_CN")
     said = raised(folder)
@@ -147,12 +147,12 @@ def test_what_the_lab_and_the_cluster_refuse_is_said_in_chinese(dressed: QApplic
 
 
 @pytest.mark.parametrize("said", ["no longer registered", "no name server answers", "no answer", "their process ended"])
-def test_why_a_broker_or_a_client_is_gone_is_said_in_chinese(dressed: QApplication, said: str) -> None:
+def test_why_a_broker_or_a_client_is_gone_is_said_in_chinese(themed_app: QApplication, said: str) -> None:
     assets.set_language("zh_CN")
     assert re.search("[\u4e00-\u9fff]", engine_words(said)), said
 
 
-def test_dialogs_for_files_speak_the_language_of_the_window(dressed: QApplication) -> None:
+def test_dialogs_for_files_speak_the_language_of_the_window(themed_app: QApplication) -> None:
     """In a Chinese window they said "Look in", "Directory" and "Choose": Qt's own catalogue was not loaded."""
     assets.set_language("zh_CN")
     dialog = QFileDialog()

@@ -134,7 +134,9 @@ def untranslated(value: object) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_findings_and_plans_are_looked_up_by_their_templates(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+def test_findings_and_plans_are_looked_up_by_their_templates(
+    themed_app: QApplication, rule: str, tmp_path: Path
+) -> None:
     made = healthy()
     root = made.write(tmp_path / "store")
     BROKEN[rule](root, made)
@@ -153,7 +155,7 @@ def test_findings_and_plans_are_looked_up_by_their_templates(dressed: QApplicati
     assert [text for message in texts for text in untranslated(message)] == []
 
 
-def test_values_are_filled_into_the_translation(dressed: QApplication) -> None:
+def test_values_are_filled_into_the_translation(themed_app: QApplication) -> None:
     assets.set_language("zh_CN")
     lost = plural("{n:,} message lost: {queues}", "{n:,} messages lost: {queues}", n=1_200, queues="A/0 1–3")
     assert engine_words(lost + "; " + sentence("{n} of tomorrow", n=2)) == "丢失 1,200 条消息：A/0 1–3; 2 of tomorrow"

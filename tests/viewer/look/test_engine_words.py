@@ -48,20 +48,20 @@ SAID = (
 
 
 @pytest.mark.parametrize(("english", "chinese"), SAID)
-def test_a_sentence_keeps_its_values(dressed: QApplication, english: str, chinese: str) -> None:
+def test_a_sentence_keeps_its_values(themed_app: QApplication, english: str, chinese: str) -> None:
     assert engine_words(english) == english
     assets.set_language("zh_CN")
     assert engine_words(english) == chinese
 
 
-def test_what_nobody_translated_stays(dressed: QApplication) -> None:
+def test_what_nobody_translated_stays(themed_app: QApplication) -> None:
     assets.set_language("zh_CN")
     assert engine_words("a sentence of tomorrow's engine") == "a sentence of tomorrow's engine"
     assert engine_words("") == ""
 
 
 @pytest.mark.parametrize(("rule", "clause"), CAUSES)
-def test_what_happened_is_said_in_chinese(dressed: QApplication, rule: str, clause: str) -> None:
+def test_what_happened_is_said_in_chinese(themed_app: QApplication, rule: str, clause: str) -> None:
     assets.set_language("zh_CN")
     finding = RULES[rule].found(clause, severity="error")
     for crashed in (False, True):
@@ -82,14 +82,14 @@ SPANS = [
 
 
 @pytest.mark.parametrize(("ms", "words"), SPANS)
-def test_a_stretch_of_time_is_said_in_chinese(dressed: QApplication, ms: int, words: str) -> None:
+def test_a_stretch_of_time_is_said_in_chinese(themed_app: QApplication, ms: int, words: str) -> None:
     assets.set_language("zh_CN")
     behind = sentence("The checkpoint is {span} behind the newest unit", span=duration_text(ms))
     assert engine_words(behind) == f"checkpoint 比最新单元落后 {words}"
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
-def test_what_a_rule_says_is_said_in_chinese(dressed: QApplication, rule: str) -> None:
+def test_what_a_rule_says_is_said_in_chinese(themed_app: QApplication, rule: str) -> None:
     assets.set_language("zh_CN")
     one = RULES[rule]
     steps = [one.next_step, *(kind.step for kind in one.kinds.values() if kind.step)]
@@ -124,7 +124,7 @@ FOUND = (
 
 
 @pytest.mark.parametrize("rule", FOUND)
-def test_what_a_rule_found_is_said_in_chinese(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+def test_what_a_rule_found_is_said_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
     made = healthy()
     root = made.write(tmp_path / "store")
     BROKEN[rule](root, made)
@@ -137,7 +137,7 @@ def test_what_a_rule_found_is_said_in_chinese(dressed: QApplication, rule: str, 
 
 
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_what_happened_somewhere_is_said_in_chinese(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+def test_what_happened_somewhere_is_said_in_chinese(themed_app: QApplication, rule: str, tmp_path: Path) -> None:
     made = healthy()
     root = made.write(tmp_path / "store")
     BROKEN[rule](root, made)
@@ -150,7 +150,7 @@ def test_what_happened_somewhere_is_said_in_chinese(dressed: QApplication, rule:
 
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 @pytest.mark.parametrize("rule", sorted(BROKEN))
-def test_a_plan_is_told_in_chinese(dressed: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
+def test_a_plan_is_told_in_chinese(themed_app: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
     """Why a start begins where it does stayed English once times were dates, and where no queue is left."""
     made = healthy()
     root = made.write(tmp_path / "store")

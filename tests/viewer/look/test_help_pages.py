@@ -48,7 +48,7 @@ def test_every_view_s_page_is_there_in_chinese() -> None:
     assert set(CHINESE) >= set(contents()["Views"])
 
 
-def test_a_page_comes_in_the_language_in_force_and_else_in_english(dressed: QApplication) -> None:
+def test_a_page_comes_in_the_language_in_force_and_else_in_english(themed_app: QApplication) -> None:
     assets.set_language("zh_CN")
     assert page_file("views/log.md")[0] == "zh_CN/views"
     assert page_file("formats/commit-log.md")[0] == "formats"
@@ -66,7 +66,7 @@ def test_links_are_resolved_within_the_pages() -> None:
     assert anchor("Property CRC") == "property-crc"
 
 
-def test_the_place_that_explains_a_field_is_named_by_its_headings(dressed: QApplication) -> None:
+def test_the_place_that_explains_a_field_is_named_by_its_headings(themed_app: QApplication) -> None:
     assets.set_language("en")
     assert reference_title("docs/formats/commit-log.md#property-crc") == "Commit log › Property CRC"
     assert reference_title("docs/formats/checkpoint.md") == "Checkpoint, abort, lock"

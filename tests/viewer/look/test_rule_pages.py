@@ -19,7 +19,7 @@ PROSE = re.compile(r"[a-z]{3,} [a-z]{3,} [a-z]{3,}")
 
 
 @pytest.fixture(params=assets.LANGUAGES)
-def language(request: pytest.FixtureRequest, dressed: QApplication) -> str:
+def language(request: pytest.FixtureRequest, themed_app: QApplication) -> str:
     assets.set_language(request.param)
     return str(request.param)
 
@@ -56,7 +56,7 @@ def test_the_list_of_rules_links_to_each(language: str) -> None:
     assert all(rule_title(rule).startswith(rule.id) for rule in RULES.values())
 
 
-def test_a_step_that_begins_with_a_name_keeps_it(dressed: QApplication) -> None:
+def test_a_step_that_begins_with_a_name_keeps_it(themed_app: QApplication) -> None:
     assets.set_language("en")
     rule = Rule(
         "XX01", "log", "note", "A title", "An explanation.", "storescope recover --plan tells what a start keeps."

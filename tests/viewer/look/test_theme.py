@@ -28,7 +28,7 @@ SIGHT = {
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_high_contrast_has_no_fills_and_strong_words(dressed: QApplication, dark: bool) -> None:
+def test_high_contrast_has_no_fills_and_strong_words(themed_app: QApplication, dark: bool) -> None:
     theme.set_scheme("dark" if dark else "light")
     theme.set_contrast(True)
     try:
@@ -44,7 +44,7 @@ def test_high_contrast_has_no_fills_and_strong_words(dressed: QApplication, dark
 
 
 def test_stillness_is_the_desktops_until_somebody_chooses(
-    dressed: QApplication, monkeypatch: pytest.MonkeyPatch
+    themed_app: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blinks = QGuiApplication.styleHints().cursorFlashTime()
     assert blinks > 0
@@ -62,7 +62,7 @@ def test_stillness_is_the_desktops_until_somebody_chooses(
 
 
 def test_contrast_goes_with_the_desktop_where_nobody_chose(
-    dressed: QApplication, monkeypatch: pytest.MonkeyPatch
+    themed_app: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(looks, "desktop_contrast", lambda: True)
     theme._contrast_changed()
@@ -114,7 +114,7 @@ def test_topics_stand_out_and_are_told_apart(series: tuple[str, ...], tokens: di
         assert min(_distance(a, b, sight) for a, b in itertools.combinations(series, 2)) >= 7.0, sight
 
 
-def test_zoom_scales_fonts_and_tells(dressed: QApplication) -> None:
+def test_zoom_scales_fonts_and_tells(themed_app: QApplication) -> None:
     told: list[int] = []
     theme.changed.connect(lambda: told.append(theme.zoom))
     before = looks.ui(13).pixelSize()
@@ -125,13 +125,13 @@ def test_zoom_scales_fonts_and_tells(dressed: QApplication) -> None:
     assert told == [150, 200]
 
 
-def test_no_font_draws_other_characters_than_the_text_has(dressed: QApplication) -> None:
+def test_no_font_draws_other_characters_than_the_text_has(themed_app: QApplication) -> None:
     for font in (looks.ui(), looks.mono()):
         assert font.featureValue(QFont.Tag("calt")) == 0
         assert font.isFeatureSet(QFont.Tag("calt"))
 
 
-def test_regular_words_are_thinner_on_dark_beside_chinese_and_nowhere_else(dressed: QApplication) -> None:
+def test_regular_words_are_thinner_on_dark_beside_chinese_and_nowhere_else(themed_app: QApplication) -> None:
     """Latin letters looked heavier than the Chinese ones beside them in the same line."""
     theme.set_scheme("dark")
     assert looks.ui(13).weight() == 400
@@ -146,7 +146,7 @@ def test_regular_words_are_thinner_on_dark_beside_chinese_and_nowhere_else(dress
     assert looks.ui(13).weight() == 400
 
 
-def test_scheme_can_be_forced(dressed: QApplication) -> None:
+def test_scheme_can_be_forced(themed_app: QApplication) -> None:
     theme.set_scheme("dark")
     assert looks.C("pane").name().upper() == DARK["pane"]
     theme.set_scheme("light")

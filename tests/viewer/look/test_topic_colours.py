@@ -9,7 +9,7 @@ from viewer.widgets.columns import RecordKind, topic_column
 from viewer.widgets.record_table import RecordTable
 
 
-def test_eight_largest_topics_have_a_colour_and_system_topics_none(dressed: QApplication) -> None:
+def test_eight_largest_topics_have_a_colour_and_system_topics_none(themed_app: QApplication) -> None:
     colours = TopicColours()
     colours.offer(["%RETRY%billing", *(f"topic-{n}" for n in range(10)), "RMQ_SYS_TRANS_HALF_TOPIC"])
     assert [colours.color(f"topic-{n}") is not None for n in range(10)] == [True] * 8 + [False] * 2
@@ -17,7 +17,7 @@ def test_eight_largest_topics_have_a_colour_and_system_topics_none(dressed: QApp
     assert colours.color("") is None
 
 
-def test_topics_that_overtake_each_other_keep_their_colours(dressed: QApplication) -> None:
+def test_topics_that_overtake_each_other_keep_their_colours(themed_app: QApplication) -> None:
     colours, told = TopicColours(), []
     colours.offer(["B1", "B2", "B3"])
     colours.changed.connect(lambda: told.append(1))
@@ -30,7 +30,7 @@ def test_topics_that_overtake_each_other_keep_their_colours(dressed: QApplicatio
     assert sorted(colours.order) == ["B2", *(f"C{n}" for n in range(7))]
 
 
-def test_a_log_without_queues_has_the_colours_of_what_was_seen_in_it(dressed: QApplication) -> None:
+def test_a_log_without_queues_has_the_colours_of_what_was_seen_in_it(themed_app: QApplication) -> None:
     colours = TopicColours()
     colours.fill(["B", "%RETRY%b", "A"])
     colours.fill(["C", "A"])
@@ -39,7 +39,7 @@ def test_a_log_without_queues_has_the_colours_of_what_was_seen_in_it(dressed: QA
     assert set(colours.order) == {f"topic-{n}" for n in range(8)}, "what the queues tell goes before"
 
 
-def test_the_first_of_two_tied_stores_lends_its_order(dressed: QApplication) -> None:
+def test_the_first_of_two_tied_stores_lends_its_order(themed_app: QApplication) -> None:
     first, second, alone = TopicColours(), TopicColours(), TopicColours()
     first.offer(["A", "B", "C"])
     for one in (second, alone):
@@ -57,7 +57,7 @@ def test_the_first_of_two_tied_stores_lends_its_order(dressed: QApplication) -> 
     assert all(other.color(f"O{n}") for n in range(PLACES)), "a store with other topics has colours too"
 
 
-def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(dressed: QApplication) -> None:
+def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(themed_app: QApplication) -> None:
     class Around(QWidget):
         topic_colours: TopicColours | None = None
 
@@ -71,7 +71,7 @@ def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(dressed: QApp
     assert colours_of(child) is view.topic_colours
 
 
-def test_the_kind_is_said_in_tooltip_and_to_a_screen_reader(dressed: QApplication) -> None:
+def test_the_kind_is_said_in_tooltip_and_to_a_screen_reader(themed_app: QApplication) -> None:
     table = RecordTable(RecordKind("rows", (topic_column(),)))
     table.set_rows([{"topic": "%RETRY%billing"}, {"topic": "Orders"}])
     assert table.data(table.index(0, 0), 3) == "%RETRY%billing, retry topic"

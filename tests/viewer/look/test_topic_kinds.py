@@ -23,6 +23,6 @@ KINDS = {
 
 
 @pytest.mark.parametrize("topic", KINDS)
-def test_system_topics_are_known_by_kind_and_in_words(topic: str, dressed: QApplication) -> None:
+def test_system_topics_are_known_by_kind_and_in_words(topic: str, themed_app: QApplication) -> None:
     assert (kind_of(topic), is_system_topic(topic)) == (KINDS[topic], True)
     assert kind_words(topic)

@@ -10,11 +10,11 @@ from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, Finding
 from viewer.look import assets
 from viewer.pane.finding_facts import (
-    Fold,
+    ToggleConsequences,
+    consequences_text,
     evidence_facts,
     finding_markdown,
     finding_rows,
-    fold_words,
     next_steps,
     place_of,
     place_text,
@@ -58,11 +58,11 @@ def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None
     found = [finding("CL07", log, 9), finding("AB01", "/s/abort"), lost.follows("CL07"), seen.follows("CQ03")]
     rows = finding_rows(found, frozenset(SEVERITIES))
     assert [(row.finding.id, len(row.folded)) for row in rows] == [("CL07", 0), ("CL07", 2), ("AB01", 0)]
-    assert fold_words(rows[1]) == "▸ 2 consequences: CQ03 1×, IX03 1×"
-    assert rows[1].place == Fold("CL07")
+    assert consequences_text(rows[1]) == "▸ 2 consequences: CQ03 1×, IX03 1×"
+    assert rows[1].place == ToggleConsequences("CL07")
     opened = finding_rows(found, frozenset(SEVERITIES), frozenset({"CL07"}))
     assert [row.finding.id for row in opened] == ["CL07", "CL07", "CQ03", "IX03", "AB01"]
-    assert fold_words(opened[1]).startswith("▾")
+    assert consequences_text(opened[1]).startswith("▾")
     alone = finding_rows(found, frozenset({"note"}))
     assert [row.finding.id for row in alone] == ["CQ03", "CQ03"], "without its cause a follower leads its own"
 
@@ -91,7 +91,7 @@ def test_the_first_step_on_a_damaged_store_is_a_snapshot() -> None:
     assert len(next_steps(finding("CQ08", None), "/data/store")) == 1
 
 
-def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(dressed) -> None:
+def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(themed_app) -> None:
     """In Chinese the explanation of a wrong CRC stood there twice: its translation was looked for in English words."""
     explained = "would be explained by bit 2 of byte 79 of the body"
     one = replace(finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}")
@@ -99,7 +99,7 @@ def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(dress
     assert [value for _, value in evidence_facts(one)] == ["bodyOffset 5"]
 
 
-def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(dressed) -> None:
+def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(themed_app) -> None:
     """Its colons were made Chinese ones, and its words translated where they fitted: nobody finds such a line."""
     line = (
         "load exception java.lang.RuntimeException: The queue type of topic: Orders should be SimpleCQ, but is BatchCQ"
@@ -137,7 +137,7 @@ def test_expected_and_found_of_a_wrong_crc_are_written_as_in_the_log() -> None:
     ]
 
 
-def test_a_finding_is_copied_as_markdown(dressed) -> None:
+def test_a_finding_is_copied_as_markdown(themed_app) -> None:
     one = finding("CL03", "/s/commitlog/0", 4096, expected="0x1", found="0x2")
     said = finding_markdown(one)
     assert said.startswith("### CL03 · error · Wrong body CRC")

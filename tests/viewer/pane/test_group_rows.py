@@ -42,7 +42,7 @@ SAID = (
 
 
 @pytest.mark.parametrize(("one", "words", "left"), SAID)
-def test_a_row_in_whole_sentences(dressed: QApplication, one: GroupRow, words: str, left: int | None) -> None:
+def test_a_row_in_whole_sentences(themed_app: QApplication, one: GroupRow, words: str, left: int | None) -> None:
     assert words in sentence(one)
     assert one.left == left
     kind = groups_kind()
@@ -50,7 +50,7 @@ def test_a_row_in_whole_sentences(dressed: QApplication, one: GroupRow, words: s
     assert kind.as_text(one).startswith("g\tT\t1\t")
 
 
-def test_long_names_lose_their_middle_in_the_sentence(dressed: QApplication) -> None:
+def test_long_names_lose_their_middle_in_the_sentence(themed_app: QApplication) -> None:
     one = row("caughtUp", 7, 7)
     long = GroupRow(replace(one.progress, group="a" * 140 + "zz"), one.unread, one.goes_at, one.now)
     assert sentence(long, 12) == "aaaaaa…aaazz has read all of T/1."
@@ -94,7 +94,7 @@ def test_unread_messages_in_the_first_file_go_with_it(tmp_path: Path) -> None:
     assert not found.running
 
 
-def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(dressed: QApplication) -> None:
+def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(themed_app: QApplication) -> None:
     mode = next(column for column in groups_kind().columns if column.key == "mode")
     one = row("caughtUp", 7, 7)
     assert mode.text(one) == "cluster"
@@ -103,7 +103,9 @@ def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(dressed: QA
     assert mode.value(one) == "cluster", "exports and filters keep RocketMQ's"
 
 
-def test_a_group_that_may_not_consume_says_so_in_its_state_and_sentence(dressed: QApplication, tmp_path: Path) -> None:
+def test_a_group_that_may_not_consume_says_so_in_its_state_and_sentence(
+    themed_app: QApplication, tmp_path: Path
+) -> None:
     """The table said "behind" of a group to which the broker refuses every message; only `check` told why."""
     made = healthy()
     root = made.write(tmp_path / "store")

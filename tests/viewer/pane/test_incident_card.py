@@ -67,7 +67,7 @@ def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) 
         assert card.look == "card"
         asked, told = [], []
         card.placeRequested.connect(asked.append)
-        card.told.connect(told.append)
+        card.statusText.connect(told.append)
         commands = [command for _text, command in card._found.steps]
         assert any("--plan" in command for command in commands)
         for step in card._steps:

@@ -68,7 +68,7 @@ def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
     assert incident_of(told() | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True) is None
 
 
-def test_a_release_of_5_4_and_later_is_named_as_it_is(dressed: QApplication) -> None:
+def test_a_release_of_5_4_and_later_is_named_as_it_is(themed_app: QApplication) -> None:
     own = told(start=1313)["lostByNextStart"]["5.3"]
     less = told(start=2)["lostByNextStart"]["5.3"]
     incident = told() | {"release": "5.5", "lostByNextStart": {"5.5": own, "5.3": less, "4.9": own}}
@@ -87,7 +87,7 @@ def test_a_store_that_loses_nothing_has_no_incident() -> None:
     assert incident_of(None, complete=True) is None
 
 
-def test_what_happened_and_why_are_two_lines_in_chinese_too(dressed: QApplication) -> None:
+def test_what_happened_and_why_are_two_lines_in_chinese_too(themed_app: QApplication) -> None:
     """Chinese has a colon of its own, at which nothing was split."""
     assets.set_language("zh_CN")
     text = what_happened([CL12.found("the log is empty", "/s/commitlog")], crashed=False)

@@ -21,7 +21,7 @@ from viewer.runtime.store_work import OtherStart
 
 
 @pytest.mark.parametrize("language", ["en", "zh_CN"])
-def test_a_log_that_is_gone_is_said_first(dressed: QApplication, tmp_path: Path, language: str) -> None:
+def test_a_log_that_is_gone_is_said_first(themed_app: QApplication, tmp_path: Path, language: str) -> None:
     root = healthy().write(tmp_path / "store")
     shutil.rmtree(root / "commitlog")
     with open_store(root) as store:

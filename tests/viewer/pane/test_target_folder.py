@@ -18,7 +18,7 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def box(qtbot, dressed, store):
+def box(qtbot, themed_app, store):
     taken: list[Path] = []
     made = TargetBox(None, "Folder for the copy", "Try on a copy", store, run_here, taken.append)
     made.taken = taken

@@ -11,7 +11,7 @@ from viewer.pipeline.preview import Looked
 
 
 @pytest.fixture
-def form(dressed, qtbot):
+def form(themed_app, qtbot):
     """A form that looks when a test says so: ``form.looks`` are the looks that were asked for."""
     made = JobForm()
     made.looks = []
@@ -42,21 +42,21 @@ def test_each_job_asks_for_what_it_needs(form):
 
 def test_stores_and_exports_are_remembered_apart(form):
     form.set_store("/data/my store")
-    assert form.wish().places == ("/data/my store",)
+    assert form.job_request().places == ("/data/my store",)
     form.choose_job("import")
     assert form.places.text() == ""
     form.places.setText("/exports/one")
     form.choose_job("stats")
-    assert form.wish().places == ("/data/my store",)
+    assert form.job_request().places == ("/data/my store",)
     form.choose_job("import")
-    assert form.wish().places == ("/exports/one",)
+    assert form.job_request().places == ("/exports/one",)
 
 
 def test_the_store_in_front_does_not_take_the_place_of_an_export(form):
     form.choose_job("import")
     form.places.setText("/exports/one")
     form.set_store("/data/store")
-    assert form.wish().places == ("/exports/one",)
+    assert form.job_request().places == ("/exports/one",)
 
 
 def test_a_quote_that_is_not_closed_is_said_and_nothing_runs(form, qtbot):
@@ -77,7 +77,7 @@ def test_what_is_not_installed_is_named_and_the_command_can_be_copied_all_the_sa
     if form.copy.isEnabled():
         with qtbot.waitSignal(form.copyAsked) as asked:
             form.copy.click()
-        assert asked.args[0] == form.wish()
+        assert asked.args[0] == form.job_request()
 
 
 def test_an_answer_that_came_too_late_is_not_shown(form):
@@ -92,15 +92,15 @@ def test_an_answer_that_came_too_late_is_not_shown(form):
 def test_the_home_folder_is_written_out(form):
     form.places.setText("~/store s3://bucket/~/store")
     form.out.setText("~/out")
-    wish = form.wish()
-    assert wish.places == (str(Path.home() / "store"), "s3://bucket/~/store")
-    assert wish.out == str(Path.home() / "out")
+    job_request = form.job_request()
+    assert job_request.places == (str(Path.home() / "store"), "s3://bucket/~/store")
+    assert job_request.out == str(Path.home() / "out")
 
 
 def test_keys_of_a_file_are_named_by_it(form):
     form.choose_job("trace")
     form.set_keys_file("/tmp/lost-keys.txt")
     assert form.keys_file.text() == "lost-keys.txt"
-    assert form.wish().keys_file == "/tmp/lost-keys.txt"
+    assert form.job_request().keys_file == "/tmp/lost-keys.txt"
     form.set_keys_file("")
     assert form.keys_file.text() == "From a file…"

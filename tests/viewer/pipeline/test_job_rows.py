@@ -11,7 +11,7 @@ from viewer.pipeline.job_rows import JobList, JobRole
 
 
 def test_the_list_keeps_qts_promises_while_jobs_come_and_go(qtbot: Any, qtmodeltester: Any) -> None:
-    model = JobList(lambda one: (one.wish.job, Path(one.wish.places[0]).name, one.standing))
+    model = JobList(lambda one: (one.request.job, Path(one.request.places[0]).name, one.status))
     qtmodeltester.data_display_may_return_none = True
     qtmodeltester.check(model)
     jobs = [job(number=number) for number in range(4)]

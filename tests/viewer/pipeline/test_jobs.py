@@ -18,13 +18,13 @@ import pytest
 
 from engine.sentences import Sentence
 from viewer.pipeline.jobs import PipelineRuns
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 
 Run = Callable[[Any], Any]
 
 
-WISH = Wish("stats", ("/data/store",))
+WISH = JobRequest("stats", ("/data/store",))
 
 
 async def until(true: Callable[[], object], seconds: float = 60) -> None:
@@ -43,7 +43,7 @@ def test_the_end_of_a_window_waits_for_its_jobs(run: Run, tmp_path: Path) -> Non
         await until(lambda: all(job.progress for job in jobs))
         await made.end()
         await until(lambda: not made.running)
-        assert [job.standing for job in jobs] == ["cancelled", "cancelled"]
+        assert [job.status for job in jobs] == ["cancelled", "cancelled"]
         made.forget_ended()
         assert made.jobs == []
 
@@ -72,11 +72,11 @@ def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: 
     runs.ended.connect(ends.append)
 
     job = run(_started(runs))
-    assert job.standing == "done"
+    assert job.status == "done"
     assert ends == [job]
     assert job.rows["statsHour"] == [line for line in said if line["type"] == "statsHour"]
     assert job.summary == said[-1]
-    assert job.said == ["one store was skipped"]
+    assert job.spark_lines == ["one store was skipped"]
     assert job.log_file == ""
     """Nobody wrote to the log: it was taken away."""
 
@@ -106,7 +106,7 @@ def test_a_job_that_is_cancelled_gets_an_interrupt_and_may_clean_up(
         runs.cancel(job)
         assert job.stopping
         await ended(runs, job)
-        assert (job.standing, job.code) == ("cancelled", 130)
+        assert (job.status, job.code) == ("cancelled", 130)
         assert not runs.running
 
     run(walk())
@@ -134,7 +134,7 @@ def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, runs: 
         assert job.running
         runs.cancel(job)
         await ended(runs, job)
-        assert job.standing == "cancelled"
+        assert job.status == "cancelled"
         number = int(child.read_text())
         await until(lambda: not _alive(number))
 
@@ -154,7 +154,7 @@ def _alive(number: int) -> bool:
 def test_a_program_that_is_not_there_is_a_failure_in_one_line(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
     runs.command = [str(tmp_path / "no-such-program")]
     job = run(_started(runs))
-    assert (job.standing, job.code) == ("failed", 127)
+    assert (job.status, job.code) == ("failed", 127)
     assert "No such file" in job.why
 
 
@@ -165,10 +165,10 @@ def test_our_own_command_line_runs_from_anywhere_and_says_what_is_wrong(
     monkeypatch.chdir(tmp_path)
 
     async def walk() -> JobState:
-        return await ended(runs, runs.start(Wish("rebuild", ("/data/store",), out=str(tmp_path))))
+        return await ended(runs, runs.start(JobRequest("rebuild", ("/data/store",), out=str(tmp_path))))
 
     job = run(walk())
-    assert (job.standing, job.code) == ("failed", 2)
+    assert (job.status, job.code) == ("failed", 2)
     assert "expected a new or empty folder" in job.why
 
 

@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication
 
 from viewer.look.topic_colours import TopicColours
 from viewer.pipeline.pane import SLIM_BELOW, PipelinePane
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -26,7 +26,7 @@ class Runs(QObject):
     """Jobs that stand as a test says."""
 
     listed = Signal()
-    told = Signal(object)
+    jobChanged = Signal(object)  # noqa: N815  Qt spells signals so
     ended = Signal(object)
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Runs(QObject):
         self.jobs: list[JobState] = []
         self.cancelled: list[JobState] = []
 
-    def start(self, wish: Wish) -> JobState:
-        made = JobState(len(self.jobs) + 1, wish, 1_795_248_000.0, 100.0)
+    def start(self, job_request: JobRequest) -> JobState:
+        made = JobState(len(self.jobs) + 1, job_request, 1_795_248_000.0, 100.0)
         self.jobs = [made, *self.jobs]
         self.listed.emit()
         return made
@@ -51,7 +51,7 @@ class Runs(QObject):
     def end(self, job: JobState, records: list[dict[str, Any]], code: int = 0) -> None:
         job.take_all(records, 101.0)
         job.end(code, 103.0)
-        self.told.emit(job)
+        self.jobChanged.emit(job)
         self.listed.emit()
         self.ended.emit(job)
 
@@ -66,7 +66,7 @@ def runs(qapp: object) -> Runs:
 
 
 @pytest.fixture
-def pane(dressed: object, runs: Runs) -> Iterator[PipelinePane]:
+def pane(themed_app: object, runs: Runs) -> Iterator[PipelinePane]:
     made = PipelinePane()
     made.resize(1500, 900)
     made.set_runs(runs)  # type: ignore[arg-type]
@@ -100,18 +100,18 @@ def test_before_the_first_job_the_view_says_what_one_is(pane: PipelinePane) -> N
 def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePane, runs: Runs) -> None:
     noted: list[tuple[Any, ...]] = []
     pane.did.connect(lambda *told: noted.append(told))
-    wish = Wish("verify", (str(STORE),))
-    pane.run(wish)
+    job_request = JobRequest("verify", (str(STORE),))
+    pane.run(job_request)
     assert pane.job is runs.jobs[0]
     assert pane._pages.currentIndex() == 1
-    assert noted == [("pipeline.run", "Run a pipeline job", {"job": "verify"}, wish.command())]
+    assert noted == [("pipeline.run", "Run a pipeline job", {"job": "verify"}, job_request.command())]
     assert pane.status() == "verify runs in its own process; the window stays free."
     assert "pipeline.cancel" in pane.commands()
 
 
 def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: PipelinePane, runs: Runs) -> None:
-    first = runs.start(Wish("verify", (str(STORE),)))
-    second = runs.start(Wish("stats", (str(STORE),)))
+    first = runs.start(JobRequest("verify", (str(STORE),)))
+    second = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(first)
     assert pane.jobs_head.note.text() == "2 running"
     runs.end(first, lines.verify([]))
@@ -126,7 +126,7 @@ def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: P
 
 def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: PipelinePane, runs: Runs) -> None:
     pane.cancel()
-    job = runs.start(Wish("verify", (str(STORE),)))
+    job = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(job)
     assert pane.head.cancel.text() == "Cancel"
     pane.head.cancel.click()
@@ -141,9 +141,9 @@ def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: Pipelin
 
 
 def test_what_another_job_does_leaves_the_shown_one_in_sight(pane: PipelinePane, runs: Runs) -> None:
-    shown = runs.start(Wish("verify", (str(STORE),)))
+    shown = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(shown)
-    other = runs.start(Wish("stats", (str(STORE),)))
+    other = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(shown)
     title = pane.head.head.title.text()
     runs.end(other, lines.stats(4))
@@ -153,8 +153,8 @@ def test_what_another_job_does_leaves_the_shown_one_in_sight(pane: PipelinePane,
 
 
 def test_where_it_is_narrow_statistics_do_not_stand_beside(pane: PipelinePane, runs: Runs) -> None:
-    runs.end(runs.start(Wish("stats", (str(STORE),))), lines.stats(4))
-    pane.show_job(runs.start(Wish("verify", (str(STORE),))))
+    runs.end(runs.start(JobRequest("stats", (str(STORE),))), lines.stats(4))
+    pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     assert not pane.aside.isHidden()
     pane.resize(SLIM_BELOW - 200, 900)
     pane._fit()
@@ -164,10 +164,10 @@ def test_where_it_is_narrow_statistics_do_not_stand_beside(pane: PipelinePane, r
 def test_a_place_chooses_a_job_in_the_form_and_only_one_that_there_is(pane: PipelinePane) -> None:
     """``pipeline:nonsense`` left the form without any job, and the command to run raised."""
     pane.show_place(Place("pipeline", name="rebuild"))
-    assert pane.form.wish().job == "rebuild"
+    assert pane.form.job_request().job == "rebuild"
     for name in ("nonsense", ""):
         pane.show_place(Place("pipeline", name=name))
-        assert pane.form.wish().job == "rebuild"
+        assert pane.form.job_request().job == "rebuild"
     pane.commands()["pipeline.copy"]()
     assert QGuiApplication.clipboard().text().startswith("storescope pipeline rebuild ")
 
@@ -180,7 +180,7 @@ def test_a_place_of_the_store_in_front_is_gone_to_and_of_another_one_opens_besid
 ) -> None:
     here, elsewhere, _ = links(pane)
     place = places.log(640)
-    pane.show_job(runs.start(Wish("verify", (str(STORE),))))
+    pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     pane._follow(place, "")
     pane._follow(place, str(STORE.parent))
     pane._follow(place, "/data/other")
@@ -197,14 +197,14 @@ def test_a_place_without_a_store_is_of_the_one_that_the_job_has_read(
     pane: PipelinePane, runs: Runs, reads: tuple[str, ...], leads: str
 ) -> None:
     here, elsewhere, _ = links(pane)
-    pane.show_job(runs.start(Wish("verify", reads)))
+    pane.show_job(runs.start(JobRequest("verify", reads)))
     pane._follow(places.log(640), "")
     assert (here, elsewhere) == (([places.log(640)], []) if leads == "here" else ([], [(leads, "log:640")]))
 
 
 def test_without_a_store_in_front_every_place_opens_one(pane: PipelinePane, runs: Runs) -> None:
     here, elsewhere, _ = links(pane)
-    pane.show_job(runs.start(Wish("verify", (str(STORE),))))
+    pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     pane.set_session(None)
     pane._follow(places.log(640), "")
     assert (here, elsewhere) == ([], [(str(STORE), "log:640")])
@@ -212,7 +212,7 @@ def test_without_a_store_in_front_every_place_opens_one(pane: PipelinePane, runs
 
 def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: PipelinePane, runs: Runs) -> None:
     _, elsewhere, beside = links(pane)
-    job = runs.start(Wish("rebuild", (str(STORE),), out="/data/asked"))
+    job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/asked"))
     pane.show_job(job)
     assert pane.result_buttons.isHidden(), "nothing is written yet"
     runs.end(job, lines.rebuild(Path("/data/built")))
@@ -225,7 +225,7 @@ def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: Pipelin
 def test_what_an_import_wrote_begins_with_its_log_and_an_export_is_no_store(pane: PipelinePane, runs: Runs) -> None:
     _, elsewhere, _ = links(pane)
     for name in ("import", "export"):
-        job = runs.start(Wish(name, ("/exports/one",), out="/data/made"))
+        job = runs.start(JobRequest(name, ("/exports/one",), out="/data/made"))
         pane.show_job(job)
         runs.end(job, [lines.summary(name, out="/data/made")])
         assert not pane.result_buttons.isHidden()
@@ -239,7 +239,7 @@ def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, run
     """The button stayed as it was when the job ended: of a store that was closed since then, or without one that was
     opened since then.
     """
-    job = runs.start(Wish("rebuild", (str(STORE),), out="/data/built"))
+    job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/built"))
     pane.show_job(job)
     runs.end(job, lines.rebuild(Path("/data/built")))
     assert not pane.open_beside.isHidden()
@@ -251,7 +251,7 @@ def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, run
 
 
 def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: Runs) -> None:
-    job = runs.start(Wish("rebuild", (str(STORE),), out="/data/built"))
+    job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/built"))
     pane.show_job(job)
     job.say("storescope: no space left")
     runs.end(job, [], 3)
@@ -265,22 +265,22 @@ def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: Runs) -
 def test_topics_of_the_open_store_have_its_colours_and_those_of_another_one_their_own(
     pane: PipelinePane, runs: Runs
 ) -> None:
-    own = runs.start(Wish("stats", (str(STORE),)))
+    own = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(own)
     runs.end(own, lines.stats(4))
     assert pane.session is not None
     assert pane.topic_colours is pane.session.colours
-    other = runs.start(Wish("stats", ("/data/other",)))
+    other = runs.start(JobRequest("stats", ("/data/other",)))
     pane.show_job(other)
     runs.end(other, lines.stats(4))
     assert pane.topic_colours is not pane.session.colours
 
 
 def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs: Runs) -> None:
-    job = runs.start(Wish("verify", (str(STORE),)))
+    job = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(job)
     assert (pane._areas.isHidden(), pane.rates.isHidden()) == (True, True)
-    counts = runs.start(Wish("stats", (str(STORE),)))
+    counts = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(counts)
     assert (pane._areas.isHidden(), pane.rates.isHidden()) == (False, False), "while it counts, too"
     runs.end(counts, lines.stats(4))
@@ -291,7 +291,7 @@ def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs:
 def test_a_queue_is_gone_to_from_its_area_and_a_topic_from_its_own(pane: PipelinePane, runs: Runs) -> None:
     here, _, _ = links(pane)
     pane._area_followed(("OrderPaid", "1"))
-    counts = runs.start(Wish("stats", (str(STORE),)))
+    counts = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(counts)
     runs.end(counts, lines.stats(4))
     pane.group.choose("statsQueue")

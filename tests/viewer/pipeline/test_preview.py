@@ -10,21 +10,21 @@ import pytest
 
 from viewer.pipeline import jobs as pipeline_run
 from viewer.pipeline.preview import look
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 
 
 def test_what_a_job_would_do_is_looked_at_before(tmp_path: Path, golden: Callable[[str], Path]) -> None:
     store = golden("clean-5.3.3")
-    found = look(Wish("rebuild", (str(store),), out=str(tmp_path / "new")))
+    found = look(JobRequest("rebuild", (str(store),), out=str(tmp_path / "new")))
     size = sum(path.stat().st_size for path in (store / "commitlog").iterdir())
     assert (found.stores, found.log_bytes, found.fault, found.out_fault) == (1, size, "", "")
     assert found.built_bytes > 0
     assert found.free is not None
     (tmp_path / "there").write_text("")
-    assert look(Wish("export", (str(store),), out=str(tmp_path / "there"))).out_fault == "there"
-    assert "commitlog" in look(Wish("stats", (str(tmp_path),))).fault
-    assert look(Wish("import", (str(tmp_path),), out=str(tmp_path / "new"))).fault == "no export"
-    assert look(Wish("stats", ("s3://bucket/store",))).remote
+    assert look(JobRequest("export", (str(store),), out=str(tmp_path / "there"))).out_fault == "there"
+    assert "commitlog" in look(JobRequest("stats", (str(tmp_path),))).fault
+    assert look(JobRequest("import", (str(tmp_path),), out=str(tmp_path / "new"))).fault == "no export"
+    assert look(JobRequest("stats", ("s3://bucket/store",))).remote
 
 
 def test_packages_are_looked_for_without_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:

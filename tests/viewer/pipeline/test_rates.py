@@ -17,7 +17,7 @@ RATES = Rates(int(DAY * 1000), 3, (Series("T", (1.0, 4.0, 2.0)), Series("", (0.0
 
 
 @pytest.mark.parametrize(("hours", "wide", "step"), [(6, 1200, 1), (24, 1200, 3), (24 * 14, 700, 72)])
-def test_ticks_have_room_and_stand_on_whole_hours(dressed, hours, wide, step):
+def test_ticks_have_room_and_stand_on_whole_hours(themed_app, hours, wide, step):
     ((spacing, places),) = tick_places(DAY, DAY + hours * 3600, wide)
     assert spacing >= 3600.0
     assert len(places) <= wide // module.TICK_ROOM + 1
@@ -27,7 +27,7 @@ def test_ticks_have_room_and_stand_on_whole_hours(dressed, hours, wide, step):
 
 
 @pytest.mark.parametrize(("seconds", "wide", "step"), [(100, 1200, 10), (100, 300, 60), (1800, 900, 300)])
-def test_ticks_of_less_than_an_hour_stand_on_round_seconds_and_minutes(dressed, seconds, wide, step):
+def test_ticks_of_less_than_an_hour_stand_on_round_seconds_and_minutes(themed_app, seconds, wide, step):
     """Below 100 s of rates there was no time at all."""
     ((spacing, places),) = tick_places(DAY + 3.0, DAY + 3.0 + seconds, wide)
     assert spacing == step
@@ -45,19 +45,19 @@ def test_the_head_says_how_long_a_bar_is(plot):
     assert plot.head.note.text() == "by hour, stacked"
 
 
-def test_a_tick_says_the_day_where_one_begins(dressed):
+def test_a_tick_says_the_day_where_one_begins(themed_app):
     said = tick_words([DAY - 7200, DAY - 3600, DAY, DAY + 3600], 1.0, 3600.0)
     at_midnight = [clock(round(one * 1000))[:5] == "00:00" for one in (DAY - 7200, DAY - 3600, DAY, DAY + 3600)]
     assert [" " in one for one in said] == [True, *at_midnight[1:]]
 
 
-def test_what_has_no_colour_of_its_own_is_grey(dressed):
+def test_what_has_no_colour_of_its_own_is_grey(themed_app):
     colours = series_colors(["T", ""], TopicColours())
     assert colours[""] == module.C("text3")
     assert all(isinstance(one, QColor) for one in colours.values())
 
 
-def test_the_legend_names_the_rest(dressed, shown):
+def test_the_legend_names_the_rest(themed_app, shown):
     legend = Legend()
     legend.show_names(("T", ""))
     assert legend.accessibleName() == "T, (all others)"
@@ -68,7 +68,7 @@ def test_the_legend_names_the_rest(dressed, shown):
 
 
 @pytest.fixture
-def plot(dressed, qtbot, monkeypatch):
+def plot(themed_app, qtbot, monkeypatch):
     made = RatesPlot()
     made.asked = []
     monkeypatch.setattr(plot_library, "load", lambda _plot, done, failed: made.asked.append((done, failed)))

@@ -5,32 +5,34 @@ from __future__ import annotations
 import pytest
 
 from engine.cli.main import build_parser
-from viewer.pipeline.request import JOBS, LOCAL, Wish, join_places, split_places
+from viewer.pipeline.request import JOBS, LOCAL, JobRequest, join_places, split_places
 
 WISHES = (
-    Wish("stats", ("/data/a store", "fleet/*/store")),
-    Wish("verify", ("-odd",), master="spark://10.24.0.8:7077"),
-    Wish("rebuild", ("/data/store",), out="/new/place"),
-    Wish("export", ("/data/store",), out="/new/place", format="csv"),
-    Wish("import", ("/an/export",), out="/new/store"),
-    Wish("trace", ("/data/store",), keys=("SO-1", "--SO-2"), keys_file="/keys.txt"),
+    JobRequest("stats", ("/data/a store", "fleet/*/store")),
+    JobRequest("verify", ("-odd",), master="spark://10.24.0.8:7077"),
+    JobRequest("rebuild", ("/data/store",), out="/new/place"),
+    JobRequest("export", ("/data/store",), out="/new/place", format="csv"),
+    JobRequest("import", ("/an/export",), out="/new/store"),
+    JobRequest("trace", ("/data/store",), keys=("SO-1", "--SO-2"), keys_file="/keys.txt"),
 )
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.job)
-def test_the_command_line_knows_every_job_and_each_of_its_words(wish: Wish) -> None:
-    assert not wish.fault()
-    args = build_parser("pipeline").parse_args(wish.arguments("/tmp/spark.log"))
-    assert args.job == wish.job
+@pytest.mark.parametrize("job_request", WISHES, ids=lambda job_request: job_request.job)
+def test_the_command_line_knows_every_job_and_each_of_its_words(job_request: JobRequest) -> None:
+    assert not job_request.fault()
+    args = build_parser("pipeline").parse_args(job_request.arguments("/tmp/spark.log"))
+    assert args.job == job_request.job
     assert args.as_json
     assert args.log_file == "/tmp/spark.log"
-    assert args.master == (None if wish.master == LOCAL else wish.master)  # without the word small stores need no Spark
-    assert tuple(getattr(args, "stores", None) or (args.source,)) == wish.places
-    assert getattr(args, "out", wish.out) == wish.out
-    if wish.job == "trace":
-        assert tuple(args.key) == wish.keys
-    plain = wish.command()
-    assert plain.startswith(f"storescope pipeline {wish.job}")
+    assert args.master == (
+        None if job_request.master == LOCAL else job_request.master
+    )  # without the word small stores need no Spark
+    assert tuple(getattr(args, "stores", None) or (args.source,)) == job_request.places
+    assert getattr(args, "out", job_request.out) == job_request.out
+    if job_request.job == "trace":
+        assert tuple(args.key) == job_request.keys
+    plain = job_request.command()
+    assert plain.startswith(f"storescope pipeline {job_request.job}")
     assert "--json" not in plain
 
 
@@ -41,11 +43,11 @@ def test_the_form_offers_what_the_command_line_has() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    assert "store" in Wish("stats").fault()
-    assert "export" in Wish("import", out="/x").fault().lower()
-    assert "folder" in Wish("rebuild", ("/s",)).fault()
-    assert "key" in Wish("trace", ("/s",)).fault()
-    assert "master" in Wish("stats", ("/s",), master="").fault()
+    assert "store" in JobRequest("stats").fault()
+    assert "export" in JobRequest("import", out="/x").fault().lower()
+    assert "folder" in JobRequest("rebuild", ("/s",)).fault()
+    assert "key" in JobRequest("trace", ("/s",)).fault()
+    assert "master" in JobRequest("stats", ("/s",), master="").fault()
 
 
 def test_places_with_blanks_come_back_whole() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.results import ResultPanel, failure_words, nothing_words, sums_words
 from viewer.pipeline.state import JobState
 
 
 def job(name, *records, **more):
-    made = JobState(1, Wish(name, ("/s",), **more), 1_795_248_000.0, 100.0)
+    made = JobState(1, JobRequest(name, ("/s",), **more), 1_795_248_000.0, 100.0)
     made.take_all(records, 101.0)
     return made
 

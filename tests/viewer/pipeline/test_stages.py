@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.stages import COLUMNS, ROWS, squares
 from viewer.pipeline.state import JobState
 
 
-def job(wish: Wish | None = None, number: int = 1) -> JobState:
-    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
+def job(job_request: JobRequest | None = None, number: int = 1) -> JobState:
+    return JobState(number, job_request or JobRequest("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
 
 
 def test_squares_stand_for_tasks_however_many_there_are() -> None:

@@ -6,14 +6,14 @@ import pipeline_lines as lines
 import pytest
 from pipeline_lines import job, told
 
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import MOST_ROWS
 
 FAR = (1 << 62) + 3
 
 
 def test_stages_become_cards_in_their_order_with_what_was_tried_again() -> None:
-    made = told(lines.verify([], ended=False), Wish("verify", ("/s",)), code=None)
+    made = told(lines.verify([], ended=False), JobRequest("verify", ("/s",)), code=None)
     start, first, second, third = made.cards
     assert (start.state, start.seconds) == ("done", 1.0)
     assert (first.state, first.done, first.tasks, first.again) == ("done", 152, 152, 1)
@@ -23,12 +23,12 @@ def test_stages_become_cards_in_their_order_with_what_was_tried_again() -> None:
     assert made.part == pytest.approx(58 / 108)
     assert made.seconds_left == pytest.approx(9.8 * 50 / 58)
     made.end(-9, 120.0)
-    assert (made.standing, second.state) == ("failed", "failed")
+    assert (made.status, second.state) == ("failed", "failed")
 
 
 def test_findings_are_counted_by_rule_and_kept_up_to_a_limit() -> None:
     one = {"type": "finding", "id": "CQ02", "severity": "error", "group": "queue", "offset": FAR}
-    made = job(Wish("verify", ("/s",)))
+    made = job(JobRequest("verify", ("/s",)))
     made.take_all([{**one, "offset": FAR + n} for n in range(MOST_ROWS + 7)], 101.0)
     rule = made.rules["CQ02"]
     assert (rule.count, rule.first["offset"]) == (MOST_ROWS + 7, FAR)
@@ -45,7 +45,7 @@ def test_how_a_job_ended(code: int, stopping: bool, standing: str) -> None:
     made.take(lines.summary("stats"), 101.0)
     made.stopping = stopping
     made.end(code, 102.0)
-    assert made.standing == standing
+    assert made.status == standing
 
 
 def test_a_failure_says_its_clear_line() -> None:

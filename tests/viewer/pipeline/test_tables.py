@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.pipeline.tables import DIFFERENCES, TABLES, TRACED, each_rows, rule_rows, stats_rows, store_of, traced_rows
 from viewer.runtime import places
 
 
 def job(name: str, *records) -> JobState:
-    made = JobState(1, Wish(name, ("/s",)), 1_795_248_000.0, 100.0)
+    made = JobState(1, JobRequest(name, ("/s",)), 1_795_248_000.0, 100.0)
     made.take_all(records, 101.0)
     return made
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from viewer.pipeline.preview import Looked
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.pipeline.words import (
     figures,
     found_words,
+    job_status,
     job_words,
     lasted,
     look_fault,
@@ -17,28 +18,27 @@ from viewer.pipeline.words import (
     places_words,
     reads_words,
     short_count,
-    standing,
     title,
     writes_words,
 )
 
 
-def job(wish: Wish, *records, ended: int | None = None) -> JobState:
-    made = JobState(1, wish, 1_795_248_000.0, 100.0)
+def job(job_request: JobRequest, *records, ended: int | None = None) -> JobState:
+    made = JobState(1, job_request, 1_795_248_000.0, 100.0)
     made.take_all(records, 101.0)
     if ended is not None:
         made.end(ended, 109.8)
     return made
 
 
-STATS = Wish("stats", ("/data/broker-a/store",))
+STATS = JobRequest("stats", ("/data/broker-a/store",))
 
 
 def test_places_are_the_store_s_folder_a_pattern_or_how_many():
     assert places_words(STATS) == "broker-a"
-    assert places_words(Wish("stats", ("/fleet/*/store",))) == "fleet/*/store"
-    assert places_words(Wish("stats", ("/a", "/b", "/c"))) == "3 places"
-    assert places_words(Wish("export", ("/data/broker-a/store",), out="/tmp/units")) == "broker-a → units/"
+    assert places_words(JobRequest("stats", ("/fleet/*/store",))) == "fleet/*/store"
+    assert places_words(JobRequest("stats", ("/a", "/b", "/c"))) == "3 places"
+    assert places_words(JobRequest("export", ("/data/broker-a/store",), out="/tmp/units")) == "broker-a → units/"
     assert title(job(STATS)) == "stats · broker-a"
 
 
@@ -49,22 +49,22 @@ def test_counts_are_short(count, said):
 
 def test_a_job_that_begins_runs_and_ends():
     assert (lasted(9.81), lasted(192)) == ("9.8 s", "3 min 12 s")
-    assert standing(job(STATS)) == "Spark is starting"
+    assert job_status(job(STATS)) == "Spark is starting"
     running = job(STATS, {"type": "progress", "step": "counting", "done": 3, "tasks": 8, "stages": []})
-    assert standing(running).startswith("3 of 8 tasks")
+    assert job_status(running).startswith("3 of 8 tasks")
     assert job_words(running)[:2] == ("stats", "broker-a")
     done = job(STATS, {"type": "stats", "messages": 5}, ended=0)
-    assert standing(done) == outcome(done)
+    assert job_status(done) == outcome(done)
 
 
 def test_what_a_check_found_is_counted_by_severity():
-    wish = Wish("verify", ("/s",))
+    job_request = JobRequest("verify", ("/s",))
     findings = [{"type": "finding", "id": "CL03", "severity": "error"}] + [
         {"type": "finding", "id": "CL10", "severity": "note"}
     ] * 2
-    found = job(wish, *findings, ended=1)
+    found = job(job_request, *findings, ended=1)
     assert found_words(found) == "1 error, 2 notes"
-    assert outcome(job(wish, ended=0)) == "no problems found"
+    assert outcome(job(job_request, ended=0)) == "no problems found"
 
 
 def test_the_head_has_a_dash_for_what_is_not_known():
@@ -77,6 +77,6 @@ def test_what_it_would_read_and_write():
     looked = Looked(stores=1, log_bytes=1 << 20, splits=4)
     assert reads_words(STATS, looked) == "1 store, 1.00 MiB of log, 4 splits"
     assert writes_words(STATS, looked) == ""
-    export = Wish("export", ("/s",), out="/tmp/x")
+    export = JobRequest("export", ("/s",), out="/tmp/x")
     assert "is written as a row" in writes_words(export, looked)
     assert look_fault(export, Looked(out_fault="there")) == "Something exists at this place already."

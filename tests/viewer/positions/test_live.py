@@ -67,7 +67,7 @@ def session(store: Path) -> Any:
 
 
 @pytest.fixture
-def live(dressed: object, session: Any) -> Iterator[LivePositions]:
+def live(themed_app: object, session: Any) -> Iterator[LivePositions]:
     parent = QWidget()
     made = LivePositions(LivePlot("positions.plot", "Positions"), LivePlot("positions.gaps", "Gaps"), parent)
     made.set_session(session)

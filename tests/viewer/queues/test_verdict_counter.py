@@ -51,7 +51,7 @@ def jobs():
 def counter(qapp):
     parent = QObject()
     counter = VerdictCounter(parent)
-    counter.keeper = parent
+    counter.file_saver = parent
     counter.heard = []
     counter.changed.connect(counter.heard.append)
     return counter
@@ -86,7 +86,7 @@ def test_what_comes_after_it_was_forgotten_is_dropped(counter, jobs):
 
 def test_an_error_is_told_and_ends_the_run(counter, jobs):
     told = []
-    counter.told.connect(told.append)
+    counter.statusText.connect(told.append)
     jobs.error = StoreError("the log is gone")
     counter.count(session_of(jobs), [KEY], 3)
     jobs.finish()

@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def window(dressed: object, store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
+def window(themed_app: object, store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
     monkeypatch.setattr(module, "bookmarks_of", lambda _session: SimpleNamespace(list=(), notes=""))
     monkeypatch.setattr(module, "recovery_of", lambda _session: SimpleNamespace(plan=None))
     fake_window = Window(store)

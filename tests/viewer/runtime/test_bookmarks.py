@@ -17,7 +17,7 @@ THERE = Bookmark("queue:A/0/7", "entry", made=6)
 
 
 @pytest.fixture
-def marks(monkeypatch: pytest.MonkeyPatch, dressed: object) -> Bookmarks:
+def marks(monkeypatch: pytest.MonkeyPatch, themed_app: object) -> Bookmarks:
     """The bookmarks of a store that is not there."""
     return Bookmarks(None)  # type: ignore[arg-type]
 

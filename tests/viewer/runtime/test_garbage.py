@@ -35,7 +35,7 @@ def automatic() -> Iterator[None]:
     gc.disable()
 
 
-def test_threads_collect_nothing(dressed: QApplication, automatic: None) -> None:
+def test_threads_collect_nothing(themed_app: QApplication, automatic: None) -> None:
     Witness.ended.clear()
     garbage = LoopGarbage()
     assert not gc.isenabled()
@@ -58,7 +58,9 @@ def test_what_was_off_stays_off() -> None:
     assert not gc.isenabled()
 
 
-def test_what_was_set_aside_and_thrown_away_is_collected_when_nobody_is_at_the_program(dressed: QApplication) -> None:
+def test_what_was_set_aside_and_thrown_away_is_collected_when_nobody_is_at_the_program(
+    themed_app: QApplication,
+) -> None:
     """A change of language looked at everything again, five windows' 400,000 objects: 0.2 to 0.4 s for a click."""
     Witness.ended.clear()
     garbage = LoopGarbage()

@@ -12,7 +12,7 @@ from viewer.runtime.unread import UnreadLedger, still_unread
 
 
 @pytest.fixture
-def ledger(dressed: object) -> UnreadLedger:
+def ledger(themed_app: object) -> UnreadLedger:
     return UnreadLedger(Path("/a/store"))
 
 

@@ -27,10 +27,10 @@ from viewer.shell.app import (
     Start,
     _Ender,
     _interruptible,
+    apply_settings,
     choose_platform,
-    dress,
     drive,
-    finish_keeping,
+    finish_saving,
     make_application,
     open_last_words,
     take_picture,
@@ -71,7 +71,7 @@ class Window(QWidget):
 
 
 @pytest.fixture
-def made(dressed: object) -> Iterator[Window]:
+def made(themed_app: object) -> Iterator[Window]:
     window = Window()
     yield window
     window.deleteLater()
@@ -125,11 +125,13 @@ def test_there_is_one_application_and_its_last_window_does_not_end_it(qapp: QApp
     assert qapp.applicationDisplayName() == "Storescope"
 
 
-def test_the_command_line_s_looks_count_before_those_of_the_settings(dressed: QApplication, settings: Settings) -> None:
+def test_the_command_line_s_looks_count_before_those_of_the_settings(
+    themed_app: QApplication, settings: Settings
+) -> None:
     settings.language, settings.theme, settings.zoom = "zh_CN", "light", 100
-    dress(dressed, settings, Start())
+    apply_settings(themed_app, settings, Start())
     assert (assets.language(), theme.scheme) == ("zh_CN", "light")
-    dress(dressed, settings, Start(language="en", theme="dark"))
+    apply_settings(themed_app, settings, Start(language="en", theme="dark"))
     assert (assets.language(), theme.scheme) == ("en", "dark")
     assert (settings.language, settings.theme) == ("zh_CN", "light"), "they are for this run"
 
@@ -249,8 +251,8 @@ def test_a_disk_that_does_not_answer_is_named_at_the_end(
         if slow:
             raise TimeoutError
 
-    monkeypatch.setattr(module, "keeper", lambda: SimpleNamespace(settle=settle))
-    finish_keeping()
+    monkeypatch.setattr(module, "file_saver", lambda: SimpleNamespace(settle=settle))
+    finish_saving()
     assert ("the disk does not answer" in capsys.readouterr().err) is slow
 
 

@@ -77,7 +77,7 @@ class Window(QWidget):
 
 
 @pytest.fixture
-def made(dressed: object) -> Iterator[Any]:
+def made(themed_app: object) -> Iterator[Any]:
     window = Window()
     yield window
     window.deleteLater()

@@ -44,7 +44,7 @@ def drop(qtbot):
     qtbot.addWidget(parent)
     made = CrumbDrop([(f"Topic-{n}", n) for n in range(30)], parent)
     made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    made.heard, made.keeper = [], parent
+    made.heard, made.file_saver = [], parent
     made.chosen.connect(made.heard.append)
     return made
 

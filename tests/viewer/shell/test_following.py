@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from viewer.shell.following import Pace
+from viewer.shell.following import Throttle
 
 
 def test_deeds_come_at_their_pace_and_none_is_lost(qtbot, qapp) -> None:
     done = []
-    pace = Pace(qapp, lambda: done.append(1), 60)
+    pace = Throttle(qapp, lambda: done.append(1), 60)
     for _ in range(10):
         pace.ask()
     assert len(done) == 1

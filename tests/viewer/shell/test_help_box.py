@@ -33,14 +33,14 @@ def test_commands_and_pictures_on_the_pages_exist() -> None:
         assert QImage(str(path)).width() > 900, path
 
 
-def test_commands_are_shown_in_words_with_their_keys(dressed: QApplication) -> None:
+def test_commands_are_shown_in_words_with_their_keys(themed_app: QApplication) -> None:
     assert "**Where is my message** (Ctrl Shift M)" in page_text("views/where.md", in_words)
     assets.set_language("zh_CN")
     assert "**我的消息在哪里** (Ctrl Shift M)" in page_text("views/where.md", in_words)
 
 
 @pytest.fixture
-def help_box(dressed: QApplication, qtbot):
+def help_box(themed_app: QApplication, qtbot):
     parent = QWidget()
     parent.resize(1280, 720)
     parent.show()
@@ -71,7 +71,7 @@ def test_every_rule_is_in_the_list_of_the_help_and_is_found_by_its_id(help_box) 
 
 
 @pytest.mark.parametrize("language", assets.LANGUAGES)
-def test_every_page_is_shown_under_its_title(dressed: QApplication, help_box, language: str) -> None:
+def test_every_page_is_shown_under_its_title(themed_app: QApplication, help_box, language: str) -> None:
     assets.set_language(language)
     for paths in contents().values():
         for path in paths:
@@ -99,7 +99,7 @@ def test_links_lead_to_pages_rules_and_headings(help_box) -> None:
     assert help_box.page.toPlainText().startswith("RP01")
 
 
-def test_pictures_are_loaded_from_pages_of_both_languages(dressed: QApplication, help_box) -> None:
+def test_pictures_are_loaded_from_pages_of_both_languages(themed_app: QApplication, help_box) -> None:
     for language in assets.LANGUAGES:
         assets.set_language(language)
         help_box.show_page("views/index.md")

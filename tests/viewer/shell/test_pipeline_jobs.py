@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QApplication, QMainWindow
 
-from viewer.pipeline.request import Wish
+from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.runtime.jobs import Jobs
 from viewer.shell import pipeline_jobs as module
@@ -24,7 +24,7 @@ class Runs(QObject):
     """Jobs that stand as a test says."""
 
     listed = Signal()
-    told = Signal(object)
+    jobChanged = Signal(object)  # noqa: N815  Qt spells signals so
     ended = Signal(object)
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Runs(QObject):
         return any(job.running for job in self.jobs)
 
     def start(self, name: str) -> JobState:
-        made = JobState(len(self.jobs) + 1, Wish(name, ("/data/store",)), 1_795_248_000.0, 100.0)
+        made = JobState(len(self.jobs) + 1, JobRequest(name, ("/data/store",)), 1_795_248_000.0, 100.0)
         self.jobs = [made, *self.jobs]
         self.listed.emit()
         return made
@@ -108,7 +108,7 @@ def test_a_job_is_listed_among_the_work_under_way_until_it_ends(room: PipelineRo
     assert (shown.title, shown.part) == ("verify", None)
     assert shown.stays, "another store leaves it alone"
     job.take_all(lines.verify([], ended=False), 101.0)
-    runs.told.emit(job)
+    runs.jobChanged.emit(job)
     assert shown.part == job.part
     assert "58 of 108 tasks" in shown.note
     shown.cancel()
@@ -125,7 +125,7 @@ def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: Run
     runs.over(job)
     runs.listed.emit()
     assert made.jobs.list == []
-    runs.told.emit(job)
+    runs.jobChanged.emit(job)
     runs.over(job)
     assert made.jobs.list == [], "what comes late harms nothing"
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 from viewer.shell.status_bar import StatusStrip
 
 
-def test_the_status_bar_says_it_on_the_inverse_chip(dressed: QApplication) -> None:
+def test_the_status_bar_says_it_on_the_inverse_chip(themed_app: QApplication) -> None:
     strip = StatusStrip()
     strip.set_unread("7 files cannot be read")
     assert strip.unread.accessibleName() == "7 files cannot be read"
@@ -16,7 +16,7 @@ def test_the_status_bar_says_it_on_the_inverse_chip(dressed: QApplication) -> No
     assert strip.unread.isHidden()
 
 
-def test_newer_figures_replace_older_ones_only(dressed: QApplication) -> None:
+def test_newer_figures_replace_older_ones_only(themed_app: QApplication) -> None:
     strip = StatusStrip()
     strip.say_anew("A/0 · 10 entries")
     strip.say_anew("A/0 · 20 entries · complete")

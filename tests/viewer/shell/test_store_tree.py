@@ -14,7 +14,7 @@ from engine.inspection import open_store
 from viewer.look.broken import Broken
 from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime import places
-from viewer.runtime.survey import standing, survey
+from viewer.runtime.survey import card_status, survey
 from viewer.shell.main_window import MainWindow
 from viewer.shell.store_tree import _facts_of
 from viewer.widgets.store_tree_rows import store_nodes
@@ -36,7 +36,7 @@ def test_a_store_without_its_log_is_not_called_closed(holed: Path) -> None:
         file.unlink()
     with open_store(holed) as store:
         found = survey(store)
-    assert standing(found, {}, complete=False) == ("error", "the log is gone")
+    assert card_status(found, {}, complete=False) == ("error", "the log is gone")
     assert found.messages == 2_808, "what the files of the queues hold, though none of it counts without the log"
     assert _facts_of(found, {}, 0)[0] == "0 B · 5 topics · 2,808 entries"
 

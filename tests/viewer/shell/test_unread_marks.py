@@ -19,7 +19,7 @@ class Index:
     whole = False
 
 
-def test_the_tree_tells_what_cannot_be_read_from_what_is_wrong(dressed: QApplication) -> None:
+def test_the_tree_tells_what_cannot_be_read_from_what_is_wrong(themed_app: QApplication) -> None:
     topic, index = _topic_node(Topic(), places), _index_nodes(Index(), places)
     assert [node.own_mark for node in topic.children] == ["unread", "error"]
     assert [node.own_mark for node in index.children] == ["unread", "error"]

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.inspection import open_store
 from viewer.look.broken import Broken
-from viewer.runtime.survey import standing, survey
+from viewer.runtime.survey import card_status, survey
 from viewer.shell.main_window import MainWindow
 from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Chip
@@ -56,7 +56,7 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
             assert [one.broken for one in lines if one.broken != (HOLE,)] == [], view
         card = window.side.card
         assert card.chip.accessibleName() in {"closed · 1 error", "1 error"}
-        assert card._standing == ("error", "closed · 1 error")
+        assert card._status == ("error", "closed · 1 error")
         assert card.facts.text().startswith("1.35 MiB")
         positions, space, findings = (window.panes[name] for name in ("positions", "space", "findings"))
         assert positions.ruler._view.broken == (HOLE,)
@@ -117,15 +117,15 @@ def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window:
 def test_the_card_is_green_only_when_all_was_looked_at(golden: Callable[..., Path], holed: Path) -> None:
     with open_store(golden("broker-orders")) as store:
         sound = survey(store)
-    assert standing(sound, {}, complete=False) == ("chat", "closed")
-    assert standing(sound, {"note": 3}, complete=True) == ("ok", "closed")
-    assert standing(sound, {"warn": 1}, complete=True) == ("warn", "closed · 1 warning")
-    assert standing(sound, {"error": 4, "warn": 1}, complete=True) == ("error", "closed · 4 errors")
-    assert standing(sound, {}, complete=True, lab=True) == ("live", "open in the lab")
+    assert card_status(sound, {}, complete=False) == ("chat", "closed")
+    assert card_status(sound, {"note": 3}, complete=True) == ("ok", "closed")
+    assert card_status(sound, {"warn": 1}, complete=True) == ("warn", "closed · 1 warning")
+    assert card_status(sound, {"error": 4, "warn": 1}, complete=True) == ("error", "closed · 4 errors")
+    assert card_status(sound, {}, complete=True, lab=True) == ("live", "open in the lab")
     with open_store(holed) as store:
         holes = survey(store)
     assert holes.log_bytes == sound.log_bytes - (HOLE.end - HOLE.start)
-    assert standing(holes, {}, complete=False) == ("error", "closed · files missing")
+    assert card_status(holes, {}, complete=False) == ("error", "closed · files missing")
 
 
 @pytest.mark.golden

@@ -26,51 +26,51 @@ def stack_of(*views: QWidget) -> ViewStack:
     return stack
 
 
-def test_a_view_seen_before_comes_part_by_part(dressed: QApplication) -> None:
+def test_a_view_seen_before_comes_part_by_part(themed_app: QApplication) -> None:
     first, second = view_of(100, 100, 100), view_of(150, 150)
     stack = stack_of(first, second)
     for view in (second, first):
         stack.setCurrentWidget(view)
-        dressed.processEvents()
+        themed_app.processEvents()
     stack.setCurrentWidget(second)
     veiled = [part for part in second.findChildren(QLabel) if not part.updatesEnabled()]
     assert len(veiled) == 2
     for _ in range(50):
-        dressed.processEvents()
+        themed_app.processEvents()
     assert all(part.updatesEnabled() for part in second.findChildren(QLabel))
     stack.close()
 
 
-def test_one_who_leafs_fast_leaves_no_part_behind(dressed: QApplication) -> None:
+def test_one_who_leafs_fast_leaves_no_part_behind(themed_app: QApplication) -> None:
     first, second = view_of(100, 100, 100), view_of(150, 150)
     stack = stack_of(first, second)
     for number in range(7):
         stack.setCurrentWidget((first, second)[number % 2])
         if number < 2:
-            dressed.processEvents()
+            themed_app.processEvents()
     assert all(part.updatesEnabled() for part in second.findChildren(QLabel))
     for _ in range(50):
-        dressed.processEvents()
+        themed_app.processEvents()
     assert all(part.updatesEnabled() for part in first.findChildren(QLabel))
     stack.close()
 
 
-def test_a_view_that_is_deleted_while_it_comes_harms_nothing(dressed: QApplication) -> None:
+def test_a_view_that_is_deleted_while_it_comes_harms_nothing(themed_app: QApplication) -> None:
     first, second = view_of(100, 100, 100), view_of(150, 150)
     stack = stack_of(first, second)
     for view in (second, first, second):
         stack.setCurrentWidget(view)
         if view is first:
-            dressed.processEvents()
+            themed_app.processEvents()
     stack.removeWidget(second)
     second.deleteLater()
     for _ in range(50):
-        dressed.processEvents()
+        themed_app.processEvents()
     assert stack.currentWidget() is first
     stack.close()
 
 
-def test_large_parts_are_taken_apart_and_small_ones_left_out(dressed: QApplication) -> None:
+def test_large_parts_are_taken_apart_and_small_ones_left_out(themed_app: QApplication) -> None:
     view = QWidget()
     box = QVBoxLayout(view)
     scroll, held = QScrollArea(), view_of(80, 80, 2)
@@ -78,6 +78,6 @@ def test_large_parts_are_taken_apart_and_small_ones_left_out(dressed: QApplicati
     scroll.setWidgetResizable(True)
     box.addWidget(scroll)
     stack = stack_of(view)
-    dressed.processEvents()
+    themed_app.processEvents()
     assert [part.height() for part in parts(view)] == [80, 80]
     stack.close()

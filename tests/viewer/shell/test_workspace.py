@@ -102,7 +102,7 @@ class Window(QMainWindow):
 
 
 @pytest.fixture
-def made(dressed: object, tmp_path: Path) -> Iterator[Window]:
+def made(themed_app: object, tmp_path: Path) -> Iterator[Window]:
     window = Window(tmp_path / "settings")
     window.settings.folder.mkdir()
     yield window

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from engine.inspection.copy_out import copy_found
 from engine.inspection.samples import sample
 from engine.inspection.where.evidence import Evidence, WhereResult
-from engine.rules.where import LifeStep, Route
+from engine.rules.where import HistoryStep, Route
 from viewer.look.formats import set_zone
 from viewer.runtime.places import Place, log, queue, trace
 from viewer.where.history_line import MAX_GROUPS, HistoryLine, history_steps
@@ -30,12 +30,12 @@ FOUND = WhereResult(
         Route("key", "K1", "found", ""),
     ),
     life=(
-        LifeStep("born", DAY),
-        LifeStep("half", DAY + 40, 300),
-        LifeStep("committed", DAY + 90, 700),
-        LifeStep("dispatched"),
-        LifeStep("indexed"),
-        LifeStep("consumed", who=("billing", "pricing")),
+        HistoryStep("born", DAY),
+        HistoryStep("half", DAY + 40, 300),
+        HistoryStep("committed", DAY + 90, 700),
+        HistoryStep("dispatched"),
+        HistoryStep("indexed"),
+        HistoryStep("consumed", who=("billing", "pricing")),
     ),
 )
 
@@ -71,7 +71,7 @@ def test_every_step_leads_to_where_it_is_seen() -> None:
 
 def test_of_many_groups_the_first_are_named() -> None:
     many = tuple(f"g{n}" for n in range(MAX_GROUPS + 3))
-    pieces = history_steps(WhereResult("consumed", 1, "T", 0, 0, life=(LifeStep("consumed", who=many),)))[0]
+    pieces = history_steps(WhereResult("consumed", 1, "T", 0, 0, life=(HistoryStep("consumed", who=many),)))[0]
     assert [piece.text for piece in pieces[-2:]] == ["g5", "and 3 more"]
     assert pieces[-1].place == Place("groups")
 

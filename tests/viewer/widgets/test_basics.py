@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout
 from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, PaneHead, Progress
 
 
-def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(dressed: object) -> None:
+def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(themed_app: object) -> None:
     def box(kind: str) -> tuple[QDialog, QPushButton]:
         made, go, cancel = QDialog(), Button("Do", kind), Button("Cancel", "flat")
         layout = QVBoxLayout(made)

@@ -5,35 +5,35 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.widgets.flag_layout import FlagWish, Scale, inside_gap, place_flags, place_words, share_flags
+from viewer.widgets.flag_layout import FlagRequest, Scale, inside_gap, place_flags, place_words, share_flags
 
 WISHES = st.lists(
-    st.builds(FlagWish, st.floats(10, 990), st.floats(20, 200), st.sampled_from([1, -1])), min_size=1, max_size=5
+    st.builds(FlagRequest, st.floats(10, 990), st.floats(20, 200), st.sampled_from([1, -1])), min_size=1, max_size=5
 )
 
 
 @given(WISHES)
-def test_every_box_stays_inside_the_line(wishes: list[FlagWish]) -> None:
-    for wish, place in zip(wishes, place_flags(wishes, 0, 1000, 5), strict=True):
+def test_every_box_stays_inside_the_line(requests: list[FlagRequest]) -> None:
+    for request, place in zip(requests, place_flags(requests, 0, 1000, 5), strict=True):
         assert place.left >= 0
-        assert place.left + wish.width <= 1000
+        assert place.left + request.width <= 1000
 
 
 @given(WISHES)
-def test_a_box_hangs_on_its_own_stem(wishes: list[FlagWish]) -> None:
-    for wish, place in zip(wishes, place_flags(wishes, 0, 1000, 5), strict=True):
-        assert place.left - 0.01 <= wish.x <= place.left + wish.width + 0.01
+def test_a_box_hangs_on_its_own_stem(requests: list[FlagRequest]) -> None:
+    for request, place in zip(requests, place_flags(requests, 0, 1000, 5), strict=True):
+        assert place.left - 0.01 <= request.x <= place.left + request.width + 0.01
 
 
 def test_two_flags_of_one_place_take_two_levels() -> None:
-    places = place_flags([FlagWish(500, 100), FlagWish(500, 100)], 0, 1000)
+    places = place_flags([FlagRequest(500, 100), FlagRequest(500, 100)], 0, 1000)
     assert {place.level for place in places} == {0, 1}
 
 
 def test_a_row_of_flags_at_the_right_edge_steps_down_without_touching() -> None:
-    wishes = [FlagWish(x, 150, -1) for x in (900, 910, 960, 990)]
-    places = place_flags(wishes, 0, 1000, 6)
-    boxes = [(p.left, p.left + w.width, p.level) for w, p in zip(wishes, places, strict=True)]
+    requests = [FlagRequest(x, 150, -1) for x in (900, 910, 960, 990)]
+    places = place_flags(requests, 0, 1000, 6)
+    boxes = [(p.left, p.left + w.width, p.level) for w, p in zip(requests, places, strict=True)]
     for n, (low, high, level) in enumerate(boxes):
         for other_low, other_high, other_level in boxes[n + 1 :]:
             assert level != other_level or high <= other_low or other_high <= low
@@ -78,5 +78,7 @@ def test_words_stay_on_the_line_where_nothing_is_free() -> None:
 def test_flags_a_pixel_apart_at_the_right_edge_take_two_levels() -> None:
     """Two groups of which one was a message behind the other covered each other's names: "ware|billing"."""
     for first, second in ((600.2, 601.5), (601.5, 600.2)):
-        places = place_flags([FlagWish(13, 40), FlagWish(first, 145, -1), FlagWish(second, 105, -1)], 2, 669, 2)
+        places = place_flags(
+            [FlagRequest(13, 40), FlagRequest(first, 145, -1), FlagRequest(second, 105, -1)], 2, 669, 2
+        )
         assert {place.level for place in places[1:]} == {0, 1}

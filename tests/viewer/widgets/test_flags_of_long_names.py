@@ -9,14 +9,14 @@ from viewer.widgets.flag_layout import MOST_LETTERS
 from viewer.widgets.log_line import LogLine
 
 
-def test_a_flag_of_a_group_with_a_long_name_stays_in_the_line(dressed: QApplication) -> None:
+def test_a_flag_of_a_group_with_a_long_name_stays_in_the_line(themed_app: QApplication) -> None:
     """The name of a group, 142 letters, ran out of the Line at the right."""
     line = SpaceLine()
     line.resize(900, line.height())
     name = "g-" + "0123456789" * 14
     line.show_files(LogLine(0, 1000, 1000), (Block("0", 0, 1000),), (LineFlag(name, 500, "posBuild"),))
-    ((flag, wish, place),) = line._placed_flags()
+    ((flag, request, place),) = line._placed_flags()
     assert len(flag.name) <= MOST_LETTERS
     assert place.left >= 0
-    assert place.left + wish.width <= line.width()
+    assert place.left + request.width <= line.width()
     assert line.flags[0].name == name, "the whole name is said"

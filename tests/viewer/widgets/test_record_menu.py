@@ -55,14 +55,14 @@ def facts(field: str) -> Any:
     return cast("Any", SimpleNamespace(kind="unit", field=field))
 
 
-def test_a_field_is_explained_and_the_help_says_more(dressed):
+def test_a_field_is_explained_and_the_help_says_more(themed_app):
     title, text, source = words_of(facts("bodyCRC"))
     assert title == "bodyCRC"
     assert text.endswith(".")
     assert source == "More in the help: Commit log › Unit"
 
 
-def test_what_nobody_explains_keeps_its_name(dressed):
+def test_what_nobody_explains_keeps_its_name(themed_app):
     assert words_of(facts("nonsense")) == ("nonsense", "", "")
 
 
@@ -113,8 +113,8 @@ def test_a_flag_of_the_ruler_is_hit_at_its_box_its_stem_and_by_key(shown) -> Non
     wrote = RulerFlag("wrote", 1900, "posLog", True)
     ruler.show_view(RulerView(((0, 2000, "0"),), 0, 1900, (wrote, RulerFlag("dispatched", 900, "posTime", False))))
     ruler.grab()
-    flag, wish, place = ruler._placed(above=True)[0]
-    assert ruler._flag_at(QPointF(wish.x, 130)) == flag
+    flag, request, place = ruler._placed(above=True)[0]
+    assert ruler._flag_at(QPointF(request.x, 130)) == flag
     top = 138 - 54 - 20 * place.level
     assert ruler._flag_at(QPointF(place.left + 3, top + 9)) == flag
     found = ruler.mark_at(None)

@@ -32,7 +32,7 @@ def _lead(topic: str, color: QColor | None = None) -> QImage:
     return picture
 
 
-def test_each_kind_has_its_own_mark_and_nothing_is_a_hollow_box(dressed: QApplication) -> None:
+def test_each_kind_has_its_own_mark_and_nothing_is_a_hollow_box(themed_app: QApplication) -> None:
     """A hollow bar before a topic was taken for a letter that the font lacks, in every view."""
     drawn = {KINDS[topic]: _lead(topic) for topic in KINDS}
     pictures = [*drawn.values(), _lead("Orders"), _lead("Orders", QColor("#1054C6"))]

@@ -12,9 +12,9 @@ import pytest
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.samples import sample
-from viewer.log.colour_rules import Rule, dresser, kept, read
+from viewer.log.colour_rules import Rule, kept, read, row_style_function
 from viewer.log.columns import unit_kind
-from viewer.log.row_dress import RowDress, RowMarks, marks_file, read_marks, since, write_marks
+from viewer.log.row_markings import RowMarkings, RowMarks, marks_file, read_marks, since, write_marks
 from viewer.log.rows import unit_row
 from viewer.widgets.columns import RowLook
 
@@ -28,12 +28,12 @@ RULES = [
 def rows():
     with open_store(sample("orders")) as store:
         units = [u for u in store.log.items(0, 40) if isinstance(u, Unit)]
-    dress = dresser(RULES)
-    return [unit_row(unit, dress) for unit in units]
+    style_of = row_style_function(RULES)
+    return [unit_row(unit, style_of) for unit in units]
 
 
 def test_the_first_rule_that_matches_tints_marks_and_names_a_row() -> None:
-    kind = unit_kind(lambda *_: None, RowDress(), rules=True)
+    kind = unit_kind(lambda *_: None, RowMarkings(), rules=True)
     names = [column.key for column in kind.columns]
     for row in rows():
         paid = row.topic == "OrderPaid"
@@ -48,24 +48,24 @@ def test_the_first_rule_that_matches_tints_marks_and_names_a_row() -> None:
 def test_rules_are_kept_and_damage_in_what_was_kept_is_left_out() -> None:
     assert read(kept(RULES)) == RULES
     assert read([{"name": "x"}, {"name": "x", "text": "y", "tint": "pink"}]) == []
-    assert dresser([Rule("bad", "sise > 3"), Rule("off", "size > 3", on=False)]) is None
+    assert row_style_function([Rule("bad", "sise > 3"), Rule("off", "size > 3", on=False)]) is None
     assert "sise" in Rule("bad", "sise > 3").fault
     assert Rule("empty", " ").fault
 
 
 def test_what_a_person_puts_on_a_row_shows_and_trouble_keeps_its_mark() -> None:
-    dress = RowDress()
+    markings = RowMarkings()
     row = rows()[0]
-    dress.marked.add(row.offset)
-    assert dress.look(row, None).mark == "mark"
-    assert dress.look(row, RowLook(mark="error")).mark == "error"
-    dress.ignored.add(row.offset)
-    assert dress.look(row, None).tone == "text3"
-    assert dress.verdict(row, "CRC ok").startswith("CRC ok, marked, ignored")
-    dress.clear()
-    dress.reference = (row.offset, row.store_timestamp - 225)
-    assert dress.time(row) == "+0.225"
-    assert dress.look(row, None).mark == "clock"
+    markings.marked.add(row.offset)
+    assert markings.look(row, None).mark == "mark"
+    assert markings.look(row, RowLook(mark="error")).mark == "error"
+    markings.ignored.add(row.offset)
+    assert markings.look(row, None).tone == "text3"
+    assert markings.verdict(row, "CRC ok").startswith("CRC ok, marked, ignored")
+    markings.clear()
+    markings.reference = (row.offset, row.store_timestamp - 225)
+    assert markings.time(row) == "+0.225"
+    assert markings.look(row, None).mark == "clock"
 
 
 def test_differences_of_time() -> None:

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QApplication, QBoxLayout, QDialog, QLabel, QPushBu
 from shiboken6 import isValid
 
 from viewer.look.theme import DARK, C, _Follower, mono, px, style_sheet, theme, ui
-from viewer.shell import dressing, windows
-from viewer.shell.dressing import dressed
+from viewer.shell import window_theme, windows
 from viewer.shell.main_window import MainWindow
 from viewer.shell.views import BY_KIND
+from viewer.shell.window_theme import all_windows_themed
 from viewer.widgets.basics import Elided, Label, PaneHead
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
@@ -54,22 +54,22 @@ def test_windows_are_dressed_part_by_part(run: Run, window: MainWindow, golden: 
         assert QApplication.instance().styleSheet() == ""
         front = other if other.isActiveWindow() else window
         front.activateWindow()
-        await _until(lambda: dressed() and front.isActiveWindow())
-        stale = dressing.Dressing.stale
+        await _until(lambda: all_windows_themed() and front.isActiveWindow())
+        stale = window_theme.WindowTheme.stale
 
-        def noted(one: dressing.Dressing, *, visible: bool) -> QWidget | None:
+        def noted(one: window_theme.WindowTheme, *, visible: bool) -> QWidget | None:
             part = stale(one, visible=visible)
             if part is not None:
                 turns.append((one._window, visible))
-                in_front = next((other for other in dressing._all if other.holds(QApplication.activeWindow())), one)
+                in_front = next((other for other in window_theme._all if other.holds(QApplication.activeWindow())), one)
                 if visible and in_front is not one and stale(in_front, visible=True) is not None:
                     before_front.append((one._window, part))
             return part
 
-        monkeypatch.setattr(dressing.Dressing, "stale", noted)
+        monkeypatch.setattr(window_theme.WindowTheme, "stale", noted)
         theme.set_scheme("dark")
         assert not turns, "nothing is dressed in the turn of the click"
-        await _until(dressed)
+        await _until(all_windows_themed)
         assert not before_front, "the front window is dressed first"
         assert {of for of, seen in turns if seen} == {window, other}
         for one in (window, other):
@@ -90,14 +90,14 @@ def test_what_is_opened_later_wears_the_theme(run: Run, window: MainWindow, gold
     async def look() -> None:
         await opened(window, golden("broker-orders"))
         theme.set_scheme("dark")
-        await _until(dressed)
+        await _until(all_windows_themed)
         box = QDialog(window)
         button = QPushButton("x", box)
         box.show()
         assert box.styleSheet() == style_sheet()
         assert button.grab().toImage().pixelColor(4, button.height() // 2).name() == C("raised").name()
         theme.set_scheme("light")
-        await _until(dressed)
+        await _until(all_windows_themed)
         assert box.styleSheet() == style_sheet()
         box.close()
 
@@ -149,14 +149,14 @@ def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
         for name in boxes:
             window.actions_by_id[name].trigger()
             await asyncio.sleep(0.02)
-        await _until(dressed)
+        await _until(all_windows_themed)
         assert not _late(window)
         for step in (lambda: theme.set_contrast(True), lambda: theme.set_scheme("dark"), lambda: theme.set_zoom(130)):
             count = {one: len(QWidget.findChildren(one, _Follower)) for one in (window, other)}
             step()
             for one in (window, other):
                 assert len(_late(one)) == count[one] > 500
-            await _until(dressed)
+            await _until(all_windows_themed)
             assert not [*_late(window), *_late(other)]
         for one in (window, other):
             for view in BY_KIND:
@@ -199,7 +199,7 @@ def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: Ma
         assert not [one for one in _late(window) if window.panes["findings"].isAncestorOf(one)], (
             "a view that is shown does not wait for its turn"
         )
-        await _until(dressed)
+        await _until(all_windows_themed)
         for label, role, size in ((head.note, "error", 12), (made, "text", 13)):
             assert label.palette().windowText().color() == C(role)
             assert label.font().pixelSize() == ui(size).pixelSize()
@@ -232,7 +232,7 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
                 window.actions_by_id["language.en"].trigger()
             if number == 9:
                 window.actions_by_id["language.zh_CN"].trigger()
-        await _until(dressed)
+        await _until(all_windows_themed)
         for one, (stack, panes) in before.items():
             assert one.updatesEnabled()
             assert not isValid(stack)
@@ -254,7 +254,7 @@ def test_a_window_without_a_store_speaks_the_other_language(run: Run, window: Ma
     async def speak() -> None:
         window.show_welcome()
         window.actions_by_id["language.zh_CN"].trigger()
-        await _until(dressed)
+        await _until(all_windows_themed)
         assert window.rail.buttons["findings"].text() == "诊断"
         assert not window.panes
         assert window.pages.currentIndex() == 1
@@ -271,7 +271,7 @@ def test_a_dialog_that_was_made_before_the_theme_wears_it_when_it_is_shown(
         words = Label("x")
         QVBoxLayout(box).addWidget(words)
         theme.set_scheme("dark")
-        await _until(dressed)
+        await _until(all_windows_themed)
         box.show()
         assert words.palette().windowText().color() == C("text")
         box.close()
@@ -279,7 +279,7 @@ def test_a_dialog_that_was_made_before_the_theme_wears_it_when_it_is_shown(
     run(look())
 
 
-def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(dressed: QApplication) -> None:
+def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(themed_app: QApplication) -> None:
     """A banner that was said in light colours was hardly to be read in dark ones."""
     holder = QWidget()
     line = StateLine(holder)
@@ -299,7 +299,7 @@ def test_icons_of_menus_have_the_colour_of_the_theme_in_force(run: Run, window: 
         await _until(lambda: not action.icon().isNull())
         for scheme in ("dark", "light"):
             theme.set_scheme(scheme)
-            await _until(dressed)
+            await _until(all_windows_themed)
             assert _colour_of(action.icon()) == C("text2").name(), scheme
 
     run(change())

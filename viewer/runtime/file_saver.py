@@ -31,13 +31,13 @@ def read_kept(file: Path) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-class Keeper:
+class FileSaver:
     """Writes states of files one after the other. ``finish`` of each is called once, in any thread: with the error, or
     with None where the state was written or overtaken.
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "keeper")
+        self._pool = ThreadPoolExecutor(1, "file-saver")
         self._lock = threading.Lock()
         self._waiting: dict[Path, tuple[Callable[[], object], Finish]] = {}
 
@@ -67,6 +67,6 @@ class Keeper:
 
 
 @cache
-def keeper() -> Keeper:
+def file_saver() -> FileSaver:
     """The one of this process."""
-    return Keeper()
+    return FileSaver()

@@ -23,13 +23,13 @@ from viewer.pane import Pane
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
-WORN = "storescope.worn"
+SHOWN_VERSION = "storescope.worn"
 """Property of a part: the version of the theme that it shows."""
 NOT_YET = -1
 """Theme version of a new part that was never dressed."""
 
 
-class Dressing(QObject):
+class WindowTheme(QObject):
     """Keeps the parts of one window in the current theme and language."""
 
     def __init__(self, window: MainWindow) -> None:
@@ -37,17 +37,17 @@ class Dressing(QObject):
         self._window = window
         self._steps: deque[Callable[[], object]] = deque()
         window.setProperty(IN_PARTS, True)
-        window.setProperty(WORN, theme.version)
+        window.setProperty(SHOWN_VERSION, theme.version)
         _all.add(self)
         theme.changing.connect(self._hold)
         theme.changed.connect(_turns.begin)
 
     def put_on(self, part: QWidget) -> None:
         """Apply the current theme to ``part`` unless it has it already."""
-        part_version = part.property(WORN)
+        part_version = part.property(SHOWN_VERSION)
         if part_version == theme.version:
             return
-        part.setProperty(WORN, theme.version)
+        part.setProperty(SHOWN_VERSION, theme.version)
         if part is self._window:
             self._window.fit_frame()
             return
@@ -60,8 +60,8 @@ class Dressing(QObject):
 
     def put_on_later(self, part: QWidget) -> None:
         """Apply the theme to ``part``, which is new and hidden, in a later turn of the loop."""
-        if part.property(WORN) is None:
-            part.setProperty(WORN, NOT_YET)
+        if part.property(SHOWN_VERSION) is None:
+            part.setProperty(SHOWN_VERSION, NOT_YET)
             _turns.begin()
 
     def take(self, *steps: Callable[[], object]) -> None:
@@ -92,7 +92,7 @@ class Dressing(QObject):
     def stale(self, *, visible: bool) -> QWidget | None:
         """Return a part without the current theme, among the visible or among the hidden ones."""
         parts = (part for part in self._parts() if isValid(part) and part.isVisible() == visible)
-        return next((part for part in parts if part.property(WORN) not in {None, theme.version}), None)
+        return next((part for part in parts if part.property(SHOWN_VERSION) not in {None, theme.version}), None)
 
     def _hold(self) -> None:
         """Stop repainting a window that is not in front until its turn, so that the front window is quicker."""
@@ -154,17 +154,17 @@ class _Turns(QObject):
 
     def _next(self) -> None:
         front = QApplication.activeWindow()
-        open_windows = (dressing for dressing in _all if not dressing._window.closed)  # noqa: SLF001
-        order = sorted(open_windows, key=lambda dressing: not dressing.holds(front))
+        open_windows = (window_theme for window_theme in _all if not window_theme._window.closed)  # noqa: SLF001
+        order = sorted(open_windows, key=lambda window_theme: not window_theme.holds(front))
         for visible in (True, False):
-            for dressing in order:
-                part = dressing.stale(visible=visible)
+            for window_theme in order:
+                part = window_theme.stale(visible=visible)
                 if part is not None:
-                    dressing.put_on(part)
+                    window_theme.put_on(part)
                     return
-                if visible and dressing.step():
+                if visible and window_theme.step():
                     return
-                if dressing.painted():
+                if window_theme.painted():
                     return
         if self.old:
             _delete(self.old.pop(0))
@@ -179,15 +179,15 @@ def _delete(part: QWidget) -> None:
         part.deleteLater()
 
 
-_all: WeakSet[Dressing] = WeakSet()
+_all: WeakSet[WindowTheme] = WeakSet()
 _turns = _Turns()
 
 
 def windows_of_program() -> list[MainWindow]:
     """Return all open windows."""
-    return [dressing._window for dressing in _all if not dressing._window.closed]  # noqa: SLF001
+    return [window_theme._window for window_theme in _all if not window_theme._window.closed]  # noqa: SLF001
 
 
-def dressed() -> bool:
+def all_windows_themed() -> bool:
     """Return True if every window has the current theme and language."""
     return not _turns.busy

@@ -12,12 +12,12 @@ from viewer.log.rows import LogRow, UnitRow
 from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.runtime.bookmarks import file_of
-from viewer.runtime.kept_files import read_kept
+from viewer.runtime.file_saver import read_kept
 from viewer.widgets.columns import RowLook
 
 
 @dataclass
-class RowDress:
+class RowMarkings:
     """Offsets of rows that are marked or ignored, and the reference: the offset and store time (ms) of a row."""
 
     marked: set[int] = field(default_factory=set)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from viewer.log.row_dress import RowMarks, read_marks, write_marks
+from viewer.log.row_markings import RowMarks, read_marks, write_marks
+from viewer.runtime.file_saver import FileSaver, read_kept
 from viewer.runtime.jobs import Jobs
-from viewer.runtime.kept_files import Keeper, read_kept
 
 Run = Callable[[Any], Any]
 
@@ -32,30 +32,30 @@ def nothing(_error: Exception | None) -> None:
 
 
 def test_of_states_that_wait_only_the_newest_is_written() -> None:
-    keeper, gate, written, finished = Keeper(), threading.Event(), [], []
-    keeper.keep(B, gate.wait, nothing)
+    file_saver, gate, written, finished = FileSaver(), threading.Event(), [], []
+    file_saver.keep(B, gate.wait, nothing)
     for number in range(5):
-        keeper.keep(A, lambda number=number: written.append(number), finished.append)
-    keeper.keep(B, lambda: written.append("b"), nothing)
+        file_saver.keep(A, lambda number=number: written.append(number), finished.append)
+    file_saver.keep(B, lambda: written.append("b"), nothing)
     gate.set()
-    keeper.settle()
+    file_saver.settle()
     assert written == [4, "b"]
     assert finished == [None] * 5, "who kept an overtaken state is answered too"
 
 
 def test_a_state_that_is_being_written_is_followed_by_the_next() -> None:
-    keeper, begun, gate, written = Keeper(), threading.Event(), threading.Event(), []
+    file_saver, begun, gate, written = FileSaver(), threading.Event(), threading.Event(), []
 
     def first() -> None:
         begun.set()
         gate.wait()
         written.append(1)
 
-    keeper.keep(A, first, nothing)
+    file_saver.keep(A, first, nothing)
     begun.wait()
-    keeper.keep(A, lambda: written.append(2), nothing)
+    file_saver.keep(A, lambda: written.append(2), nothing)
     gate.set()
-    keeper.settle()
+    file_saver.settle()
     assert written == [1, 2]
 
 
@@ -63,21 +63,21 @@ def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
     """Three threads of the quick pool wrote marks through one name beside the file: some failed, an older state could
     land last.
     """
-    keeper, failed = Keeper(), []
+    file_saver, failed = FileSaver(), []
     file, last = tmp_path / "marks" / "x.json", RowMarks(frozenset({7}))
 
     def window(number: int) -> None:
         for at in range(100):
             marks = RowMarks(frozenset(range(number * 100 + at + 1)))
-            keeper.keep(file, lambda marks=marks: write_marks(file, tmp_path, marks), failed.append)
+            file_saver.keep(file, lambda marks=marks: write_marks(file, tmp_path, marks), failed.append)
 
     threads = [threading.Thread(target=window, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    keeper.keep(file, lambda: write_marks(file, tmp_path, last), failed.append)
-    keeper.settle()
+    file_saver.keep(file, lambda: write_marks(file, tmp_path, last), failed.append)
+    file_saver.settle()
     assert (set(failed), read_marks(file)) == ({None}, last)
 
 
@@ -108,7 +108,7 @@ def test_an_error_is_told_on_the_loop_and_the_next_state_is_written(run, tmp_pat
 
 def test_closing_the_window_loses_no_state(run, tmp_path: Path) -> None:
     """What waited for its turn when the window closed was dropped with the short reads."""
-    from viewer.runtime.kept_files import keeper
+    from viewer.runtime.file_saver import file_saver
 
     jobs, gate = Jobs(), threading.Event()
 
@@ -119,12 +119,12 @@ def test_closing_the_window_loses_no_state(run, tmp_path: Path) -> None:
 
     run(work())
     gate.set()
-    keeper().settle()
+    file_saver().settle()
     assert (tmp_path / "y").read_text() == "there"
 
 
 def test_what_fails_behind_a_closed_window_is_said_on_stderr(run, tmp_path: Path, capfd) -> None:
-    from viewer.runtime.kept_files import keeper
+    from viewer.runtime.file_saver import file_saver
 
     jobs, gate = Jobs(), threading.Event()
 
@@ -138,7 +138,7 @@ def test_what_fails_behind_a_closed_window_is_said_on_stderr(run, tmp_path: Path
 
     run(work())
     gate.set()
-    keeper().settle()
+    file_saver().settle()
     assert "no room for marks" in capfd.readouterr().err
 
 

@@ -12,16 +12,16 @@ from made_stores import START, MadeStore, healthy
 from engine.config import MessageStoreConfig
 from engine.inspection import open_store
 from engine.inspection.findings import check
-from engine.inspection.standing import StandingService, standing_level, standing_services
+from engine.inspection.stalled_services import StalledService, stalled_level, stalled_services
 from engine.rules.findings import Finding
 
 MINUTE = 60_000
 
 
-def services(root: Path) -> list[StandingService]:
+def services(root: Path) -> list[StalledService]:
     with open_store(root) as store:
         newest = max(unit.store_timestamp for unit in store.units() if hasattr(unit, "store_timestamp"))
-        return list(standing_services(store, newest))
+        return list(stalled_services(store, newest))
 
 
 def delayed_store(*more: MadeStore, delivered: bool = False, steps: int = 6, step: int = 30_000) -> MadeStore:
@@ -65,7 +65,7 @@ def test_a_level_without_an_offset_or_behind_its_queue_says_nothing(tmp_path):
     for text in ('{"offsetTable":{}}', '{"offsetTable":{3:1}}', '{"offsetTable":{3:9}}'):
         table(root, "delayOffset.json", text)
         with open_store(root) as store:
-            assert standing_level(store, 3, START + 100 * MINUTE) is None
+            assert stalled_level(store, 3, START + 100 * MINUTE) is None
 
 
 def test_the_timer_and_the_check_of_transactions(tmp_path):
@@ -124,6 +124,6 @@ def test_a_level_says_why_its_first_message_is_refused(max_message_size, why, tm
     root = delayed_store().write(tmp_path / "store")
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
     with open_store(root, MessageStoreConfig(max_message_size=max_message_size)) as store:
-        service = standing_level(store, 3, START + 3 * MINUTE)
+        service = stalled_level(store, 3, START + 3 * MINUTE)
     assert service is not None
     assert service.words.partition(" is overdue by up to 2.8 min")[2] == why

@@ -42,7 +42,7 @@ MOST_COUNTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class StandingService:
+class StalledService:
     """A stalled service: ``next_offset`` of ``topic``/``queue_id`` was due at ``since`` (ms).
 
     ``overdue`` entries were due at the newest store time, the first of them by ``overdue_ms``.
@@ -73,17 +73,17 @@ class StandingService:
         return join("; ", [text, self.why]) if self.why else text
 
 
-def standing_services(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
+def stalled_services(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
     """Every stalled service."""
     for queue_id in sorted(store.topics().get(SCHEDULE_TOPIC, {})):
-        service = standing_level(store, queue_id + 1, newest)
+        service = stalled_level(store, queue_id + 1, newest)
         if service is not None:
             yield service
-    yield from _standing_timer(store, newest)
-    yield from _standing_groups(store, newest)
+    yield from _stalled_timer(store, newest)
+    yield from _stalled_groups(store, newest)
 
 
-def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingService | None:
+def stalled_level(store: StoreSnapshot, level: int, newest: int) -> StalledService | None:
     """The delay level if it is stalled, else None."""
     table = tables.loaded(store, "delayOffset.json")
     queue = store.topics().get(SCHEDULE_TOPIC, {}).get(level - 1)
@@ -100,7 +100,7 @@ def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingSer
         return None
     why = _refusal(unit, store.config.max_message_size) if store.config is not None else ""
     due = [entry.tags_code for entry in _entries(queue, next_offset) if 0 < entry.tags_code <= newest]
-    return StandingService(
+    return StalledService(
         "level",
         sentence("Delay level {level}", level=level),
         SCHEDULE_TOPIC,
@@ -135,7 +135,7 @@ def _refusal(unit: Unit, max_message_bytes: int) -> str:
     return ""
 
 
-def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
+def _stalled_timer(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
     """The timer service, if it has accepted or delivered no message for a while."""
     assert store.paths is not None
     raw = store.small_file(store.paths.timercheck)
@@ -150,7 +150,7 @@ def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingServi
     if waiting is None:
         return
     number, since, count = waiting
-    yield StandingService("timer", sentence("The timer wheel"), TIMER_TOPIC, 0, number, since, count, newest - since)
+    yield StalledService("timer", sentence("The timer wheel"), TIMER_TOPIC, 0, number, since, count, newest - since)
 
 
 def _first_undelivered(
@@ -185,7 +185,7 @@ def _timer_due(unit: Unit) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def _standing_groups(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
+def _stalled_groups(store: StoreSnapshot, newest: int) -> Iterator[StalledService]:
     """The transaction check and the revive of pops, by the offsets that they keep as groups."""
     for row in tables.offsets(store):
         if row.group == TRANSACTION_GROUP and row.topic == HALF_TOPIC:
@@ -195,14 +195,14 @@ def _standing_groups(store: StoreSnapshot, newest: int) -> Iterator[StandingServ
         else:
             continue
         for queue_id, next_offset in sorted(row.offsets.items()):
-            service = _standing_group(store, kind, name, row.topic, queue_id, next_offset, newest)
+            service = _stalled_group(store, kind, name, row.topic, queue_id, next_offset, newest)
             if service is not None:
                 yield service
 
 
-def _standing_group(
+def _stalled_group(
     store: StoreSnapshot, kind: str, name: str, topic: str, queue_id: int, next_offset: int, newest: int
-) -> StandingService | None:
+) -> StalledService | None:
     queue = store.queue(topic, queue_id)
     if queue is None or not queue.min_offset <= next_offset < queue.max_offset:
         return None
@@ -221,7 +221,7 @@ def _standing_group(
     if kind == "transactions" and _newer_half(store, queue, unit, next_offset):
         return None  # the check wrote the half again: only the offset in the table is outdated
     waiting = queue.max_offset - next_offset
-    return StandingService(kind, name, topic, queue_id, next_offset, since, waiting, newest - since)
+    return StalledService(kind, name, topic, queue_id, next_offset, since, waiting, newest - since)
 
 
 def _newer_half(store: StoreSnapshot, queue: QueueReader, half: Unit, number: int) -> bool:
@@ -266,7 +266,7 @@ def _first_stored_from(store: StoreSnapshot, time: int) -> int | None:
         head = store.log.seen_at(file.start_offset, crc=False)
         if isinstance(head, Unit) and head.store_timestamp < time:
             start = file.start_offset
-    for block in scan_log(store.log, start, None, crc=False, want_tags=False):
+    for block in scan_log(store.log, start, None, crc=False, with_tags=False):
         if isinstance(block, UnitColumns) and block.count:
             late = np.flatnonzero(block.store_timestamp[: block.count] >= time)
             if len(late):
@@ -279,7 +279,7 @@ def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
     if store.paths is None or newest <= 0:
         return
     files = {"level": "delayOffset.json", "timer": "timercheck"}
-    for service in standing_services(store, newest):
+    for service in stalled_services(store, newest):
         path = str(store.paths.config / files.get(service.kind, "consumerOffset.json"))
         evidence: dict[str, Any] = {
             "queue": f"{service.topic}/{service.queue_id}",
