@@ -11,8 +11,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIntValidator, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
-from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, ServeHistory, address_facts, client_rows, code_rows, rate_of
-from viewer.look.assets import tr, tr_plural
+from viewer.lab.serve_model import BROKER_PORT, NAMESRV_PORT, ServeForm, ServeModel
+from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow
+from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import follow, px, ui
 from viewer.widgets.basics import Button, Chip, Field, Label, Link, PaneHead, Paper
@@ -26,8 +27,6 @@ from viewer.widgets.record_view import RecordView
 if TYPE_CHECKING:
     from engine.lab.serving import ServingState
 
-BROKER_PORT, NAMESRV_PORT = 10911, 9876
-MAX_PORT = 65_535
 LEGEND_WIDTH, LEGEND_MARGIN = 190, 300
 """Px of a code in the plot's legend, and of the legend's other parts."""
 
@@ -46,9 +45,7 @@ class ServePanel(Paper):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state: ServingState | None = None
-        self._previous_state: ServingState | None = None
-        self.history = ServeHistory()
+        self.model = ServeModel()
         self.plots_ready = False
         """True once the plot library is loaded; nothing is drawn before."""
         self.go = Button(tr("Serve"), "primary", "play")
@@ -131,15 +128,17 @@ class ServePanel(Paper):
 
     def _show_placeholders(self) -> None:
         """Show what empty fields stand for."""
-        port_text = self.port.text()
-        port = int(port_text) if port_text else BROKER_PORT
-        has_file = bool(self.config.text().strip())
-        self.port.setPlaceholderText("…" if has_file else str(BROKER_PORT))
-        self.namesrv.setPlaceholderText(str(NAMESRV_PORT))
-        self.ha.setPlaceholderText("…" if has_file or not port else str(port + 1))
-        unknown = not port or (has_file and not port_text)
-        self.vip.setText(tr("VIP") if unknown else tr("VIP {port}", port=port - 2))
+        form = self._form()
+        fields = (self.port, self.namesrv, self.ha)
+        for field, placeholder in zip(fields, form.placeholders(), strict=True):
+            field.setPlaceholderText(placeholder)
+        self.vip.setText(form.vip_words())
         self.vip.setAccessibleName(self.vip.text())
+
+    def _form(self) -> ServeForm:
+        return ServeForm(
+            self.port.text(), self.namesrv.text(), self.ha.text(), self.vip.isChecked(), self.config.text()
+        )
 
     def _running_page(self) -> QWidget:
         copy = Link(tr("Copy"), 12)
@@ -172,31 +171,21 @@ class ServePanel(Paper):
 
     def show_state(self, state: ServingState | None, *, able: bool) -> None:
         """Show how the store is served, None if it is not; ``able`` says whether it can be."""
-        previous_state, self.state = self.state, state
+        self.model.take(state, time.time())
         is_serving = state is not None
         self.pages.setCurrentIndex(int(is_serving))
         for part in (self.chip, self.cut, self.stop):
             part.setVisible(is_serving)
         self.go.setEnabled(able)
-        if state is None:
-            self._previous_state = None
-            self.history.clear()
-            self.head.set_note(tr("name server and broker on this store, for any client"))
+        self.head.set_note(self.model.head_note())
+        if not is_serving:
             return
         self.fault.hide()
-        if previous_state is not None and previous_state.at < state.at:
-            self._previous_state = previous_state
-        self.history.take(state, time.time())
         self._draw()
-        rows = code_rows(state, self._previous_state, self.history.roles)
-        rate = rate_of(rows)
-        self.head.set_note(
-            "" if rate is None else tr_plural("{n:,} request a second", "{n:,} requests a second", n=round(rate))
-        )
         self.code_head.set_note(tr("a double click shows the rows"))
-        self.facts.show_facts(address_facts(state))
-        _update_rows(self.codes, rows, tr("Nothing has been asked yet."))
-        _update_rows(self.clients, client_rows(state), tr("No client has sent a heartbeat yet."))
+        self.facts.show_facts(self.model.addresses())
+        _update_rows(self.codes, self.model.codes(), tr("Nothing has been asked yet."))
+        _update_rows(self.clients, self.model.clients(), tr("No client has sent a heartbeat yet."))
 
     def _draw(self) -> None:
         """Draw the plots if they are visible and the plot library is loaded."""
@@ -204,8 +193,8 @@ class ServePanel(Paper):
             return
         names = max(0, (self.rates.width() - px(LEGEND_MARGIN)) // px(LEGEND_WIDTH))
         pictures = (
-            (self.rates, self.history.rates(self.rates.live_width(), names)),
-            (self.waits, self.history.waits(self.waits.live_width())),
+            (self.rates, self.model.history.rates(self.rates.live_width(), names)),
+            (self.waits, self.model.history.waits(self.waits.live_width())),
         )
         for plot, frame in pictures:
             if frame is None:
@@ -216,7 +205,7 @@ class ServePanel(Paper):
     def showEvent(self, event: QShowEvent) -> None:
         """Draw what came while the panel was hidden."""
         super().showEvent(event)
-        if self.state is not None:
+        if self.model.state is not None:
             self._draw()
 
     def ask_config(self) -> None:
@@ -239,35 +228,17 @@ class ServePanel(Paper):
             table.refresh_look()
 
     def _serve(self) -> None:
-        from engine.lab.samples import ServeSettings
-
-        broker_port, namesrv_port, ha_port = (
-            int(field.text()) if field.text() else None for field in (self.port, self.namesrv, self.ha)
-        )
-        ports = broker_port, namesrv_port, ha_port
-        bad_port = next(
-            (broker_port for broker_port in ports if broker_port is not None and broker_port > MAX_PORT), None
-        )
-        if bad_port is not None:
-            self.fail(tr("{port} is not a port: expected 0 to 65,535", port=bad_port))
-            return
-        nonzero_ports = [broker_port for broker_port in ports if broker_port]
-        if len(set(nonzero_ports)) < len(nonzero_ports):
-            self.fail(
-                tr(
-                    "{port} is named twice: each needs a port of its own",
-                    port=max(nonzero_ports, key=nonzero_ports.count),
-                )
-            )
+        form = self._form()
+        fault = form.fault()
+        if fault:
+            self.fail(fault)
             return
         self.fault.hide()
-        file = self.config.text().strip()
-        config = Path(file).expanduser() if file else None
-        self.serveAsked.emit(ServeSettings(broker_port, namesrv_port, ha_port, vip=self.vip.isChecked(), config=config))
+        self.serveAsked.emit(form.settings())
 
     def _copy(self) -> None:
-        if self.state is not None:
-            QGuiApplication.clipboard().setText(self.state.namesrv)
+        if self.model.state is not None:
+            QGuiApplication.clipboard().setText(self.model.state.namesrv)
 
     def _show_code(self) -> None:
         chosen = self.codes.current_row()
