@@ -103,10 +103,10 @@ def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
         await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
         await walker.act("compare.table")
         box = walker.find(DifferencesBox, "compare.box")
-        await walker.until(lambda: box.differences is not None and window.jobs.idle, "both were compared")
+        await walker.until(lambda: box.model.differences is not None and window.jobs.idle, "both were compared")
         assert box.note.text().startswith("3 differences. ")
         assert box.kinds.itemText(0) == "All differences (3)"
-        assert [box.table.kind.as_text(one).split("\t")[0] for one in box.differences.rows] == ["differs"] * 3  # type: ignore[union-attr]
+        assert [box.table.kind.as_text(one).split("\t")[0] for one in box.model.differences.rows] == ["differs"] * 3  # type: ignore[union-attr]
         box.kinds.setCurrentIndex(box.kinds.findData("units.differ"))
         await walker.rest()
         assert box.table.total_rows() == 2

@@ -14,9 +14,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from viewer.compare.work import MAX_ROWS, Differences, Row, compare
-from viewer.look.assets import tr, tr_plural, words
-from viewer.look.formats import size
+from viewer.compare.differences_model import DifferencesModel, place_of
+from viewer.compare.work import Differences, Row, compare
+from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
 from viewer.pane.exporting import ask_export_of
 from viewer.runtime.jobs import Cancelled, Control
@@ -25,7 +25,7 @@ from viewer.widgets.basics import Button, Label
 from viewer.widgets.boxes import row
 from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, number_column, text_column
-from viewer.widgets.record_state import State
+from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
@@ -44,18 +44,6 @@ SIDES = {
     "there": Chip("note", words("only there")),
     "differs": Chip("error", words("differs")),
 }
-RowTest = Callable[[Row], bool]
-FILTERS: tuple[tuple[str, str, RowTest], ...] = (
-    ("all", words("All differences"), lambda _row: True),
-    ("units.here", words("Units only here"), lambda row: row.kind == "unit" and row.side == "here"),
-    ("units.there", words("Units only there"), lambda row: row.kind == "unit" and row.side == "there"),
-    ("units.differ", words("Units that differ"), lambda row: row.kind == "unit" and row.side == "differs"),
-    ("queues", words("Queues"), lambda row: row.kind == "queue"),
-    ("index", words("Index"), lambda row: row.kind == "index"),
-    ("config", words("Config"), lambda row: row.kind == "config"),
-    ("checkpoint", words("Checkpoint"), lambda row: row.kind == "checkpoint"),
-    ("state", words("State and sizes"), lambda row: row.kind == "state"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,30 +111,10 @@ KIND = RecordKind(
 )
 
 
-def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:
-    """Summarize how much was compared, how much differs, and whether the table is cut.
-
-    ``is_complete`` is False where a part of a store could not be read; the stores are then never called equal.
-    """
-    compared = tr("{size} of log compared at the same physical offsets.", size=size(differences.compared_bytes))
-    if not differences.total:
-        return (
-            (tr("Both stores are equal.") if is_complete else tr("No difference in what can be read.")) + " " + compared
-        )
-    sentence = tr_plural("{n:,} difference.", "{n:,} differences.", n=differences.total) + " " + compared
-    if differences.is_truncated:
-        sentence += " " + tr_plural(
-            "The table has the first {n:,} row; all are counted.",
-            "The table has the first {n:,} rows; all are counted.",
-            n=MAX_ROWS,
-        )
-    return sentence
-
-
 class DifferencesBox(QDialog):
     """Window with the table of differences. It stays open beside both store windows.
 
-    :meth:`run` compares; ``differences`` is the last result. ``say`` shows a sentence in the status bar.
+    :meth:`run` compares; ``model`` has the last result. ``say`` shows a sentence in the status bar.
     """
 
     placeRequested = Signal(object)
@@ -160,8 +128,8 @@ class DifferencesBox(QDialog):
         super().__init__(parent)
         self._session, self._other_session, self._say = session, other_session, say
         self._control: Control | None = None
-        self._closed = self._running = False
-        self.differences: Differences | None = None
+        self._closed = False
+        self.model = DifferencesModel()
         self.setObjectName("compare.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Differences of two stores"))
@@ -174,7 +142,7 @@ class DifferencesBox(QDialog):
         self.kinds.setObjectName("compare.kind")
         self.kinds.setAccessibleName(tr("Which differences are shown"))
         self.kinds.setFont(ui(13))
-        self.kinds.currentIndexChanged.connect(lambda _n: self._fill())
+        self.kinds.currentIndexChanged.connect(lambda _n: self._choose_kind())
         self.table = RecordView("compare.table", KIND)
         self.table.setAccessibleName(tr("Differences of two stores"))
         self.table.placeRequested.connect(self.go)
@@ -193,6 +161,10 @@ class DifferencesBox(QDialog):
         layout.addWidget(row(self.here, self.there, self.export, None, self.close_button))
         self._count()
         self._update_buttons()
+
+    def _choose_kind(self) -> None:
+        self.model.kind = self.kinds.currentData()
+        self._fill()
 
     def _buttons(self) -> None:
         self.here, self.there, self.export, self.stop, self.again, self.close_button = (
@@ -217,7 +189,7 @@ class DifferencesBox(QDialog):
 
     def begin(self) -> None:
         """Compare both stores as they are now."""
-        if not self._running:
+        if not self.model.running:
             self._session.jobs.start(self.run())
 
     async def run(self) -> None:
@@ -232,62 +204,57 @@ class DifferencesBox(QDialog):
             return compare(control, session.snapshot, other_session.snapshot, differences)
 
         differences = Differences()
-        self._running, self.differences = True, None
+        if not self.model.begin():
+            return
         self.note.setText("")
-        self.table.set_state(State("loading", tr("Comparing two stores…")))
+        self.table.set_state(state_of(self.model.table_state()))
         self._update_buttons()
-        note = ""
+        is_stopped, error_words = False, ""
         try:
             await session.jobs.run(tr("Comparing two stores"), work)
         except (Cancelled, asyncio.CancelledError):
-            note = tr("Stopped before the end: the table is not complete.")
+            is_stopped = True
         except (StoreError, OSError) as error:
-            note = str(error)
-        self.differences = differences
-        self._control, self._running = None, False
+            error_words = str(error)
+        self.model.end(differences, is_stopped=is_stopped, error=error_words)
+        self._control = None
         if self._closed:
             return
         self._count()
         self._fill()
         for compared_session in (session, other_session):
             compared_session.unread.note(compared_session.snapshot.unread)
-        note = note or verdict_words(differences, is_complete=not session.unread and not other_session.unread)
+        note = self.model.note(is_complete=not session.unread and not other_session.unread)
         note = other_session.unread.beside(session.unread.beside(note))
         self.note.setText(note)
         self._say(note)
 
     def _count(self) -> None:
         """Fill the choice of kinds, each with its number of differences."""
-        differences, chosen = self.differences or Differences(), self.kinds.currentIndex()
         self.kinds.blockSignals(True)
         self.kinds.clear()
-        for key, text, test in FILTERS:
-            count = sum(n for (kind, side), n in differences.counts.items() if test(Row(kind, side, "")))
-            self.kinds.addItem(f"{tr(text)} ({count:,})", key)
-        self.kinds.setCurrentIndex(max(0, chosen))
+        for key, text in self.model.kinds():
+            self.kinds.addItem(text, key)
+        self.kinds.setCurrentIndex(self.kinds.findData(self.model.kind))
         self.kinds.blockSignals(False)
 
     def _fill(self) -> None:
         """Show the rows of the chosen kind."""
-        if self.differences is None:
-            self.table.set_rows([])
-            self.table.set_state(State("empty", tr("Nothing was compared yet.")))
-        else:
-            test = FILTERS[max(0, self.kinds.currentIndex())][2]
-            rows = [difference for difference in self.differences.rows if test(difference)]
-            self.table.set_rows(rows)
-            empty = tr("No difference of this kind.") if self.differences.total else tr("Both stores are equal.")
-            self.table.set_state(None if rows else State("empty", empty))
-            if rows:
-                self.table.first_row()
+        rows = self.model.rows
+        self.table.set_rows(rows)
+        self.table.set_state(state_of(self.model.table_state()))
+        if rows:
+            self.table.first_row()
         self._update_buttons()
 
     def _show(self, side: str) -> None:
+        place = place_of(self._chosen(), side)
+        if place is not None:
+            self.go(OtherWindowLink(place) if side == "there" else place)
+
+    def _chosen(self) -> Row | None:
         chosen = self.table.current_row()
-        if isinstance(chosen, Row):
-            place = chosen.place_here if side == "here" else chosen.place_there
-            if place is not None:
-                self.go(OtherWindowLink(place) if side == "there" else place)
+        return chosen if isinstance(chosen, Row) else None
 
     def go(self, link: object) -> None:
         """Follow a link, in this window or in the other one."""
@@ -310,10 +277,9 @@ class DifferencesBox(QDialog):
         self.cancel()
 
     def _update_buttons(self) -> None:
-        chosen = self.table.current_row()
-        row = chosen if isinstance(chosen, Row) else None
-        self.stop.setEnabled(self._running)
-        self.again.setEnabled(not self._running)
-        self.export.setEnabled(not self._running and self.differences is not None)
-        self.here.setEnabled(row is not None and row.place_here is not None)
-        self.there.setEnabled(row is not None and row.place_there is not None)
+        chosen = self._chosen()
+        self.stop.setEnabled(self.model.running)
+        self.again.setEnabled(not self.model.running)
+        self.export.setEnabled(self.model.can_export)
+        self.here.setEnabled(place_of(chosen, "here") is not None)
+        self.there.setEnabled(place_of(chosen, "there") is not None)

@@ -1,0 +1,88 @@
+"""The state of the table of differences, without a window: the shown kind, and how the comparison ended."""
+
+from __future__ import annotations
+
+from viewer.compare.differences_model import FILTERS, DifferencesModel, place_of, verdict_words
+from viewer.compare.work import MAX_ROWS, Differences, Row
+from viewer.runtime import places
+
+UNITS = [Row("unit", "here", "u"), Row("unit", "differs", "u", count=3)]
+QUEUE = Row("queue", "there", "q")
+
+
+def differing(*rows: Row) -> Differences:
+    differences = Differences(compared_bytes=4096)
+    for row in rows:
+        differences.add(row)
+    return differences
+
+
+def compared(*rows: Row, **options) -> DifferencesModel:
+    model = DifferencesModel()
+    assert model.begin()
+    model.end(differing(*rows), **options)
+    return model
+
+
+def text(model: DifferencesModel) -> str:
+    state = model.table_state()
+    return state.text if state is not None else ""
+
+
+def test_stores_are_compared_once_at_a_time_and_the_last_result_goes_meanwhile():
+    model = DifferencesModel()
+    assert (text(model), model.can_export, model.rows) == ("Nothing was compared yet.", False, [])
+    model = compared(QUEUE)
+    assert model.can_export
+    assert model.begin()
+    assert not model.begin()
+    assert (model.table_state().kind, model.can_export, model.rows) == ("loading", False, [])
+
+
+def test_each_kind_shows_its_rows_with_their_number():
+    model = compared(*UNITS, QUEUE)
+    shown = {}
+    for key, _, _ in FILTERS:
+        model.kind = key
+        shown[key] = model.rows
+    assert shown["all"] == [*UNITS, QUEUE]
+    assert (shown["units.here"], shown["units.there"], shown["queues"]) == ([UNITS[0]], [], [QUEUE])
+    names = dict(model.kinds())
+    assert names["all"] == "All differences (5)"
+    assert names["units.differ"] == "Units that differ (3)"
+
+
+def test_a_kind_without_rows_says_so():
+    model = compared(QUEUE)
+    assert text(model) == ""
+    model.kind = "units.here"
+    assert text(model) == "No difference of this kind."
+    assert text(compared()) == "Both stores are equal."
+
+
+def test_stores_are_not_called_equal_where_the_comparison_ended_early():
+    """The table said that both stores are equal where it had been stopped before the first difference."""
+    for model in (compared(is_stopped=True), compared(error="cannot be read")):
+        assert text(model) == model.note(is_complete=True)
+        assert "equal" not in text(model)
+    model = compared(QUEUE, is_stopped=True)
+    assert model.note(is_complete=True) == "Stopped before the end: the table is not complete."
+    assert (text(model), model.rows) == ("", [QUEUE])
+    model.begin()
+    model.end(differing())
+    assert model.note(is_complete=True).startswith("Both stores are equal.")
+
+
+def test_equal_is_said_only_where_all_could_be_read():
+    assert verdict_words(differing()).startswith("Both stores are equal. 4.00 KiB of log compared")
+    assert verdict_words(differing(), is_complete=False).startswith("No difference in what can be read.")
+    assert verdict_words(differing(*UNITS)).startswith("4 differences.")
+    cut = Differences([QUEUE] * MAX_ROWS, {("queue", "there"): MAX_ROWS + 5})
+    assert verdict_words(cut).endswith("The table has the first 100,000 rows; all are counted.")
+
+
+def test_a_difference_is_in_either_store():
+    row = Row("unit", "differs", "u", place_here=places.log(640))
+    assert place_of(row, "here") == places.log(640)
+    assert place_of(row, "there") is None
+    assert place_of(None, "here") is None

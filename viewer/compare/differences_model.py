@@ -1,0 +1,120 @@
+"""The state of the table of differences: what was compared, which kind is shown, and how the run stands. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from viewer.compare.work import MAX_ROWS, Differences, Row
+from viewer.look.assets import tr, tr_plural, words
+from viewer.look.formats import size
+from viewer.runtime.places import Place
+from viewer.widgets.table_state import TableState
+
+RowTest = Callable[[Row], bool]
+FILTERS: tuple[tuple[str, str, RowTest], ...] = (
+    ("all", words("All differences"), lambda _row: True),
+    ("units.here", words("Units only here"), lambda row: row.kind == "unit" and row.side == "here"),
+    ("units.there", words("Units only there"), lambda row: row.kind == "unit" and row.side == "there"),
+    ("units.differ", words("Units that differ"), lambda row: row.kind == "unit" and row.side == "differs"),
+    ("queues", words("Queues"), lambda row: row.kind == "queue"),
+    ("index", words("Index"), lambda row: row.kind == "index"),
+    ("config", words("Config"), lambda row: row.kind == "config"),
+    ("checkpoint", words("Checkpoint"), lambda row: row.kind == "checkpoint"),
+    ("state", words("State and sizes"), lambda row: row.kind == "state"),
+)
+
+
+@dataclass
+class DifferencesModel:
+    """Differences of two stores as the user chose to see them."""
+
+    differences: Differences | None = None
+    """The last result; also one of a run that was stopped."""
+    kind: str = "all"
+    """A key of :data:`FILTERS`."""
+    running: bool = False
+    is_stopped: bool = False
+    error: str = ""
+    """Why the last run ended early."""
+
+    def begin(self) -> bool:
+        """Begin to compare. Return False if that runs already."""
+        if self.running:
+            return False
+        self.running, self.differences = True, None
+        self.is_stopped, self.error = False, ""
+        return True
+
+    def end(self, differences: Differences, *, is_stopped: bool = False, error: str = "") -> None:
+        """Take what was compared; the run may have been stopped, or have failed."""
+        self.running, self.differences = False, differences
+        self.is_stopped, self.error = is_stopped, error
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the chosen kind."""
+        test = next(test for key, _, test in FILTERS if key == self.kind)
+        return [row for row in self.differences.rows if test(row)] if self.differences is not None else []
+
+    def kinds(self) -> list[tuple[str, str]]:
+        """Return the kinds to choose from, each with its number of differences in words."""
+        counts = self.differences.counts if self.differences is not None else {}
+        return [
+            (key, f"{tr(text)} ({sum(n for (kind, side), n in counts.items() if test(Row(kind, side, ''))):,})")
+            for key, text, test in FILTERS
+        ]
+
+    @property
+    def can_export(self) -> bool:
+        """True if there is a table to export."""
+        return not self.running and self.differences is not None
+
+    def table_state(self) -> TableState | None:
+        """Return what the table says. None if its rows say all."""
+        if self.running:
+            return TableState("loading", tr("Comparing two stores…"))
+        if self.differences is None:
+            return TableState("empty", tr("Nothing was compared yet."))
+        if self.rows:
+            return None
+        if self.is_stopped or self.error:
+            return TableState("empty", self.note(is_complete=False))
+        if self.differences.total:
+            return TableState("empty", tr("No difference of this kind."))
+        return TableState("empty", tr("Both stores are equal."))
+
+    def note(self, *, is_complete: bool) -> str:
+        """Return how the last run ended. ``is_complete`` is False where a part of a store could not be read."""
+        if self.is_stopped:
+            return tr("Stopped before the end: the table is not complete.")
+        if self.error or self.differences is None:
+            return self.error
+        return verdict_words(self.differences, is_complete=is_complete)
+
+
+def place_of(row: Row | None, side: str) -> Place | None:
+    """Return where a difference is in this store (``here``) or in the other one (``there``)."""
+    if row is None:
+        return None
+    return row.place_here if side == "here" else row.place_there
+
+
+def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:
+    """Summarize how much was compared, how much differs, and whether the table is cut.
+
+    ``is_complete`` is False where a part of a store could not be read; the stores are then never called equal.
+    """
+    compared = tr("{size} of log compared at the same physical offsets.", size=size(differences.compared_bytes))
+    if not differences.total:
+        return (
+            (tr("Both stores are equal.") if is_complete else tr("No difference in what can be read.")) + " " + compared
+        )
+    sentence = tr_plural("{n:,} difference.", "{n:,} differences.", n=differences.total) + " " + compared
+    if differences.is_truncated:
+        sentence += " " + tr_plural(
+            "The table has the first {n:,} row; all are counted.",
+            "The table has the first {n:,} rows; all are counted.",
+            n=MAX_ROWS,
+        )
+    return sentence
