@@ -51,6 +51,7 @@ def positions(store: StoreSnapshot) -> Positions:
     """All positions at one moment; a position that depends on unreadable bytes is unknown and says so."""
     queue_end, index_end = if_read(lambda: _queue_end(store)), if_read(lambda: index_position(store))
     try:
+        store.require("log")
         end, is_locked, abort = store.log.max_offset, store.lock_state == "held", store.abort
     except CannotRead as error:
         return _end_unread(store, Position(None, why=str(error)), queue_end, index_end)
@@ -248,6 +249,9 @@ def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
 def _at_time(store: StoreSnapshot, time: int) -> Position:
     if time <= 0:
         return Position(None, why=sentence("the field is zero: it was never written"), timestamp=time)
+    undecoded = store.note_undecoded("log")
+    if undecoded is not None:
+        return Position(None, why=str(undecoded), timestamp=time)
     offset = offset_at_time(store, time)
     if offset is None:
         return Position(None, why=sentence("no unit of the log is as old as this"), timestamp=time)

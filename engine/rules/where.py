@@ -449,6 +449,9 @@ COMPACTED_STEP = sentence(
 UNDECODED_STEP = sentence(
     "The log holds it; its queue is in a part of the store that is not decoded: ask a broker, by queryMsgByOffset."
 )
+LOG_UNDECODED_STEP = sentence(
+    "The messages of this store are in a part that is not decoded: ask a running broker of it, by queryMsgByKey."
+)
 RULED_OUT_STEP = sentence("Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica.")
 STANDING_STEP = sentence(
     "It is overdue, and the service that delivers it makes no progress: follow the steps of CF13 in check."
@@ -511,5 +514,6 @@ NEXT_STEPS: dict[Verdict, str] = {
     "neverSeen": sentence("This store has no trace of it: look at the producer's log and at the other brokers."),
     "unknown": sentence("The files do not show it; look at the other brokers and at the producer's log."),
 }
+NO_UNIT_HAS_KEY = sentence("no unit of the log has this key")
 BEGINS_WITH = msgid("{name} begins with it")
 """Evidence of a longer id or key; the window leads to it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +15,16 @@ from typing import Any
 
 import pytest
 import real_cluster
+from golden_stores import GoldenStores
+from served_stores import asked
 
 from engine.codec.config_tables import delay_offsets
 from engine.codec.json_dialect import parse
 from engine.inspection import archives
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
+from engine.remoting.codes import RequestCode, ResponseCode
+from engine.remoting.frame import Command
 from engine.rules.findings import Finding
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(400)]
@@ -125,3 +130,122 @@ def groups_of(store: Path) -> set[str]:
     """Groups that have a filter in the table."""
     topics = table(store, "consumerFilter.json")["filterDataByTopic"].values()
     return {group for topic in topics for group in topic["groupFilterData"]}
+
+
+ORDERS = {"5.3.3": "broker-orders", "5.5.1": "broker-orders-5.5.1"}
+TOPIC, GROUP = "OrderEvents", "billing"
+WHOLE_QUEUE = 16
+
+
+def pull(address: str, offset: int) -> tuple[int, int]:
+    """The code of a pull of the group from its first queue, and the bytes of messages."""
+    fields = {
+        "consumerGroup": GROUP,
+        "topic": TOPIC,
+        "queueId": "0",
+        "queueOffset": str(offset),
+        "maxMsgNums": str(WHOLE_QUEUE),
+        "sysFlag": "4",
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "0",
+        "subscription": "*",
+        "subVersion": "0",
+        "expressionType": "TAG",
+    }
+    (response,) = asked(address, Command(RequestCode.PULL_MESSAGE, fields=fields))
+    return response.code, len(response.body)
+
+
+def group_offset(address: str) -> int:
+    """The offset at which the broker says that the group is."""
+    fields = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "0"}
+    (response,) = asked(address, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields=fields))
+    return int(response.fields["offset"])
+
+
+def mqadmin(release: str, namesrv: str, command: str) -> str:
+    words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
+    done = subprocess.run(
+        words, input=command, env=real_cluster.environment(), capture_output=True, text=True, timeout=120, check=True
+    )
+    return done.stdout
+
+
+def put_table(store: Path, name: str, value: object) -> None:
+    """Write a table and its ``.bak``, as a broker has them ten seconds after a change."""
+    for suffix in ("", ".bak"):
+        (store / "config" / f"{name}{suffix}").write_text(json.dumps(value))
+
+
+@releases
+def test_a_barred_group_consumes_again_with_mqadmin(golden, tmp_path, release):
+    """CF15: the broker refuses every pull of the group. The command of the finding lets it consume while the broker
+    runs, at the offset where it was; settings that the command does not name are reset.
+    """
+    store = orders(golden, tmp_path, release)
+    offsets, groups = table(store, "consumerOffset.json"), table(store, "subscriptionGroup.json")
+    offsets["offsetTable"][f"{TOPIC}@{GROUP}"] = {"0": 100, "1": 100}
+    groups["subscriptionGroupTable"][GROUP] |= {"consumeEnable": False, "retryMaxTimes": 5}
+    put_table(store, "consumerOffset.json", offsets)
+    put_table(store, "subscriptionGroup.json", groups)
+    (command,) = commands(store, "CF15")
+    assert command == f"mqadmin updateSubGroup -b BROKER -g {GROUP} -s true"
+    with broker(tmp_path, release) as status:
+        assert pull(status["broker"], 100) == (ResponseCode.NO_PERMISSION, 0)
+        said = mqadmin(release, status["namesrv"], command.removeprefix("mqadmin ").replace("BROKER", status["broker"]))
+        assert "success" in said, said
+        code, body_bytes = pull(status["broker"], 100)
+        assert code == ResponseCode.SUCCESS
+        assert body_bytes > 0
+        assert group_offset(status["broker"]) == 100
+    assert steps(store, "CF15") == []
+    assert table(store, "subscriptionGroup.json")["subscriptionGroupTable"][GROUP]["retryMaxTimes"] == 16
+
+
+@releases
+def test_a_store_delivers_with_its_own_tables(golden, tmp_path, release):
+    """CF14: with tables of another broker a real broker starts and knows none of the topics. With the store's own
+    tables in their place it delivers, and groups are where they were.
+    """
+    store = orders(golden, tmp_path, release)
+    replica = shutil.copytree(store / "config", tmp_path / "replica")
+    offset = table(store, "consumerOffset.json")["offsetTable"][f"{TOPIC}@{GROUP}"][0]
+    topics, offsets = table(store, "topics.json"), table(store, "consumerOffset.json")
+    rows = topics["topicConfigTable"]
+    for name in ("OrderEvents", "PaymentEvents", "AuditTrail", "ShipmentEvents"):
+        rows[f"Other{name}"] = rows.pop(name) | {"topicName": f"Other{name}"}
+    offsets["offsetTable"] = {f"Other{key}": value for key, value in offsets["offsetTable"].items()}
+    put_table(store, "topics.json", topics)
+    put_table(store, "consumerOffset.json", offsets)
+    (command,) = commands(store, "CF14")
+    with broker(shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-wrong")), release) as status:
+        assert pull(status["broker"], 0)[0] == ResponseCode.TOPIC_NOT_EXIST
+    assert command == f"cp -r REPLICA/config/. {store}/config/"
+    subprocess.run(["cp", "-r", f"{replica}/.", str(store / "config")], check=True)
+    assert errors(store) == []
+    with broker(tmp_path, release) as status:
+        code, body_bytes = pull(status["broker"], 0)
+        assert code == ResponseCode.SUCCESS
+        assert body_bytes > 0
+        assert group_offset(status["broker"]) == offset
+    assert errors(store) == []
+
+
+def orders(golden: GoldenStores, folder: Path, release: str) -> Path:
+    """A store of orders that a real broker of the release wrote."""
+    return Path(shutil.copytree(golden(ORDERS[release]), folder / "store"))
+
+
+def commands(store: Path, rule: str) -> list[str | None]:
+    """The command of each finding of a rule."""
+    with open_store(store) as opened:
+        findings = [item for item in check(opened) if isinstance(item, Finding) and item.id == rule]
+    return [finding.of_store(str(store)).command for finding in findings]
+
+
+def errors(store: Path) -> list[str]:
+    """Findings of a store that are warnings or worse."""
+    with open_store(store) as opened:
+        return [
+            item.message for item in check(opened) if isinstance(item, Finding) and item.severity in ("warn", "error")
+        ]

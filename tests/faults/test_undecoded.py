@@ -272,6 +272,11 @@ def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
         assert "not decoded" in out + err, (question, out, err)
         assert not CONCLUSIONS.search(out + err), (question, out, err)
         assert "neverSeen" not in out, (question, out)
+        assert "no unit of the log" not in out, (question, out)
+        assert "0 units" not in out, (question, out)
+    assert "ask a running broker of it" in told("where", root, "x")[1]
+    (places,) = [json.loads(line) for line in told("positions", root, "--json")[1].splitlines()][:1]
+    assert places["wrote"]["offset"] is None, "the log was said to end at 0"
     code, out, err = told("check", root)
     assert code == 0, out
     assert "DLedger" in out

@@ -90,9 +90,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         is_read_whole = stop.kind in ("end", "zero", "cut", "damage") or (
             stop.kind == "limit" and args.stop is not None
         )
-        complete = is_read_whole and not store.unread
+        is_undecoded = store.undecoded_part("log") is not None
+        complete = is_read_whole and not store.unread and not is_undecoded
         out.record(records.end(stop, units, complete))
-        out.line(f"-- {units:,} units; the log was read to {stop.offset:,}: {stop.reason}")
+        if units or not is_undecoded:
+            out.line(f"-- {units:,} units; the log was read to {stop.offset:,}: {stop.reason}")
     return 0
 
 

@@ -19,6 +19,7 @@ from engine.codec.compression import unpack
 from engine.codec.index_keys import TAG, key_text
 from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, host_text, parse_offset_message_id
 from engine.errors import CorruptUnit, Undecoded
+from engine.inspection import undecoded
 from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.lookup import by_key, parse_number
@@ -187,9 +188,11 @@ def _unknown_if_unread(store: StoreSnapshot, result: WhereResult) -> WhereResult
     routes = [item if item.verdict in SEEN else replace(item, verdict="unknown") for item in result.routes]
     has_special_step = result.next_step in (rules.UNDECODED_STEP, rules.COMPACTED_STEP)
     step = result.next_step if has_special_step else rules.NEXT_STEPS["unknown"]
-    return replace(
-        result, verdict="unknown", evidence=[*result.evidence, *unread], next_step=step, routes=tuple(routes)
-    )
+    evidence = result.evidence
+    if undecoded.has_dledger_log(store):
+        step = rules.LOG_UNDECODED_STEP
+        evidence = [item for item in evidence if item.holds != rules.NO_UNIT_HAS_KEY]
+    return replace(result, verdict="unknown", evidence=[*evidence, *unread], next_step=step, routes=tuple(routes))
 
 
 class KnownPlaces:

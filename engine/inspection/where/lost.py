@@ -314,7 +314,7 @@ class LostFinder:
             unreadable: the first place of the key in bytes that are no unit, and the start of those bytes.
             longer: names that begin with the key.
         """
-        evidence = [Evidence("commit log", None, None, sentence("no unit of the log has this key"))]
+        evidence = [Evidence("commit log", None, None, rules.NO_UNIT_HAS_KEY)]
         if host is not None:
             evidence.append(
                 Evidence(
