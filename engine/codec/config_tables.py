@@ -117,14 +117,14 @@ class _FieldReader:
         number = to_number(value)
         if number is not None:
             return number
-        self.add_problem(_expected(f"{where}.{name}", "a whole number", value))
+        self.add_problem(_expected(f"{where}.{name}", sentence("a whole number"), value))
         return default
 
     def flag(self, row: Value, name: str, default: bool, where: str) -> bool:
         value = row.get(name, default)
         if isinstance(value, bool):
             return value
-        self.add_problem(_expected(f"{where}.{name}", "true or false", value))
+        self.add_problem(_expected(f"{where}.{name}", sentence("true or false"), value))
         return default
 
     def text(self, row: Value, name: str, default: str, where: str) -> str:
@@ -132,7 +132,7 @@ class _FieldReader:
         if isinstance(value, str):
             return value
         if value is not None:
-            self.add_problem(_expected(f"{where}.{name}", "a text", value))
+            self.add_problem(_expected(f"{where}.{name}", sentence("a text"), value))
         return default
 
     def texts(self, row: Value, name: str, where: str) -> dict[str, str]:
@@ -144,7 +144,7 @@ class _FieldReader:
         if isinstance(value, dict):
             yield from value.items()
         elif value is not None:
-            self.add_problem(_expected(f"{where}.{name}" if where else name, "an object", value))
+            self.add_problem(_expected(f"{where}.{name}" if where else name, sentence("an object"), value))
 
     def objects(self, row: Value, name: str, where: str = "") -> Iterator[tuple[str, Value]]:
         """Yield the pairs of the object ``name`` whose values are objects."""
@@ -152,7 +152,7 @@ class _FieldReader:
             if isinstance(value, dict):
                 yield str(key), value
             else:
-                self.add_problem(_expected(f"{name}.{key}", "an object", value))
+                self.add_problem(_expected(f"{name}.{key}", sentence("an object"), value))
 
     def offsets(self, row: Value, where: str) -> dict[int, int]:
         """Return queue id (or level) → offset; keys may be bare or quoted."""
@@ -160,8 +160,14 @@ class _FieldReader:
         for key, value in row.items():
             number, offset = whole_number(key), to_number(value)
             if number is None or offset is None:
-                pair = f"{str(key)[:40]!r}: {_kind(value)}"
-                self.add_problem(f"{where}: expected a queue number and an offset, found {pair}")
+                self.add_problem(
+                    sentence(
+                        "{place}: expected a queue number and an offset, found {key}: {value}",
+                        place=where,
+                        key=repr(str(key)[:40]),
+                        value=_kind(value),
+                    )
+                )
             else:
                 offset_by_queue[number] = offset
         return offset_by_queue
@@ -193,7 +199,8 @@ def topics(value: Value) -> Rows[TopicConfig]:
             )
         )
         if check.text(row, "topicName", name, name) != name:
-            check.add_problem(f"{name}: topicName says {row.get('topicName')!r}")
+            said = repr(row.get("topicName"))
+            check.add_problem(sentence("{topic}: topicName says {name}", topic=name, name=said))
     return Rows(tuple(rows), tuple(check.problems))
 
 
@@ -223,7 +230,9 @@ def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
     for key, row in check.objects(value, "offsetTable"):
         pieces = key.rstrip("@").split("@")  # like Java's split, which drops empty ends
         if len(pieces) not in {2, 3}:
-            check.add_problem(f"offsetTable: expected topic@group, found {key[:80]!r}; a broker ignores it")
+            check.add_problem(
+                sentence("offsetTable: expected topic@group, found {key}; a broker ignores it", key=repr(key[:80]))
+            )
             continue
         mode: Literal["cluster", "broadcast"] = "cluster" if len(pieces) == 2 else "broadcast"
         rows.append(ConsumerOffset(key, pieces[0], pieces[1], mode, check.offsets(row, key)))
@@ -232,7 +241,11 @@ def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
         number = to_number(offset)
         if not separator or number is None:
             check.add_problem(
-                f"lmqOffsetTable: expected topic@group and an offset, found {str(light_key)[:80]!r}: {_kind(offset)}"
+                sentence(
+                    "lmqOffsetTable: expected topic@group and an offset, found {key}: {value}",
+                    key=repr(str(light_key)[:80]),
+                    value=_kind(offset),
+                )
             )
             continue
         rows.append(ConsumerOffset(str(light_key), topic, group, "lmq", {0: number}))
@@ -290,7 +303,13 @@ def client_offsets(value: Value) -> Rows[ClientOffset]:
     rows = []
     for key, offset in check.members(value, "offsetTable"):
         if not isinstance(key, ObjectKey) or not isinstance(offset, int) or isinstance(offset, bool):
-            check.add_problem(f"offsetTable: expected a queue and an offset, found {str(key)[:80]!r}: {_kind(offset)}")
+            check.add_problem(
+                sentence(
+                    "offsetTable: expected a queue and an offset, found {key}: {value}",
+                    key=repr(str(key)[:80]),
+                    value=_kind(offset),
+                )
+            )
             continue
         queue = key.value
         broker, topic = check.text(queue, "brokerName", "", "key"), check.text(queue, "topic", "", "key")
@@ -302,16 +321,16 @@ def _expected(place: str, expected: str, value: Any) -> str:
     return sentence(
         "{place}: expected {expected}, found {found}",
         place=place,
-        expected=sentence(expected),
-        found=sentence(_kind(value)),
+        expected=expected,
+        found=_kind(value),
     )
 
 
 def _kind(value: object) -> str:
     if isinstance(value, dict):
-        return "an object"
+        return sentence("an object")
     if isinstance(value, list):
-        return "a list"
+        return sentence("a list")
     return repr(value)[:40]
 
 
@@ -407,9 +426,9 @@ def read_table_file(name: str, read: Callable[[str], bytes | None], release: Rel
     except OSError as error:
         return TableFile(name, "unreadable", error.strerror or str(error), None)
     if raw is None:
-        return TableFile(name, "missing", "no such file", None)
+        return TableFile(name, "missing", sentence("no such file"), None)
     if not raw:
-        return TableFile(name, "empty", "0 bytes", None)
+        return TableFile(name, "empty", sentence("0 bytes"), None)
     parsed = parse(raw)
     complaint = parsed.complaint_of(of(release).json_parser)
     if complaint is None:

@@ -191,7 +191,7 @@ def bare_reason(reason: str) -> str:
     """Return the reason of :func:`check_frame` for use where "no unit" is said already."""
     if isinstance(reason, Sentence) and reason.id == _NO_UNIT:
         return str(reason.params["reason"])
-    return reason.removeprefix("no unit: ")
+    return reason if isinstance(reason, Sentence) else reason.removeprefix("no unit: ")
 
 
 def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) -> Frame | str:

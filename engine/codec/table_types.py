@@ -18,6 +18,7 @@ from typing import Any
 
 from engine.codec.json_dialect import ObjectKey
 from engine.releases import JsonParser, Release, of
+from engine.sentences import sentence
 
 INT_MAX, LONG_MAX = (1 << 31) - 1, (1 << 63) - 1
 _DIGITS = re.compile(r"[+-]?[0-9][0-9,]*", re.ASCII)
@@ -269,17 +270,17 @@ class _Reader:
     def _record(self, value: Any, record: Record, place: str) -> None:
         if value is None or value == "" or (value == [] and not self._second):
             if record.required:
-                raise _Misfit(f"{place}: expected an object, found {_short(value)}")
+                raise _misfit(place, sentence("an object"), _short(value))
             return
         if not isinstance(value, dict) or any(isinstance(key, int) for key in value):
-            raise _Misfit(f"{place or 'the table'}: expected an object with named fields, found {_short(value)}")
+            raise _misfit(place, sentence("an object with named fields"), _short(value))
         fields = {**record.fields, **record.since_5} if self._has_fields_of_5 else record.fields
         for name, field_type in fields.items():
             if name in value:
                 self.read(value[name], field_type, f"{place}.{name}" if place else name)
         missing = next((name for name in record.must_have if self._has_fields_of_5 and name not in value), None)
         if missing is not None:
-            raise _Misfit(f"{place or 'the table'}: it has no {missing}")
+            raise _Misfit(sentence("{place}: it has no {name}", place=place or sentence("the table"), name=missing))
 
     def _map(self, value: Any, map_type: MapOf, place: str) -> None:
         if value is None and not map_type.required:
@@ -287,20 +288,20 @@ class _Reader:
         if self._second and value in ("", "null") and not map_type.required:
             return
         if not isinstance(value, dict):
-            raise _Misfit(f"{place}: expected an object, found {_short(value)}")
+            raise _misfit(place, sentence("an object"), _short(value))
         for key, member in value.items():
             if isinstance(key, ObjectKey):
-                raise _Misfit(f"{place}: expected a name, found the object {_short(key)}")
+                raise _misfit(place, sentence("a name"), sentence("the object {key}", key=_short(key)))
             if map_type.key is not None and not self._is_key(key, map_type.key):
-                raise _Misfit(
-                    f"{place}: expected a whole number of {_bits(map_type.key)} as key, found {str(key)[:40]!r}"
-                )
+                bits = _bits(map_type.key)
+                expected = sentence("a whole number of {bits} bits as key", bits=bits)
+                raise _misfit(place, expected, repr(str(key)[:40]))
             if (
                 map_type.key is None
                 and isinstance(key, int)
                 and not (self._second and not isinstance(map_type.value, Text))
             ):
-                raise _Misfit(f"{place}: expected a name, found the number {key}")
+                raise _misfit(place, sentence("a name"), sentence("the number {key}", key=key))
             self.read(member, map_type.value, f"{place}.{key}")
 
     def _is_key(self, key: str | int, key_type: Number) -> bool:
@@ -320,13 +321,14 @@ class _Reader:
         if not of_objects and items_type.item == _LONG and not isinstance(value, list | dict):
             value = [value]
         if not isinstance(value, list):
-            raise _Misfit(f"{place}: expected a list, found {_short(value)}")
+            raise _misfit(place, sentence("a list"), _short(value))
         for number, item in enumerate(value):
             self.read(item, items_type.item, f"{place}[{number}]")
 
     def _number(self, value: Any, number_type: Number, place: str) -> None:
         if not self._takes_number(value, number_type):
-            raise _Misfit(f"{place}: expected a whole number of {_bits(number_type)}, found {_short(value)}")
+            expected = sentence("a whole number of {bits} bits", bits=_bits(number_type))
+            raise _misfit(place, expected, _short(value))
 
     def _takes_number(self, value: Any, number_type: Number) -> bool:
         if value is None or value in ("", "null"):
@@ -353,17 +355,28 @@ class _Reader:
         if isinstance(value, int) and (self._second or -INT_MAX - 1 <= value <= INT_MAX):
             return
         if not isinstance(value, str) or value not in (_FLAGS if self._second else _FLAGS_OF_1):
-            raise _Misfit(f"{place}: expected true or false, found {_short(value)}")
+            raise _misfit(place, sentence("true or false"), _short(value))
 
     def _enum(self, value: Any, enum_type: Enum, place: str) -> None:
         if value is None or isinstance(value, str):
             return
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < enum_type.constants:
-            raise _Misfit(f"{place}: expected the name of a constant, found {_short(value)}")
+            raise _misfit(place, sentence("the name of a constant"), _short(value))
 
 
-def _bits(number_type: Number) -> str:
-    return "32 bits" if number_type.largest == INT_MAX else "64 bits"
+def _misfit(place: str, expected: str, found: str) -> _Misfit:
+    return _Misfit(
+        sentence(
+            "{place}: expected {expected}, found {found}",
+            place=place or sentence("the table"),
+            expected=expected,
+            found=found,
+        )
+    )
+
+
+def _bits(number_type: Number) -> int:
+    return 32 if number_type.largest == INT_MAX else 64
 
 
 def _short(value: object) -> str:
@@ -371,9 +384,9 @@ def _short(value: object) -> str:
         case None:
             return "null"
         case dict():
-            return "an object"
+            return sentence("an object")
         case list():
-            return "a list"
+            return sentence("a list")
         case bool():
             return str(value).lower()
     text = repr(value)
