@@ -15,7 +15,7 @@ from viewer.look.theme import follow, px
 from viewer.pane.view_tabs import CHAIN, LookForTabs
 from viewer.runtime.places import parse_number, parse_time
 from viewer.widgets.basics import Button, Elided, Field, Label, Paper
-from viewer.widgets.boxes import fill, row, wrapped_row
+from viewer.widgets.boxes import fill, fixed_row, wrapped_row
 from viewer.widgets.choices import ChoiceField
 
 MOST_MATCHES = 32
@@ -70,9 +70,9 @@ class TraceForm(Paper):
             tabs,
             self.index_type,
             self.key,
-            row(_name(tr("Topic")), self.topic),
-            row(_name(tr("From")), self.begin),
-            row(_name(tr("to")), self.end),
+            fixed_row(_name(tr("Topic")), self.topic),
+            fixed_row(_name(tr("From")), self.begin),
+            fixed_row(_name(tr("to")), self.end),
             max_label,
             self.most,
             button,

@@ -36,7 +36,7 @@ from viewer.where.words import (
 )
 from viewer.where.work import Question, log_offsets
 from viewer.widgets.basics import Button, Field, Hairline, Label, Link, Mark, PaneHead, Paper
-from viewer.widgets.boxes import column, empty, fill, row, splitter, stacked
+from viewer.widgets.boxes import column, empty, fill, fixed_row, row, splitter, stacked
 from viewer.widgets.flow import WrappedRow
 from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
@@ -123,8 +123,8 @@ class WherePane(Pane):
             (
                 tabs,
                 self.field,
-                row(Label(tr("Topic"), 12, "text3"), self.topic),
-                row(Label(tr("Group"), 12, "text3"), self.group),
+                fixed_row(Label(tr("Topic"), 12, "text3"), self.topic),
+                fixed_row(Label(tr("Group"), 12, "text3"), self.group),
                 look,
                 copy,
             ),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QSizePolicy,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
 from viewer.look.theme import px
 from viewer.widgets.flow import WrappedRow
@@ -46,6 +56,13 @@ def empty(layout: QLayout) -> None:
 def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
     """Put ``parts`` side by side."""
     return _box(QHBoxLayout(), parts, gap, margins)
+
+
+def fixed_row(*parts: Part, gap: int = 8) -> Boxed:
+    """Put ``parts`` side by side, as wide as they want to be: what is left of a line is for others."""
+    fixed = row(*parts, gap=gap)
+    fixed.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+    return fixed
 
 
 class Wrapped(QWidget):

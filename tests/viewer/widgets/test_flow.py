@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QSizePolicy, QWidget
 
 from viewer.widgets.basics import PaneHead
-from viewer.widgets.boxes import column, wrapped_row
+from viewer.widgets.boxes import column, fixed_row, wrapped_row
 from viewer.widgets.flow import Flow
 
 
@@ -69,6 +69,15 @@ def test_what_expands_takes_what_is_left_of_its_line(shown):
     host.resize(180, 20)
     host.layout().activate()
     assert (field.width(), button.y() > field.y()) == (120, True)
+
+
+def test_a_name_with_its_field_leaves_the_width_to_what_expands(shown):
+    """Names with their fields shared what was left of a form with the field for the key, which had no room."""
+    name, field, key = part(40), QLineEdit(), growing(60)
+    field.setFixedWidth(80)
+    host = shown(wrapped_row(key, fixed_row(name, field, gap=10), gap=10))
+    host.resize(400, field.sizeHint().height())
+    assert (key.width(), field.parentWidget().width()) == (260, 130)
 
 
 def test_a_stretching_gap_puts_the_rest_at_the_right(shown):
