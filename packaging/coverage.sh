@@ -7,6 +7,9 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
+# Tests that take long and reach no branch that others do not: of the source text, of programs that are started, of size.
+long="nobody_else or every_place or pass_their_tests or loads_no_numba or golden_logs or ten_thousand or twins_are_loaded"
+long="$long or (power_loss and 4.9) or begun_again"
 others="tests/engine/rules/test_masking.py tests/engine/mapped/test_backup.py tests/engine/mapped/test_undo.py"
 
 prepare test
@@ -21,7 +24,7 @@ if [ "${1:-}" = --few ]; then
         mkdir "$temporary/$name"
         PYTEST_DEBUG_TEMPROOT=$temporary/$name "$venv/bin/python" -m coverage run --data-file="$temporary/$name.coverage" \
             -m pytest -q -p no:xdist --no-summary --hypothesis-profile few -m "not golden" \
-            -k "not (nobody_else or every_place or pass_their_tests or loads_no_numba or golden_logs)" "$@" \
+            -k "not ($long)" "$@" \
             >"$temporary/$name.log" 2>&1 || tail -n 20 "$temporary/$name.log"
     }
     measure codec tests/engine/codec &
