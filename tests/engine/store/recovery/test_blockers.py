@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from made_stores import healthy
 
+from engine.config import MessageStoreConfig
 from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
+from engine.mapped.store_lock import StoreLock
+from engine.store.recovery.blockers import no_accelerated_start, out_of_memory, waits_for_ever
 
 NOT_MATCHED = "length not matched message store config value, please check it manually"
 
@@ -92,3 +96,52 @@ def test_a_checkpoint_that_is_a_folder(made):
     (made / "checkpoint").unlink()
     (made / "checkpoint").mkdir()
     assert [finding for finding, _ in blockers(made)] == ["CK05"]
+
+
+def test_a_store_that_a_broker_has_open(made):
+    with StoreLock(made / "lock"):
+        assert blockers(made) == [("AB01", "java.lang.RuntimeException: Lock failed,MQ already started")]
+
+
+def test_a_folder_in_the_place_of_an_index_file(made):
+    (made / "index" / "20261128000000000").mkdir(parents=True)
+    assert [finding for finding, _ in blockers(made)] == ["IX08"]
+
+
+FILES = [
+    SimpleNamespace(path="a", start_offset=0, end_offset=100),
+    SimpleNamespace(path="b", start_offset=100, end_offset=200),
+]
+
+
+def test_a_length_that_no_array_of_java_has():
+    assert out_of_memory(FILES, 150, (1 << 31) - 3) == []
+    (blocker,) = out_of_memory(FILES, 150, (1 << 31) - 1)
+    assert (blocker.finding, blocker.file) == ("CL01", "b")
+    assert "OutOfMemoryError" in blocker.broker_log
+
+
+@pytest.mark.parametrize(
+    ("release", "abort", "time", "offset", "refused"),
+    [
+        ("5.5", True, 1, 0, True),
+        ("5.5", True, 1, None, True),
+        ("5.5", True, 1, 500, False),
+        ("5.5", True, 0, 0, False),
+        ("5.5", False, 1, 0, False),
+        ("5.3", True, 1, 0, False),
+    ],
+)
+def test_an_accelerated_recovery_without_an_offset_to_begin_at(tmp_path, release, abort, time, offset, refused):
+    checkpoint = SimpleNamespace(physic_msg_timestamp=time, logics_physical_offset=offset)
+    config = MessageStoreConfig(enable_accelerated_recovery=True)
+    source = SimpleNamespace(checkpoint=checkpoint, config=config, abort=abort, root=tmp_path)
+    assert [blocker.finding for blocker in no_accelerated_start(source, release)] == ["CK05"] * refused
+
+
+def test_a_start_that_waits_for_a_dispatch_that_stands_still():
+    assert waits_for_ever(FILES, None, 200, "5.3") == []
+    (blocker,) = waits_for_ever(FILES, (120, "no file"), 200, "4.9")
+    assert (blocker.finding, blocker.file) == ("RP02", "b")
+    assert "80 bytes before the end of the log: no file" in blocker.message
+    assert "reputOffset=120 maxOffset=200 behind=80" in blocker.broker_log

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import struct
+
 import pytest
 from broken_stores import zero_log_from
 from made_stores import LOG_SIZE, MadeStore
 from planted_faults import patch
 
+from engine.errors import CannotRead
 from engine.inspection import open_store
 from engine.rules.unit_check import Rules
-from engine.store.recovery.walk import LogWalk
+from engine.store.recovery import walk
+from engine.store.recovery.walk import NO_FILE, OUT_OF_MEMORY, LogWalk
 
 
 class Taken:
@@ -73,3 +78,80 @@ def test_zeros_are_the_end(made, tmp_path):
     root = made.write(tmp_path / "s")
     zero_log_from(root, made.units[50].offset)
     assert walked(root)[0].end_offset == made.units[50].offset
+
+
+def log_file(root, number):
+    return root / "commitlog" / f"{number * LOG_SIZE:020d}"
+
+
+def dispatched(root, end, **rules):
+    taken = Taken()
+    with open_store(root) as store:
+        log_walk = LogWalk(store.log.sequence.files, Rules(**rules), taken)
+        return log_walk.run_dispatch(0, end, cross=False), taken.offsets
+
+
+def test_where_no_file_holds_the_next_byte_the_dispatch_thread_stands_still(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    log_file(root, 1).unlink()
+    found, offsets = dispatched(root, made.end)
+    assert (found.end_offset, found.reason) == (LOG_SIZE, NO_FILE)
+    assert offsets == [unit.offset for unit in made.units if unit.offset < LOG_SIZE]
+    found, _ = dispatched(root, LOG_SIZE)
+    assert (found.end_offset, found.reason) == (LOG_SIZE, "")
+
+
+def test_the_dispatch_thread_of_4_9_dies_of_a_length_that_no_array_has(made, tmp_path):
+    """4.9 makes an array of the length before it looks at what is left; later releases go on with the next file."""
+    root = made.write(tmp_path / "s")
+    patch(log_file(root, 0), made.units[2].offset, b"\x7f\xff\xff\xff")
+    found, _ = dispatched(root, made.end, release="4.9")
+    assert (found.end_offset, found.reason) == (made.units[2].offset, OUT_OF_MEMORY)
+    assert dispatched(root, made.end, release="5.3")[0].end_offset == made.end
+
+
+def test_a_blank_at_the_end_of_the_last_file_and_a_log_without_files_end_the_walk(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    for path in sorted((root / "commitlog").iterdir())[1:]:
+        path.unlink()
+    assert walked(root)[0].reason == "the last file ends with a blank unit"
+    log_file(root, 0).unlink()
+    assert walked(root)[0].reason == "there are no files"
+
+
+def test_a_unit_of_another_file_is_refused_only_where_offsets_are_checked(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    unit = made.units[5]
+    patch(log_file(root, 0), unit.offset + 28, struct.pack(">q", 1 << 40))
+    found, offsets = walked(root, own_offset=True)
+    assert (found.end_offset, len(offsets)) == (unit.offset, 5)
+    assert found.reason == "the message's PHYSICALOFFSET is 1,099,511,627,776, in another file"
+    assert walked(root)[0].units == 80
+
+
+@pytest.mark.parametrize("block", [64, 200, 1000])
+def test_where_a_block_ends_does_not_show(made, tmp_path, monkeypatch, block):
+    root = made.write(tmp_path / "s")
+    expected = walked(root)
+    monkeypatch.setattr(walk, "BLOCK", block)
+    monkeypatch.setattr(walk, "ROWS", 3)
+    assert walked(root) == expected
+
+
+def test_a_unit_larger_than_any_read_is_not_read(made, tmp_path, monkeypatch):
+    root = made.write(tmp_path / "s")
+    monkeypatch.setattr(walk, "BLOCK", 64)
+    monkeypatch.setattr(walk, "LARGEST_READ", 64)
+    found, offsets = walked(root)
+    assert (found.end_offset, found.reason, offsets) == (0, "the file is shorter than it was", [])
+
+
+def test_a_file_that_shrinks_during_the_walk_cannot_be_read(made, tmp_path):
+    """Nothing may be concluded from it: recovery would take the cut for the end of the log."""
+    root = made.write(tmp_path / "s")
+    with open_store(root) as store:
+        files = store.log.sequence.files
+        assert files[0].size == LOG_SIZE
+        os.truncate(log_file(root, 0), made.units[3].offset + 20)
+        with pytest.raises(CannotRead, match="shorter than it was"):
+            LogWalk(files, Rules(), Taken()).run(0)
