@@ -206,7 +206,7 @@ def _all_findings(
         lost = list(_until_unreadable(ext.findings(store))) if is_decoded else []
         around = [*ext.follow(around, lost), *lost]
         around += _until_unreadable(next_start.findings(store)) if is_decoded else []
-        around += _until_unreadable(check_timer.findings(store))
+        around += _until_unreadable(check_timer.findings(store, log.newest_time))
         around += _until_unreadable(stalled_services.findings(store, clock.newest)) if is_decoded else []
         short_queues = fold.undispatched.short
         around += (

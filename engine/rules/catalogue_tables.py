@@ -240,6 +240,10 @@ TM01 = _rule(
         "gone": Kind(
             "warn", "restore timercheck from a backup; else messages that were delivered are delivered again."
         ),
+        "ahead": Kind(
+            step="while the broker is stopped, set the time in timercheck to just before the first of these messages "
+            "is due. Else the timer delivers nothing until that time, and these messages never."
+        ),
     },
     needs=BOTH | CONFIG | TIMER,
 )

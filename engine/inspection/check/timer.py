@@ -24,7 +24,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import FileSequence
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
-from engine.rules.findings import STORE, Finding, Severity
+from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.sentences import plural, sentence
 from engine.system_names import TIMER_TOPIC
 
@@ -33,20 +33,27 @@ MOST_WAITING = 20_000
 """Waiting messages that are looked up one by one."""
 _CHUNK = 1 << 16
 _SNAPSHOT = re.compile(r"timerwheel\.[0-9]+")
+_READ_TIME_AT = 0
 _QUEUE_OFFSET_AT = 16
+_SETTLE_MS = 5_000
+"""Time by which a delivery may be stored before its due time, or a unit be dated wrong."""
 _FLUSH_AT = 8
 Int64 = NDArray[np.int64]
 
 
-def findings(store: StoreSnapshot) -> Iterator[Finding]:
-    """TM01–TM03. Raises :class:`CannotRead`. Reports nothing while a broker is running."""
+def findings(store: StoreSnapshot, newest: int = 0) -> Iterator[Finding]:
+    """TM01–TM03; ``newest`` is the latest store time of the log (ms; 0 if there is none).
+
+    Raises :class:`CannotRead`. Reports nothing while a broker is running.
+    """
     if store.paths is None or store.lock_state == "held":
         return
-    timers = _Timers(store)
+    timers = _Timers(store, newest)
     yield from timers.snapshots()
     if timers.log is None or (timers.queue_end == 0 and timers.log.units == 0):
         return
     yield from timers.check_file()
+    yield from timers.passed_over()
     yield from timers.entries()
     yield from timers.lost_log()
     yield from timers.lost_wheel()
@@ -58,6 +65,7 @@ class _Log(NamedTuple):
     units: int
     waiting: np.ndarray
     waiting_at: Int64
+    passed_over: Int64  # due times before the read time that no delivery can have reached
     last: tuple[int, int] | None  # (physical offset, size) of the last unit's message
     others: list[tuple[int, int, int]]  # a sample of the delivered: (offset, physical, size)
     end: int
@@ -69,6 +77,7 @@ class _Timers:
     """The timers of one store."""
 
     store: StoreSnapshot
+    newest: int
 
     @cached_property
     def check(self) -> timer.TimerCheck | None:
@@ -92,7 +101,7 @@ class _Timers:
         if sequence is None:
             return None
         sequence.whole()
-        return _read_log(sequence, self.check.last_read_time if self.check is not None else 0)
+        return _read_log(sequence, self.check.last_read_time if self.check is not None else 0, self.newest)
 
     @cached_property
     def snapshot_names(self) -> list[str]:
@@ -153,6 +162,38 @@ class _Timers:
         going_on = self.queue_end if taken_count is None else taken_count
         command = _patch(_QUEUE_OFFSET_AT, going_on)
         yield rules.TM01.found(text, path, _QUEUE_OFFSET_AT, evidence, grave, command=command)
+
+    def passed_over(self) -> Iterator[Finding]:
+        """TM01: a time in timercheck that is after the due time of messages which were not delivered.
+
+        A delivery is stored when the message is due. If the log has no unit that is as late, nothing was delivered.
+        """
+        assert self.log is not None
+        assert self.store.paths is not None
+        due = self.log.passed_over
+        if self.check is None or not len(due):
+            return
+        first = int(due.min())
+        read_time = time_text(self.check.last_read_time)
+        text = plural(
+            "timercheck says that the timer wheel was read up to {time}, but {n:,} message that was due before that "
+            "was not delivered (due from {first} on; the newest unit of the log is of {newest})",
+            "timercheck says that the timer wheel was read up to {time}, but {n:,} messages that were due before that "
+            "were not delivered (due from {first} on; the newest unit of the log is of {newest})",
+            n=len(due),
+            time=read_time,
+            first=time_text(first),
+            newest=time_text(self.newest),
+        )
+        evidence = {
+            "expected": time_text(first),
+            "found": read_time,
+            "messages": len(due),
+            HAPPENED: sentence("timercheck has a time that the timer wheel has not reached"),
+        }
+        command = _patch(_READ_TIME_AT, first // 1000 * 1000 - 1000)
+        path = str(self.store.paths.timercheck)
+        yield rules.TM01.found(text, path, _READ_TIME_AT, evidence, self._light, kind="ahead", command=command)
 
     def _taken_in(self) -> int | None:
         """Queue offset behind the message of the timer log's last unit, as a start finds it."""
@@ -394,8 +435,12 @@ def _holds(wheel: bytes, time: int, precision: int) -> bool:
     return len(wheel) >= position + timer.SLOT_SIZE and timer.decode_slot(wheel, position).time == time
 
 
-def _read_log(sequence: FileSequence, read_time: int) -> _Log:
-    """Read every unit up to the first invalid one; waiting units are due at ``read_time`` (ms) or later."""
+def _read_log(sequence: FileSequence, read_time: int, newest: int) -> _Log:
+    """Read every unit up to the first invalid one; waiting units are due at ``read_time`` (ms) or later. ``newest`` is
+    the latest store time of the log.
+    """
+    passed: list[Int64] = []
+    recalled: list[Int64] = []
     waiting: list[np.ndarray] = []
     places: list[Int64] = []
     delivered: list[tuple[int, int, int]] = []
@@ -406,7 +451,13 @@ def _read_log(sequence: FileSequence, read_time: int) -> _Log:
         end = start + len(rows) * timer.UNIT_SIZE
         last_message = (int(rows["physical_offset"][-1]), int(rows["message_size"][-1]))
         offsets = start + np.arange(len(rows), dtype=np.int64) * timer.UNIT_SIZE
-        due = rows["write_time"].astype(np.int64) + rows["delay"] >= read_time
+        due_times = rows["write_time"].astype(np.int64) + rows["delay"]
+        due = due_times >= read_time
+        if newest > 0:
+            is_passed = ~due & (due_times > newest + _SETTLE_MS)
+            is_recall = rows["magic"] & timer.MAGIC_DELETE != 0
+            passed.append(due_times[is_passed & ~is_recall])
+            recalled.append(due_times[is_passed & is_recall])
         waiting.append(rows[due])
         places.append(offsets[due])
         for row in np.flatnonzero(~due)[: MOST_WAITING - len(delivered)]:
@@ -414,7 +465,12 @@ def _read_log(sequence: FileSequence, read_time: int) -> _Log:
     none = np.zeros(0, TIMER_LOG_UNIT)
     waiting_rows = np.concatenate(waiting) if waiting else none
     waiting_offsets = np.concatenate(places) if places else np.zeros(0, np.int64)
-    return _Log(units, waiting_rows, waiting_offsets, last_message, delivered, end, max(sequence.file_size, 1))
+    passed_over = np.concatenate(passed) if passed else np.zeros(0, np.int64)
+    if recalled:  # a recalled message is not delivered: those of the same second may be recalled
+        passed_over = passed_over[~np.isin(passed_over // 1000, np.concatenate(recalled) // 1000)]
+    return _Log(
+        units, waiting_rows, waiting_offsets, passed_over, last_message, delivered, end, max(sequence.file_size, 1)
+    )
 
 
 def _units(sequence: FileSequence) -> Iterator[tuple[int, np.ndarray]]:

@@ -181,3 +181,22 @@ def test_nothing_is_said_while_a_broker_moves_them(store, monkeypatch):
     shutil.rmtree(store / "timerlog")
     monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
     assert not [one for one in told(store, "note") if one.id.startswith("TM")]
+
+
+def test_a_time_that_the_wheel_has_not_reached_is_an_error(store):
+    """The timer of a real 5.3.3 whose timercheck was ten minutes ahead delivered nothing that became due meanwhile, and
+    check said that there are no problems. With the time of the command it delivered all of them.
+    """
+    waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
+    patch(store / "config" / "timercheck", 0, struct.pack(">q", max(waiting) + 3_600_000))
+    (found,) = [finding for finding in told(store) if finding.id == "TM01"]
+    assert (found.severity, found.offset, found.evidence["messages"]) == ("error", 0, WAITING)
+    run(found)
+    assert min(waiting) - 2000 < checked(store).last_read_time <= min(waiting) - 1000
+    assert told(store, "note") == []
+
+
+def test_a_broker_that_was_idle_when_it_was_closed_has_passed_over_nothing(store):
+    waiting = [unit.due for unit in units(store) if unit.due >= checked(store).last_read_time]
+    patch(store / "config" / "timercheck", 0, struct.pack(">q", min(waiting) - 1000))
+    assert told(store, "note") == []
