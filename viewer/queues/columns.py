@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 
+from engine.sentences import Sentence, sentence
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number
@@ -170,8 +172,9 @@ def command(row: QueueRow) -> list[str]:
 def what_words(row: EntryRow) -> str:
     """Return what is wrong with an entry in the language of the window, "" if nothing is."""
     text = row.what
-    if state_of(row) == "unread" and text.startswith("/"):
-        text = text.rpartition("/")[2]  # the folder is the store's; the reason needs the room
+    if state_of(row) == "unread" and isinstance(text, Sentence) and "place" in text.params:
+        name = PurePath(text.params["place"]).name  # the folder is the store's; the reason needs the room
+        text = sentence("{place}: {what}", place=name, what=text.params["what"])
     return engine_words(text)
 
 

@@ -10,7 +10,8 @@ from made_stores import LOG_SIZE, healthy
 
 from engine.inspection import open_store
 from engine.mapped.reading import SystemDisk
-from viewer.queues.columns import queue_kind, state_of
+from viewer.look import assets
+from viewer.queues.columns import queue_kind, state_of, what_words
 from viewer.queues.entry_cells import words_of
 from viewer.queues.queues_model import verdict_sentence
 from viewer.queues.rows import PROBLEMS, QueueSource
@@ -76,7 +77,10 @@ def test_entries_into_a_log_file_that_cannot_be_read_have_a_state_of_their_own(t
     assert {state_of(row) for row in unread} == {"unread"}
     assert "unit cannot be read" in queue_kind(lambda offset: offset).speak(unread[0])
     assert words_of("unread") == "unit cannot be read"
+    assert what_words(unread[0]) == f"{LOG_SIZE:020d}: cannot be read: Permission denied"
     assert counts.counts["unread"] == len(unread)
     sentence = verdict_sentence((queue.topic, queue.queue_id), counts)
     assert f"{len(unread)} point into files that cannot be read" in sentence
     assert "all agree" not in sentence
+    assets.set_language("zh_CN")
+    assert what_words(unread[0]) == f"{LOG_SIZE:020d}：无法读取：权限不足"
