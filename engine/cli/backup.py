@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
+from engine.english import number_of
 from engine.errors import StoreError, UsageError
 from engine.files.layout import StorePaths
 from engine.files.store_folders import settle_folders
@@ -68,7 +69,10 @@ class Backup:
         """Name the folder, and how it is brought back."""
         if self.record is not None and not out.as_json:
             files, size, folder = self.record["files"], self.record["bytes"], self.record["folder"]
-            out.line(f"Backup of what was changed: {folder} ({files:,} files, {size_text(size)}). To restore it:")
+            out.line(
+                f"Backup of what was changed: {folder} ({number_of(files, 'file', 'files')}, "
+                f"{size_text(size)}). To restore it:"
+            )
             out.line(f"  storescope recover {shlex.quote(str(self.root))} --undo {shlex.quote(folder)}")
 
 

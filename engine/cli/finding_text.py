@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from engine.cli.output import Column, Output, escape_controls, iso_time
-from engine.english import capital, counted
+from engine.english import capital, number_of
 from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, STORE, of_store
 
 Record = dict[str, Any]
@@ -24,7 +24,13 @@ COLUMNS = (
     Column("Offset", "offset", "number"),
     Column("Finding", "message", "prose"),
 )
-_NAMES_OF_MANY = {"error": "errors", "warn": "warnings", "note": "notes", "chat": "remarks"}
+_NAMES = {
+    "error": ("error", "errors"),
+    "warn": ("warning", "warnings"),
+    "note": ("note", "notes"),
+    "chat": ("remark", "remarks"),
+}
+"""Names of one and of several findings of a severity."""
 TEXT_WIDTH_CHARS = 110
 MAX_SHOWN_QUEUES = 20
 
@@ -57,9 +63,7 @@ def print_findings(
 
 def _print_verdict(summary: Record, out: Output) -> None:
     """Print the counts, and where something is wrong what happened, what is lost and what to do."""
-    counts = ", ".join(
-        counted(summary[name], _NAMES_OF_MANY[name]) for name in reversed(SEVERITIES) if summary.get(name)
-    )
+    counts = ", ".join(number_of(summary[name], *_NAMES[name]) for name in reversed(SEVERITIES) if summary.get(name))
     clean = "no problems found" if summary["complete"] else "no problems found in what could be read"
     out.line(f"-- {counts or clean}")
     if summary.get("incident"):
@@ -81,7 +85,9 @@ def _fold_findings(findings: Sequence[Record]) -> Iterator[Record]:
             counts = Counter(finding["id"] for finding in below)
             shown.update(counts)
             counts_text = ", ".join(f"{id_} {count:,}×" for id_, count in counts.items())
-            yield {"message": f"{counted(len(below), 'consequences')}: {counts_text} (--all lists each)"}
+            yield {
+                "message": (f"{number_of(len(below), 'consequence', 'consequences')}: {counts_text} (--all lists each)")
+            }
             position += len(below)
 
 
@@ -143,7 +149,7 @@ def _group_same_losses(starts: dict[str, Record | None]) -> list[tuple[list[str]
 
 def _lost(loss: Record) -> str:
     count = loss["messages"]
-    return f"{count:,} message{'' if count == 1 else 's'}" if count else "no message, as far as the queues show"
+    return number_of(count, "message", "messages") if count else "no message, as far as the queues show"
 
 
 def _lost_by(start: Record | None) -> str:
@@ -153,7 +159,7 @@ def _lost_by(start: Record | None) -> str:
         return f"it does not start: {start['why']}"
     parts = [_lost(start)] if start["messages"] else []
     if start.get("wrongNumbers"):
-        parts.append(f"{start['wrongNumbers']:,} messages get wrong queue offsets")
+        parts.append(f"{number_of(start['wrongNumbers'], 'message', 'messages')} get wrong queue offsets")
     if start.get("losesNewMessages"):
         parts.append("every message that it acknowledges from then on")
     files = start["indexFilesDeleted"]
@@ -174,7 +180,7 @@ def _print_queues(loss: Record | None, out: Output) -> None:
             times = f", stored {times_text(first_timestamp, last_timestamp)}"
         out.line(f"      {escape_controls(queue)}: {row['messages']:,}, {offsets}{times}")
     if loss is not None and len(loss["queues"]) > MAX_SHOWN_QUEUES:
-        out.line(f"      and {len(loss['queues']) - MAX_SHOWN_QUEUES:,} more queues")
+        out.line(f"      and {number_of(len(loss['queues']) - MAX_SHOWN_QUEUES, 'more queue', 'more queues')}")
 
 
 def offsets_text(first: int, last: int) -> str:

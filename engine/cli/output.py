@@ -17,7 +17,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
 
-from engine.english import one_of
 from engine.sentences import TEMPLATES_IN_JSON, to_json
 
 if TYPE_CHECKING:
@@ -155,12 +154,10 @@ class Output:
         self._stream.write(text)
 
     def line(self, text: str = "") -> None:
-        """Write a line for people (or several), its control characters made visible, "1 files" as "1 file"; nothing
-        with ``--json``.
-        """
+        """Write a line for people (or several), its control characters made visible; nothing with ``--json``."""
         if not self.as_json:
             self.flush()
-            self._stream.write("\n".join(escape_controls(one_of(line)) for line in text.split("\n")) + "\n")
+            self._stream.write("\n".join(escape_controls(line) for line in text.split("\n")) + "\n")
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Name and value, one pair a line, for people."""

@@ -19,6 +19,7 @@ from engine.cli.options import add_command, add_masking, masking
 from engine.cli.output import Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig
+from engine.english import number_of
 from engine.errors import StoreError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         damaged, damage = job.counter.damaged.value, job.counter.damage.value
         unread = job.counter.unread.value
         job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage, unreadBytes=unread)
-    out.line(f"{args.out} is complete: {size:,} bytes of {args.format}")
+    out.line(f"{args.out} is complete: {number_of(size, 'byte', 'bytes')} of {args.format}")
     for store in facts:
         if "topicsTable" in store:
             out.say(
@@ -106,9 +107,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 "the batch topics that have queues; an import makes plain queues of the others"
             )
     if damaged:
-        out.say(f"skipped because damaged: {damaged:,} places, {damage:,} bytes")
+        out.say(
+            f"skipped because damaged: {number_of(damaged, 'place', 'places')}, {number_of(damage, 'byte', 'bytes')}"
+        )
     if unread:
-        out.say(f"left out because they could not be read: {unread:,} bytes; {ABOUT_FILE} names the stores")
+        out.say(
+            f"left out because they could not be read: {number_of(unread, 'byte', 'bytes')}; "
+            f"{ABOUT_FILE} names the stores"
+        )
     return 0
 
 

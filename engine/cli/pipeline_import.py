@@ -20,6 +20,7 @@ from engine.cli.output import Output
 from engine.cli.pipeline_export import ABOUT_FILE
 from engine.cli.pipeline_jobs import Job, job_options, run_job, staged_output
 from engine.config import MessageStoreConfig, from_mapping
+from engine.english import number_of
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.pipeline.defaults import IMPORT_MEMORY_BYTES
@@ -75,9 +76,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             maxOffset=done.end,
             leftBehind=done.left,
         )
-    out.line(f"{args.out} is complete: {done.units:,} units, its log ends at {done.end:,}")
+    out.line(f"{args.out} is complete: {number_of(done.units, 'unit', 'units')}, its log ends at {done.end:,}")
     if done.left:
-        out.say(f"not imported because of a wrong body CRC: {done.left:,} units")
+        out.say(f"not imported because of a wrong body CRC: {number_of(done.left, 'unit', 'units')}")
     return 0
 
 
@@ -146,7 +147,10 @@ def _plan(about: dict[str, Any], args: argparse.Namespace) -> ImportPlan:
 
     stores = {str(store_facts.get("store")): store_facts for store_facts in about.get("stores", ())}
     if args.store is None and len(stores) > 1:
-        raise UsageError(f"the export holds {len(stores):,} stores: choose one with --store", file=args.source)
+        raise UsageError(
+            f"the export holds {number_of(len(stores), 'store', 'stores')}: choose one with --store",
+            file=args.source,
+        )
     if args.store is not None and args.store not in stores:
         raise UsageError(f"expected --store with one of {', '.join(sorted(stores))}, found '{args.store}'")
     chosen = args.store if args.store is not None else next(iter(stores), None)
@@ -225,8 +229,10 @@ class _Writer:
         self._empty += empty
         if self._empty > MAX_EMPTY_FILES:
             raise StoreError(
-                f"between the units up to {self.end:,} and the one at {offset:,} lie {empty:,} whole log files of "
-                f"{size:,} bytes without a unit: at most {MAX_EMPTY_FILES} such files are made in one import"
+                f"between the units up to {self.end:,} and the one at {offset:,} lie "
+                f"{number_of(empty, 'whole log file', 'whole log files')} of "
+                f"{number_of(size, 'byte', 'bytes')} without a unit: at most {MAX_EMPTY_FILES} such "
+                "files are made in one import"
             )
         while self.end // size < offset // size:
             store.parts.commit_log.begin_at(self.end)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import common_options, count
 from engine.cli.output import Output, escape_controls, size_text
+from engine.english import number_of
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.files.temporary_folders import growing, take_old_logs
 from engine.mapped.reading import Action, Reading
@@ -154,8 +155,10 @@ class Job:
         for file in self.files:
             size = sizes_now.get((file.store, file.path), -1)
             if size < file.size:
-                change_words = "is gone now" if size < 0 else f"has {size:,} bytes now"
-                self.out.say(f"{file.path}: had {file.size:,} bytes when the job began, {change_words}")
+                change_words = "is gone now" if size < 0 else f"has {number_of(size, 'byte', 'bytes')} now"
+                self.out.say(
+                    f"{file.path}: had {number_of(file.size, 'byte', 'bytes')} when the job began, {change_words}"
+                )
                 changed += 1
         return changed
 
@@ -190,11 +193,13 @@ class Job:
             how = "answered in this process (--spark starts Spark)"
         else:
             how = (
-                f"{retried_tasks:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, "
+                f"{number_of(retried_tasks, 'task', 'tasks')} tried again; Spark on {self.master} began "
+                f"in {self.session_seconds:,.1f} s, "
                 f"its log is {self.log_file}"
             )
         self.out.line(
-            f"-- {units:,} units, {size_text(self.bytes)} in {seconds:,.1f} s ({rate:,.0f} units/s); {self.splits:,} "
+            f"-- {number_of(units, 'unit', 'units')}, {size_text(self.bytes)} in {seconds:,.1f} s "
+            f"({rate:,.0f} units/s); {self.splits:,} "
             f"splits; {how}"
         )
 

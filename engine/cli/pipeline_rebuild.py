@@ -22,6 +22,7 @@ from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import Job, add_split_option, job_options, run_job
 from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
 from engine.config import MessageStoreConfig
+from engine.english import number_of
 from engine.errors import StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.mapped.reading import Reading
@@ -190,5 +191,8 @@ def _compare(on: OnSpark, stores: Sequence[StoreFacts], target: Path, job: Job, 
     for row in differ:
         out.record({"type": "difference", **row}, DIFFERENCES)
     out.flush()
-    out.line(f"compared {len(rows):,} queues and indexes with those of the stores: {len(differ):,} differ")
+    out.line(
+        f"compared {number_of(len(rows), 'queue', 'queues')} and indexes with those of the stores: "
+        f"{len(differ):,} differ"
+    )
     return len(differ)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import add_command
 from engine.cli.output import Column, Output, iso_time
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
+from engine.english import number_of
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,18 +109,30 @@ def _show(statistics: Report, out: Output) -> None:
     out.fields(
         [
             ("stores", f"{total['stores']:,}"),
-            ("files", f"{total['files']:,}, {total['bytes']:,} bytes"),
-            ("messages", f"{total['messages']:,}, {total['unitBytes']:,} bytes"),
+            ("files", f"{total['files']:,}, {number_of(total['bytes'], 'byte', 'bytes')}"),
+            ("messages", f"{total['messages']:,}, {number_of(total['unitBytes'], 'byte', 'bytes')}"),
             ("sizes", _sizes(total)),
             ("stored", f"{iso_time(total['firstHour'])} to {iso_time(total['lastHour'])} (whole hours)"),
-            ("keys", f"about {total['keys'] or 0:,} different keys, {total['uniqueKeys'] or 0:,} unique keys"),
+            (
+                "keys",
+                (
+                    f"about {number_of(total['keys'] or 0, 'different key', 'different keys')}, "
+                    f"{number_of(total['uniqueKeys'] or 0, 'unique key', 'unique keys')}"
+                ),
+            ),
             (
                 "no messages",
-                f"stale units {total['stale']:,}, blanks {total['blank']:,}, zeros {total['zeros']:,} bytes",
+                (
+                    f"stale units {total['stale']:,}, blanks {total['blank']:,}, zeros "
+                    f"{number_of(total['zeros'], 'byte', 'bytes')}"
+                ),
             ),
             (
                 "damage",
-                f"{total['damage']:,} bytes in {total['damaged']:,} places; {total['badCrc']:,} wrong body CRCs",
+                (
+                    f"{number_of(total['damage'], 'byte', 'bytes')} in "
+                    f"{number_of(total['damaged'], 'place', 'places')}; {total['badCrc']:,} wrong body CRCs"
+                ),
             ),
         ]
     )
@@ -139,4 +152,4 @@ def _sizes(total: dict[str, Any]) -> str:
     if not total["messages"]:
         return ""
     quantiles = "" if total["p50"] is None else f", p50 {total['p50']:,}, p99 {total['p99']:,}"
-    return f"{total['smallest']:,} to {total['largest']:,} bytes, mean {total['mean']:,}{quantiles}"
+    return f"{total['smallest']:,} to {number_of(total['largest'], 'byte', 'bytes')}, mean {total['mean']:,}{quantiles}"

@@ -21,6 +21,7 @@ from engine.cli.options import add_command, add_config, add_masking, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import add_split_option, job_options, run_job
 from engine.config import MessageStoreConfig
+from engine.english import number_of
 from engine.errors import StoreError, UsageError
 from engine.files.store_folders import settle_folders
 from engine.mapped.reading import Reading, gather_unread
@@ -207,7 +208,8 @@ def _report_store(result: Verified, several: bool, out: Output) -> Counter[str]:
     """Print one store's findings, then its summary; return the number of findings of each severity."""
     if several:
         out.line(
-            f"{result.path}: {result.units:,} units, {result.proven:,} of {result.splits:,} splits "
+            f"{result.path}: {number_of(result.units, 'unit', 'units')}, {result.proven:,} of "
+            f"{number_of(result.splits, 'split', 'splits')} "
             "in order by themselves"
         )
     records = [{**record, "store": result.path} for record in result.records]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from engine.cli.output import Output
+from engine.english import number_of
 
 
 class Built(Protocol):
@@ -39,12 +40,18 @@ def rebuilt_figures(done: Built) -> dict[str, Any]:
 def print_rebuilt(out: Output, done: Built, place: str, of: str = "") -> None:
     """Print what is in ``place`` now, and what has no entry there; ``of`` stands before what is said of the store."""
     out.line(
-        f"{done.units:,} units: {done.entries:,} entries in {done.queues:,} queues, {done.index_entries:,} keys in "
-        f"{done.index_files:,} index files in {place}"
+        f"{number_of(done.units, 'unit', 'units')}: {number_of(done.entries, 'entry', 'entries')} in "
+        f"{number_of(done.queues, 'queue', 'queues')}, {number_of(done.index_entries, 'key', 'keys')} in "
+        f"{number_of(done.index_files, 'index file', 'index files')} in {place}"
     )
     if done.damaged:
-        out.say(f"{of}skipped because damaged: {done.damaged:,} places of the log, {done.damaged_bytes:,} bytes")
+        out.say(
+            f"{of}skipped because damaged: {number_of(done.damaged, 'place', 'places')} of the log, "
+            f"{number_of(done.damaged_bytes, 'byte', 'bytes')}"
+        )
     if done.stale:
-        out.say(f"{of}{done.stale:,} units are left over from before a truncation and have no entry")
+        out.say(
+            f"{of}{number_of(done.stale, 'unit is', 'units are')} left over from before a truncation and have no entry"
+        )
     for topic in done.deleted_topics:
         out.say(f"{of}{topic} was deleted: its units are in the log, it has no queue")

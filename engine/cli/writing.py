@@ -15,6 +15,7 @@ from engine.cli.options import read_named_config
 from engine.cli.output import Output
 from engine.codec import compiled_cache
 from engine.config import MessageStoreConfig
+from engine.english import number_of
 from engine.errors import StoreError, UsageError
 from engine.files.layout import StorePaths
 from engine.files.store_folders import settle_folders
@@ -55,12 +56,13 @@ class WriteTarget:
         exit_words = "a crash" if recovery.exit == "abnormal" else "a clean stop"
         yield f"{self.path} is opened as a broker opens it after {exit_words}:"
         yield (
-            f"  its log ends at {recovery.end_offset:,}; {recovery.units_dropped:,} units and "
-            f"{recovery.bytes_dropped:,} bytes after it are removed, {recovery.units:,} units are dispatched again"
+            f"  its log ends at {recovery.end_offset:,}; {number_of(recovery.units_dropped, 'unit', 'units')} and "
+            f"{number_of(recovery.bytes_dropped, 'byte', 'bytes')} after it are removed, "
+            f"{number_of(recovery.units, 'unit is', 'units are')} dispatched again"
         )
         deleted_count = len(recovery.files_deleted) + len(recovery.index_deleted)
         if deleted_count:
-            yield f"  {deleted_count:,} files are deleted"
+            yield f"  {number_of(deleted_count, 'file is', 'files are')} deleted"
 
 
 def report_compilation(out: Output) -> None:

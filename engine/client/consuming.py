@@ -43,6 +43,7 @@ from engine.remoting.codes import RequestCode, ResponseCode
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import VERSION, Command, answer_to, release_of
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
+from engine.sentences import plural, sentence
 from engine.system_names import RETRY_PREFIX
 
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
@@ -575,15 +576,30 @@ class QueueConsumer(ClientPart):
         """Return why a queue is not pulled now; empty where it is."""
         config = self.config
         if self.control.paused or process_queue.paused:
-            return "paused"
+            return sentence("paused")
         if process_queue.count > config.most_held:
-            return f"{process_queue.count:,} messages are held, more than {config.most_held:,}"
+            return plural(
+                "{n:,} message is held, more than {most:,}",
+                "{n:,} messages are held, more than {most:,}",
+                n=process_queue.count,
+                most=config.most_held,
+            )
         if process_queue.size > config.most_bytes:
-            return f"{process_queue.size:,} bytes are held, more than {config.most_bytes:,}"
+            return plural(
+                "{n:,} byte is held, more than {most:,}",
+                "{n:,} bytes are held, more than {most:,}",
+                n=process_queue.size,
+                most=config.most_bytes,
+            )
         if config.orderly and not self.is_broadcasting and not process_queue.locked:
-            return "another client has the lock"
+            return sentence("another client has the lock")
         if not config.orderly and process_queue.span > config.widest_span:
-            return f"the messages held span {process_queue.span:,} offsets, more than {config.widest_span:,}"
+            return plural(
+                "the messages held span {n:,} offset, more than {most:,}",
+                "the messages held span {n:,} offsets, more than {most:,}",
+                n=process_queue.span,
+                most=config.widest_span,
+            )
         return ""
 
     async def _pull(self, process_queue: ProcessQueue) -> PullResult:

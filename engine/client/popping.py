@@ -58,6 +58,7 @@ from engine.remoting.codes import RequestCode
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import TAG, Subscription
+from engine.sentences import plural
 
 BACKOFF = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 """Seconds until a failed message comes again, by the number of earlier tries."""
@@ -358,7 +359,12 @@ class PopConsumer(ClientPart):
             count = self._open.get(topic_and_broker, 0)
             reason = "paused" if self.control.paused else ""
             if count > config.most_held:
-                reason = f"{count:,} messages are not acknowledged, more than {config.most_held:,}"
+                reason = plural(
+                    "{n:,} message is not acknowledged, more than {most:,}",
+                    "{n:,} messages are not acknowledged, more than {most:,}",
+                    n=count,
+                    most=config.most_held,
+                )
             if reason and reason != last_reason and self.events.wanted:
                 self.events.emit(PullPutOff(system_clock(), self.client_id, self.group, queue, reason))
             last_reason = reason

@@ -18,7 +18,7 @@ from engine.codec.java import jhash, utf8
 from engine.codec.unit_fields import OF_BYTES
 from engine.codec.unit_flavours import BY_VERSION, FLAVOURS
 from engine.errors import CorruptUnit
-from engine.sentences import Sentence, sentence
+from engine.sentences import Sentence, msgid, plural, sentence
 from engine.system_names import SCHEDULE_TOPIC
 
 MAGIC_BLANK = 0xCBD43194
@@ -50,7 +50,7 @@ _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _HEAD_SIZE = _HEAD.size
 _FORMS = {form.magic: (form.version, form.topic_width, form.topic_length.unpack_from) for form in FLAVOURS}
-_NO_UNIT = "no unit: {reason}"
+_NO_UNIT = msgid("no unit: {reason}")
 _EXPECTED = " or ".join(f"0x{flavour.magic:08X}" for flavour in FLAVOURS)
 
 Crc = Literal["ok", "bad", "unchecked"]
@@ -202,7 +202,12 @@ def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) 
     """
     room = limit - position
     if room < _HEAD_SIZE + 40:
-        return sentence("cut off: {room} bytes left, a unit has at least {least}", room=room, least=MIN_UNIT_SIZE)
+        return plural(
+            "cut off: {n} byte left, a unit has at least {least}",
+            "cut off: {n} bytes left, a unit has at least {least}",
+            n=room,
+            least=MIN_UNIT_SIZE,
+        )
     size, magic = struct.unpack_from(">iI", buf, position)
     form = _FORMS.get(magic)
     if form is None:
@@ -221,7 +226,12 @@ def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) 
     after_hosts = store_time + 8 + (20 if sys_flag & STORE_HOST_V6 else 8)
     body = after_hosts + 16
     if body > room:
-        return sentence("cut off: {room} bytes left, the fixed fields need {size}", room=room, size=body)
+        return plural(
+            "cut off: {n} byte left, the fixed fields need {size}",
+            "cut off: {n} bytes left, the fixed fields need {size}",
+            n=room,
+            size=body,
+        )
     (body_length,) = _I32.unpack_from(buf, position + body - 4)
     topic_field = body + body_length
     topic = topic_field + topic_width
@@ -237,10 +247,11 @@ def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) 
         return sentence("cut off: the unit has {size:,} bytes, {room:,} are here", size=size, room=room)
     (properties_length,) = _I16.unpack_from(buf, position + properties - 2)
     if properties_length < 0 or properties + properties_length != size:
-        return sentence(
-            "propertiesLength says {n:,}; {room:,} bytes are left in the unit",
-            n=properties_length,
-            room=size - properties,
+        return plural(
+            "propertiesLength says {length:,}; {n:,} byte is left in the unit",
+            "propertiesLength says {length:,}; {n:,} bytes are left in the unit",
+            n=size - properties,
+            length=properties_length,
         )
     if size > room:
         return sentence("cut off: the unit has {size:,} bytes, {room:,} are here", size=size, room=room)

@@ -83,7 +83,7 @@ def check(buf: Bytes, position: int, room: int, rules: Rules = STANDARD, body: b
     With ``body`` False the body is skipped and no CRC is computed, as dispatch does.
     """
     if room <= 4 or room < 8:
-        return Refusal(-1, sentence("{n} bytes left in the file", n=room))
+        return Refusal(-1, plural("{n} byte left in the file", "{n} bytes left in the file", n=room))
     if len(buf) - position < 8:
         return MoreBytes(8)
     total, magic = _PAIR.unpack_from(buf, position)

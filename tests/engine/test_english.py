@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.english import capital, one_of, small
+from engine.english import capital, number_of, small
 from engine.rules.findings import Rule
 
 
@@ -49,8 +49,6 @@ def test_a_step_that_begins_with_a_name_keeps_it(step):
     assert rule.found("seen").next_step == step
 
 
-def test_a_number_that_is_a_name_counts_nothing() -> None:
-    """Where said "entry 1 point at it" of the second entry of a queue."""
-    assert one_of("entry 1 points at it") == "entry 1 points at it"
-    assert one_of("in queue 1 entries are missing") == "in queue 1 entries are missing"
-    assert one_of("behind it 1 entries are missing") == "behind it 1 entry is missing"
+def test_a_noun_behind_a_number_is_singular_for_one() -> None:
+    assert number_of(1, "unit is", "units are") == "1 unit is"
+    assert number_of(1_200, "unit is", "units are") == "1,200 units are"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 
 import pytest
 from said_words import said
 
-from engine.cli.output import Output
-from engine.english import many_of, one_of
 from engine.rules.catalogue import RULES
 from viewer.look.assets import tr_plural
-from viewer.look.engine_words import engine_words
 
 GAP = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 COUNT = re.compile(r"\{\w+:,\}")
@@ -71,35 +67,6 @@ def test_what_is_counted_as_one_is_singular(forms: tuple[str, str], n: int, sent
     assert tr_plural(*forms, n=n) == sentence
 
 
-def test_sentences_of_the_engine_are_too():
-    assert engine_words("470 queue entries go in 1 queues") == "470 queue entries go in 1 queue"
-    assert one_of("11 files, 1.1 files, offset-1 files") == "11 files, 1.1 files, offset-1 files"
-    assert one_of("1 entries are gone") == "1 entry is gone"
-    said = "1 more queues of the group end before it; the 1 entries behind it go; 1 units from here on are left"
-    one = "1 more queue of the group ends before it; the 1 entry behind it goes; 1 unit from here on is left"
-    assert (one_of(said), many_of(one)) == (one, said)
-
-
 def test_what_a_rule_finds_begins_with_a_capital_unless_it_begins_with_a_name():
     assert RULES["CL07"].found("nothing holds these bytes").message == "Nothing holds these bytes"
     assert RULES["CF07"].found("topics.json hides 1 queue").message == "topics.json hides 1 queue"
-
-
-def test_lines_of_the_terminal_count_right():
-    told = io.StringIO()
-    Output(as_json=False, stream=told).line("1 files, 2 files")
-    assert told.getvalue() == "1 file, 2 files\n"
-
-
-ONES = [
-    ("1 units from here on belong to another place", "1 unit from here on belongs to another place"),
-    ("1 entries of all queues point after its end", "1 entry of all queues points after its end"),
-    ("1 more entries lead nowhere", "1 more entry leads nowhere"),
-    ("1 keys are in no index file, of messages from 5 to 5", "1 key is in no index file, of messages from 5 to 5"),
-]
-
-
-@pytest.mark.parametrize(("many", "one"), ONES)
-def test_a_finding_on_one_thing_counts_it_as_one(many: str, one: str) -> None:
-    """The verb stayed in the plural: "1 unit from here on belong to another place"."""
-    assert (one_of(many), many_of(one)) == (one, many)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.english import one_of
 from engine.sentences import Sentence
 from viewer.look.assets import language, language_state, tr, words
 
@@ -18,11 +17,9 @@ NEXT_START_OF = words("next start of {release}")
 
 
 def engine_words(text: str) -> str:
-    """``text`` of the engine in the language in force; unchanged where the catalogue lacks it, and in English but for
-    "1 entries".
-    """
+    """``text`` of the engine in the language in force; unchanged in English, and where the catalogue lacks it."""
     if language() == "en":
-        return one_of(text)
+        return text
     return _translated(text) if isinstance(text, Sentence) else _exactly(text) or text
 
 

@@ -10,6 +10,7 @@ from engine.cli.options import add_command, add_release, add_store, common_optio
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.writing import check_new_path, given_config
 from engine.config import MessageStoreConfig
+from engine.english import number_of
 from engine.errors import UsageError
 from engine.files.store_folders import settle_folders
 from engine.inspection import records
@@ -60,9 +61,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
         "shortened": [{"offset": offset, "leftOut": list(names)} for offset, names in done.shortened.items()],
     }
     out.record(records.copied(done.units, done.size, done.max_offset) | losses)
-    out.line(f"{done.units:,} units, {size_text(done.size)} appended to {target}; its log ends at {done.max_offset:,}")
+    out.line(
+        f"{number_of(done.units, 'unit', 'units')}, {size_text(done.size)} appended to {target}; its log "
+        f"ends at {done.max_offset:,}"
+    )
     if done.left_behind:
-        out.say(f"not copied because damaged: {done.left_behind:,} places, {done.left_size:,} bytes")
+        out.say(
+            f"not copied because damaged: {number_of(done.left_behind, 'place', 'places')}, "
+            f"{number_of(done.left_size, 'byte', 'bytes')}"
+        )
     for offset, names in done.shortened.items():
         out.say(
             f"the unit at {offset:,} had more properties than their 16-bit length can say: it is in the copy without "

@@ -14,7 +14,7 @@ from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_text import print_rebuilt, rebuilt_figures
 from engine.cli.writing import check_new_path
 from engine.config import MessageStoreConfig
-from engine.english import one_of
+from engine.english import number_of
 from engine.errors import UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import open_each, without_log
@@ -105,8 +105,14 @@ def _planned(store: StoreSnapshot) -> Iterator[str]:
     index_files, index_size = _count(listed, "index")
     length = store.log.max_offset - max(store.log.min_offset, 0)
     yield f"Consume queues and index of {path} are built again from {size_text(length)} of log:"
-    yield one_of(f"  {queues:,} queues in {files:,} files ({size_text(size)}) are replaced")
-    yield one_of(f"  {index_files:,} files of the index ({size_text(index_size)}) are replaced; the log is left alone")
+    yield (
+        f"  {number_of(queues, 'queue', 'queues')} in {number_of(files, 'file', 'files')} "
+        f"({size_text(size)}) are replaced"
+    )
+    yield (
+        f"  {number_of(index_files, 'file', 'files')} of the index ({size_text(index_size)}) are "
+        "replaced; the log is left alone"
+    )
 
 
 def _count(files: list[StoreFile], *kinds: str) -> tuple[int, int]:

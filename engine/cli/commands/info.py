@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, escape_controls, iso_time, size_text
+from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
 
@@ -58,7 +59,11 @@ def _for_people(info: StoreInfo, out: Output) -> None:
         "absent": "no lock file",
         "unknown": "unknown whether it is locked",
     }[info.lock]
-    messages = "messages not known" if _is_partial(info) else f"{messages_in(info):,} messages in their queues"
+    messages = (
+        "messages not known"
+        if _is_partial(info)
+        else f"{number_of(messages_in(info), 'message', 'messages')} in their queues"
+    )
     out.fields(
         (
             ("Store", escape_controls(info.path)),
@@ -106,13 +111,13 @@ def _log(info: StoreInfo) -> str:
     if not info.log_files:
         return "no commit log"
     end = "an end that is not known" if info.max_offset is None else f"{info.max_offset:,}"
-    return f"{info.min_offset:,} to {end} in {len(info.log_files)} files"
+    return f"{info.min_offset:,} to {end} in {number_of(len(info.log_files), 'file', 'files')}"
 
 
 def _state(info: StoreInfo) -> str:
     """Describe the state in which the store was left. Nothing is called closed over files that could not be read."""
     if info.unread:
-        return f"not known: {len(info.unread):,} files or folders could not be read"
+        return f"not known: {number_of(len(info.unread), 'file', 'files')} or folders could not be read"
     if info.abort:
         return "not closed (abort is there)"
     return "closed cleanly" if info.kind == "store" else "not known"

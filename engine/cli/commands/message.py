@@ -15,6 +15,7 @@ from engine.codec.flipped_bits import explain
 from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, sys_flag_words
 from engine.codec.unit_scan import Damage
 from engine.codec.words import words
+from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.copy_out import copy_one
 from engine.inspection.lookup import find_message
@@ -80,7 +81,7 @@ def _show_lost(store: StoreSnapshot, loss: tuple[Damage, list[LostUnit]], out: O
         return
     out.line(f"no unit can be read at {item.offset:,}: {escape_controls(item.reason)}")
     for lost in lost_units:
-        out.line(f"it was {escape_controls(was(lost))}, {lost.size:,} bytes at {lost.offset:,}")
+        out.line(f"it was {escape_controls(was(lost))}, {number_of(lost.size, 'byte', 'bytes')} at {lost.offset:,}")
         for fault in lost.wrong:
             out.line(f"- {fault.words}")
         if lost.salvage is not None:

@@ -16,6 +16,7 @@ from engine.cli.options import add_command, common_options, count, number, open_
 from engine.cli.output import Column, Output
 from engine.codec.index_keys import INDEX_TYPES
 from engine.codec.message import Unit
+from engine.english import number_of
 from engine.errors import StoreError
 from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
@@ -213,7 +214,7 @@ def _print(store: StoreSnapshot, queues: list[QueueReader], args: argparse.Names
             if unit is None or not args.begin <= unit.store_timestamp <= args.end:
                 continue
             if printed >= args.max_count:
-                out.line(f"-- stopped after {printed:,} messages (--count)")
+                out.line(f"-- stopped after {number_of(printed, 'message', 'messages')} (--count)")
                 return 0
             printed += 1
             print_unit(store, unit, out)

@@ -27,7 +27,7 @@ from engine.codec.encode import Message, encode_properties
 from engine.codec.java import hash_map_order, i32
 from engine.codec.message import INNER_BATCH
 from engine.config import MessageStoreConfig, from_mapping
-from engine.english import counted
+from engine.english import number_of
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
 from engine.releases import NEWEST, Release, of
@@ -146,8 +146,8 @@ def _planned(target: WriteTarget, messages: Sequence[Message]) -> Iterator[str]:
     size = sum(len(message.body) for message in messages)
     topics = len({message.topic for message in messages})
     are = "is" if len(messages) == 1 else "are"
-    summary = f"{counted(len(messages), 'messages')} of {counted(topics, 'topics')}"
-    yield f"Then {summary} {are} put behind it, {size:,} bytes of bodies."
+    summary = f"{number_of(len(messages), 'message', 'messages')} of {number_of(topics, 'topic', 'topics')}"
+    yield f"Then {summary} {are} put behind it, {number_of(size, 'byte', 'bytes')} of bodies."
 
 
 MAX_PLAN_BYTES = 1 << 30

@@ -22,7 +22,7 @@ from engine.cli.options import (
     stated_release,
 )
 from engine.cli.output import Column, Output, Progress, escape_controls, size_text
-from engine.english import counted
+from engine.english import number_of
 from engine.errors import NotAStore, StoreError, UsageError
 from engine.files.store_folders import lock_beside
 from engine.inspection.left_behind import Look
@@ -150,14 +150,23 @@ def _planned(recovery: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterato
     yield f"Before you go on: storescope snapshot {shlex.quote(path)} COPY --recovery-set saves what this changes."
     exit_words = "a crash" if recovery.exit == "abnormal" else "a clean stop"
     yield f"Recovery of {path} as RocketMQ {recovery.like} starts after {exit_words}:"
-    dropped_words = f"{recovery.units_dropped:,} units and {recovery.bytes_dropped:,} bytes after it are removed"
+    dropped_words = (
+        f"{number_of(recovery.units_dropped, 'unit', 'units')} and "
+        f"{number_of(recovery.bytes_dropped, 'byte', 'bytes')} after it are removed"
+    )
     yield f"  the log will end at {recovery.end_offset:,}; {dropped_words}"
     dropped = sum(queue.entries_dropped for queue in recovery.queues)
     added = sum(queue.entries_added for queue in recovery.queues)
-    yield f"  {dropped:,} queue entries are removed, {recovery.units:,} units are dispatched again, {added:,} are added"
+    yield (
+        f"  {number_of(dropped, 'queue entry is', 'queue entries are')} removed, "
+        f"{number_of(recovery.units, 'unit is', 'units are')} dispatched again, {added:,} are added"
+    )
     for blocker in broker.blockers:
         yield f"  a broker would not start here; this repairs it: {blocker.message}"
-    yield f"  {len(recovery.files_deleted):,} files and {len(recovery.index_deleted):,} index files are deleted"
+    yield (
+        f"  {number_of(len(recovery.files_deleted), 'file', 'files')} and "
+        f"{number_of(len(recovery.index_deleted), 'index file is', 'index files are')} deleted"
+    )
 
 
 def _show(
@@ -188,7 +197,7 @@ def _for_people(
         out.line(f"Probably written by RocketMQ {of(written[0]).covers}: {written[1]}.")
     losses = [loss.messages for loss in (recovery.undispatched, recovery.dropped) if loss is not None]
     if recovery.will_start and losses:
-        lost = counted(sum(losses), "messages") if sum(losses) else "no message"
+        lost = number_of(sum(losses), "message", "messages") if sum(losses) else "no message"
         out.line(f"Lost by this start of RocketMQ {recovery.like}: {lost}{', listed below' if sum(losses) else ''}")
     out.line()
     if recovery.blockers:
@@ -199,7 +208,7 @@ def _for_people(
             f"{other_recoveries[0].like}."
         )
     if recovery.queues_known:
-        dispatched_words = f"{recovery.units:,} units from offset {recovery.dispatch_from:,}"
+        dispatched_words = f"{number_of(recovery.units, 'unit', 'units')} from offset {recovery.dispatch_from:,}"
     else:
         dispatched_words = "unknown: the queues are in files that Storescope does not read"
     out.fields(
@@ -240,7 +249,8 @@ def _verdict(recovery: RecoveryPlan) -> str:
         if len(same) > 1:
             further_files = f" and {len(names) - MAX_SHOWN_FILES:,} more" if len(names) > MAX_SHOWN_FILES else ""
             reasons.append(
-                f"\n  {len(same):,} files: {', '.join(map(escape_controls, names[:MAX_SHOWN_FILES]))}{further_files}"
+                f"\n  {number_of(len(same), 'file', 'files')}: "
+                f"{', '.join(map(escape_controls, names[:MAX_SHOWN_FILES]))}{further_files}"
             )
         reasons += [
             f"\n    the broker's log: {escape_controls(line)}" for line in first_blocker.broker_log.splitlines()
@@ -258,9 +268,14 @@ def _detail_lines(recovery: RecoveryPlan) -> Iterator[str]:
         yield f"Cut: the ext files of {topic}/{cut.queue_id} at {cut.end_offset:,}, {dropped} dropped"
     if recovery.misnumbered:
         queues = [f"{queue.topic}/{queue.queue_id} {queue.shifted:,}" for queue in recovery.queues if queue.shifted]
-        further_queues = f" and {len(queues) - MAX_SHOWN_FILES:,} more queues" if len(queues) > MAX_SHOWN_FILES else ""
-        yield f"Wrong queue offsets: {recovery.misnumbered:,} units do not get their own queue offset: " + (
-            ", ".join(map(escape_controls, queues[:MAX_SHOWN_FILES])) + further_queues
+        further_queues = (
+            f" and {number_of(len(queues) - MAX_SHOWN_FILES, 'more queue', 'more queues')}"
+            if len(queues) > MAX_SHOWN_FILES
+            else ""
+        )
+        yield (
+            f"Wrong queue offsets: {number_of(recovery.misnumbered, 'unit does', 'units do')} not get "
+            "their own queue offset: " + (", ".join(map(escape_controls, queues[:MAX_SHOWN_FILES])) + further_queues)
         )
     if recovery.undispatched is not None and recovery.undispatched.messages:
         yield undispatched_words(recovery.undispatched)
@@ -268,7 +283,9 @@ def _detail_lines(recovery: RecoveryPlan) -> Iterator[str]:
             yield f"{file_limit_words(recovery)}. Or rebuild the queues before the start: storescope dispatch STORE"
         yield from _loss_lines(recovery.undispatched)
     if recovery.dropped is not None and recovery.dropped.messages:
-        yield f"{counted(recovery.dropped.messages, 'messages')} after the new end of the log would be lost:"
+        yield (
+            f"{number_of(recovery.dropped.messages, 'message', 'messages')} after the new end of the log would be lost:"
+        )
         yield from _loss_lines(recovery.dropped)
     for beyond in recovery.groups_beyond:
         yield (
@@ -282,7 +299,7 @@ def _detail_lines(recovery: RecoveryPlan) -> Iterator[str]:
 def _index_lines(recovery: RecoveryPlan) -> Iterator[str]:
     for index in recovery.index_deleted:
         span = f"units {index.begin_phy_offset:,} to {index.end_phy_offset:,}"
-        yield f"{index.name}: {index.entries:,} entries, {span}"
+        yield f"{index.name}: {number_of(index.entries, 'entry', 'entries')}, {span}"
 
 
 def _loss_lines(loss: Loss) -> Iterator[str]:
@@ -324,7 +341,10 @@ def undo(args: argparse.Namespace, out: Output) -> int:
     out.record({**record, "already": backup.undone})
     if not out.as_json:
         done = "was restored before" if backup.undone else "is restored"
-        out.line(f"{root} {done}: {files:,} files, {size_text(size)}. The backup stays in {backup.folder}")
+        out.line(
+            f"{root} {done}: {number_of(files, 'file', 'files')}, {size_text(size)}. The backup stays in "
+            f"{backup.folder}"
+        )
     return 0
 
 
@@ -351,7 +371,10 @@ def _planned_undo(backup: BackupJournal, root: Path) -> Iterator[str]:
     """Describe what the undo does, in numbers."""
     files, size = backup.amount
     yield f"{root} gets back what {backup.command} changed, as it is kept in {backup.folder}:"
-    yield f"  {files:,} files ({size_text(size)}) are as they were; {len(backup.made):,} that were made since go"
+    yield (
+        f"  {number_of(files, 'file', 'files')} ({size_text(size)}) are as they were; {len(backup.made):,} "
+        "that were made since go"
+    )
     for name, inode in backup.trees.items():
         fate = "gets its place back" if inode is not None else "goes: there was none"
         yield f"  the folder {name} {fate}"

@@ -15,6 +15,7 @@ from engine.cli.options import add_command, add_release, common_options
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.cli.writing import WriteTarget, find_target
+from engine.english import number_of
 from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.codes import RequestCode, answer_name
@@ -69,7 +70,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     recording = Recording(args.recording)
     exchanges = exchanges_of(recording)
     if recording.left_out:
-        out.say(f"{args.recording} was full: {recording.left_out:,} frames after its end were not recorded")
+        out.say(
+            f"{args.recording} was full: {number_of(recording.left_out, 'frame', 'frames')} after its "
+            "end were not recorded"
+        )
     differ: list[Sent] = []
 
     def on_sent(sent: Sent) -> None:
@@ -99,7 +103,7 @@ async def _to_broker(replay: Replay, address: str) -> Replayed:
 
 def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> Replayed | None:
     target = find_target(args.store, None, args.release)
-    planned = [*target.planned(), f"  {number:,} requests are sent to it again"]
+    planned = [*target.planned(), f"  {number_of(number, 'request is', 'requests are')} sent to it again"]
     if target.exists and not ask_consent(args, planned, empty_log=target.empty_log):
         return None
     changes = target.recovery is not None and not target.recovery.changes_nothing
@@ -166,7 +170,7 @@ def _say(out: Output, result: Replayed, differ: list[Sent]) -> None:
     for row in rows:
         out.record(row, DIFFERENCES)
     names = ", ".join(f"{number:,} {name}" for name, number in result.by_name.most_common())
-    out.line(f"{result.sent:,} requests were sent again: {names or 'none'}")
+    out.line(f"{number_of(result.sent, 'request was', 'requests were')} sent again: {names or 'none'}")
     out.line(
         f"{result.same:,} got the same response, {result.differs:,} a different one, {result.unanswered:,} none; "
         f"{result.answered_now:,} have no response in the recording; {result.one_way:,} expect no response"

@@ -14,6 +14,7 @@ from engine.cli.options import add_command, add_config, add_release, common_opti
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, print_line, print_record
 from engine.cli.writing import WriteTarget, find_target, given_config
+from engine.english import number_of
 from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.answers import UnexpectedAnswer
@@ -69,7 +70,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         config = replace(config, mapped_file_size_commit_log=master.file_size)
     if master is not None and config.mapped_file_size_commit_log != master.file_size:
         raise UsageError(
-            f"{args.store} has log files of {config.mapped_file_size_commit_log:,} bytes, the master's are of "
+            f"{args.store} has log files of "
+            f"{number_of(config.mapped_file_size_commit_log, 'byte', 'bytes')}, the master's are of "
             f"{master.file_size:,}"
         )
     changes = target.recovery is not None and not target.recovery.changes_nothing
@@ -179,5 +181,6 @@ def _say_ended(store: MessageStore, out: Output) -> None:
     if not out.as_json:
         print_line(
             out,
-            f"the log ends at {positions.wrote:,}, {positions.wrote - max(positions.min, 0):,} bytes of it are here",
+            f"the log ends at {positions.wrote:,}, "
+            f"{number_of(positions.wrote - max(positions.min, 0), 'byte', 'bytes')} of it are here",
         )

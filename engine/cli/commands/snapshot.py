@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.cli.options import add_command, add_store, common_options, open_to_write
 from engine.cli.output import Output, Progress, size_text
+from engine.english import number_of
 from engine.errors import UsageError
 from engine.inspection.copy_out import copy_out, plan_copy
 
@@ -50,7 +51,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     }
     out.record(record)
     out.line(
-        f"{done.files:,} files, {size_text(done.bytes)} copied to {plan.destination}; manifest {done.manifest.name}"
+        f"{number_of(done.files, 'file', 'files')}, {size_text(done.bytes)} copied to "
+        f"{plan.destination}; manifest {done.manifest.name}"
     )
     for name in plan.loops:
         out.say(f"{name} links to a folder that contains it: it is not in the snapshot")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Column, Output, Progress, iso_time, size_text
+from engine.english import number_of
 from engine.inspection.retention import FileExpiry, Retention
 from engine.inspection.space.account import NamedSpace, Space
 from engine.inspection.space.log import OTHERS
@@ -158,11 +159,15 @@ def _for_people(space: Space, out: Output) -> None:
         out.record(total, _REST)
     check = "equal to the files" if space.equal else f"the files have {space.bytes:,}"
     out.line(
-        f"-- {space.counted:,} bytes in {space.file_count:,} files, {check}; {space.allocated:,} allocated, "
+        f"-- {number_of(space.counted, 'byte', 'bytes')} in "
+        f"{number_of(space.file_count, 'file', 'files')}, {check}; {space.allocated:,} allocated, "
         f"{space.dead:,} dead"
     )
     if space.changed:
-        out.line(f"-- {space.changed:,} files changed their length meanwhile: something is writing to the store")
+        out.line(
+            f"-- {number_of(space.changed, 'file', 'files')} changed their length meanwhile: something "
+            "is writing to the store"
+        )
     if space.how in {"queues", "sampled"}:
         out.line(
             "-- from file lists and queues; without --quick the log is walked, for days, tags, producers and damage"
@@ -224,7 +229,7 @@ def _retention_for_people(forecast: Retention, out: Output) -> None:
             _FILES,
         )
     if len(forecast.files) > MAX_SHOWN_FILES:
-        out.line(f"-- {len(forecast.files) - MAX_SHOWN_FILES:,} more files; --json gives all")
+        out.line(f"-- {number_of(len(forecast.files) - MAX_SHOWN_FILES, 'more file', 'more files')}; --json gives all")
 
 
 def rule_words(forecast: Retention) -> str:

@@ -9,6 +9,7 @@ from engine.cli.options import add_command, add_store, common_options, count, nu
 from engine.cli.output import Column, Output, iso_time
 from engine.codec.index_keys import INDEX_TYPES, TAG, IndexType, key_text
 from engine.codec.java import index_key_hash
+from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceEnd, TraceFile, TraceStep, trace
 
@@ -93,6 +94,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 case TraceEnd():
                     out.record(records.trace_end(item))
                     cut = "" if item.complete else " (cut off: there may be more)"
-                    out.line(f"-- {item.matches:,} matches in {item.steps:,} steps{cut}")
+                    out.line(
+                        f"-- {number_of(item.matches, 'match', 'matches')} in "
+                        f"{number_of(item.steps, 'step', 'steps')}{cut}"
+                    )
                     return 0 if item.matches else 1
     return 0

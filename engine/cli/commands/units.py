@@ -10,6 +10,7 @@ from engine.cli.options import add_command, add_masking, add_store, common_optio
 from engine.cli.output import Column, Output, Progress
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Item, Stop
+from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.lost_units import lost_units, was
 from engine.inspection.matching import listed, matching_units
@@ -81,9 +82,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     continue
                 if args.limit is not None and units >= args.limit:
                     out.record(
-                        records.end(Stop(item.offset, "limit", f"the limit of {args.limit:,} units"), units, False)
+                        records.end(
+                            Stop(
+                                item.offset,
+                                "limit",
+                                f"the limit of {number_of(args.limit, 'unit', 'units')}",
+                            ),
+                            units,
+                            False,
+                        )
                     )
-                    out.line(f"-- stopped after {units:,} units; continue with --from {item.offset}")
+                    out.line(
+                        f"-- stopped after {number_of(units, 'unit', 'units')}; continue with --from {item.offset}"
+                    )
                     return 0
                 units += 1
                 print_unit(store, item, out, body=args.body)
@@ -94,7 +105,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         complete = is_read_whole and not store.unread and not is_undecoded
         out.record(records.end(stop, units, complete))
         if units or not is_undecoded:
-            out.line(f"-- {units:,} units; the log was read to {stop.offset:,}: {stop.reason}")
+            out.line(f"-- {number_of(units, 'unit', 'units')}; the log was read to {stop.offset:,}: {stop.reason}")
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import add_command, add_store, common_options, open_named_store
 from engine.cli.output import Output, Progress, escape_controls, iso_time
+from engine.english import number_of
 from engine.inspection import records
 from engine.inspection.copy_out import copy_found
 
@@ -110,7 +111,8 @@ def _say_where_tags_are_looked_for(store: StoreSnapshot, tags: str, out: Output,
     outcome = "no entry for these tags" if missing else "found by their entries"
     filter_text = f"tags == {json.dumps(tags, ensure_ascii=False)}"
     out.say(
-        f"{outcome} in {files:,} index files; RocketMQ before 5.4 indexes no tags. All units of the log with them: "
+        f"{outcome} in {number_of(files, 'index file', 'index files')}; RocketMQ before 5.4 indexes no "
+        "tags. All units of the log with them: "
         f"storescope units {shlex.quote(str(store.path))} --where {shlex.quote(filter_text)}"
     )
 

@@ -84,7 +84,7 @@ def _file_queue(
             loaded.deleted.append(entry.path)
             continue
         if entry.folder or (size and entry.size != size):
-            actual = sentence(FOLDER) if entry.folder else sentence("{n:,} bytes", n=entry.size)
+            actual = sentence(FOLDER) if entry.folder else plural("{n:,} byte", "{n:,} bytes", n=entry.size)
             loaded.blockers.append(
                 Blocker(
                     rule,

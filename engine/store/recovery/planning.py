@@ -24,7 +24,7 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import NEWEST, Release, of
 from engine.rules.unit_check import MoreBytes, Request, Rules, check
-from engine.sentences import msgid, sentence
+from engine.sentences import msgid, plural, sentence
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
 from engine.store.recovery.dispatch import QueueTable, Taker
@@ -342,7 +342,7 @@ def dispatch_rules(rules: Rules) -> Rules:
 
 
 class _Search(NamedTuple):
-    """Sentences about a search for the file at which the walk begins: the file it chose, no file of the last ``n``
+    """Sentences about a search for the file at which the walk begins: the file it chose, no file of the last ``files``
     before it was ended, no file at all.
     """
 
@@ -354,24 +354,24 @@ class _Search(NamedTuple):
 _AFTER_A_STOP = _Search(
     msgid("normal exit: the last file whose first unit lies at or before {goal}"),
     msgid(
-        "normal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the "
-        "search after {n} files"
+        "normal exit: no first unit of the last {files} lies at or before {goal}; commitLogRecoverMaxNum ends the "
+        "search after {files}"
     ),
     msgid("normal exit: no later file's first unit lies at or before {goal}: the first file"),
 )
 _BY_OFFSET = _Search(
     msgid("abnormal exit: the last file whose first unit lies at or before {goal}"),
     msgid(
-        "abnormal exit: no first unit of the last {n} files lies at or before {goal}; commitLogRecoverMaxNum ends the "
-        "search after {n} files"
+        "abnormal exit: no first unit of the last {files} lies at or before {goal}; commitLogRecoverMaxNum ends the "
+        "search after {files}"
     ),
     msgid("abnormal exit: no later file's first unit lies at or before {goal}: the first file"),
 )
 _BY_TIME = _Search(
     msgid("abnormal exit: the last file whose first unit was stored at or before {goal}"),
     msgid(
-        "abnormal exit: no first unit of the last {n} files was stored at or before {goal}; commitLogRecoverMaxNum "
-        "ends the search after {n} files"
+        "abnormal exit: no first unit of the last {files} was stored at or before {goal}; commitLogRecoverMaxNum "
+        "ends the search after {files}"
     ),
     msgid("abnormal exit: no later file's first unit was stored at or before {goal}: the first file"),
 )
@@ -474,9 +474,9 @@ def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], kno
             template = kind.given_up
             if not source.abort and known_end < 0:
                 template = msgid(
-                    "normal exit: no queue knows of the log; commitLogRecoverMaxNum ends the search after {n} files"
+                    "normal exit: no queue knows of the log; commitLogRecoverMaxNum ends the search after {files}"
                 )
-            why = sentence(template, n=max_files, goal=goal)
+            why = sentence(template, files=plural("{n} file", "{n} files", n=max_files), goal=goal)
             return _Start(number, why, limit, 0, max_files)
     if not source.abort and known_end < 0:
         return _Start(0, sentence("normal exit: no queue knows of the log: the first file"))

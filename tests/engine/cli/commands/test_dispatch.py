@@ -168,7 +168,7 @@ def test_damage_is_stepped_over_and_said(copy, capsys):
     found = capsys.readouterr()
     record = json.loads(found.out)
     assert (record["units"], record["leftBehind"]) == (4090, 1)
-    assert "skipped because damaged: 1 places" in found.err
+    assert "skipped because damaged: 1 place of the log" in found.err
 
 
 def test_a_deleted_topic_gets_no_queue_again(copy, capsys):
