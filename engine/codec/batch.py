@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.codec import properties as props
+from engine.sentences import plural
 
 _HEAD = struct.Struct(">5i")  # size, magic, CRC, flag, body length
 _I16 = struct.Struct(">h")
@@ -134,7 +135,12 @@ def _lengths(body: bytes | bytearray | memoryview, position: int, limit: int) ->
     """
     room = limit - position
     if room < MIN_MEMBER_BYTES:
-        return f"{room} bytes left, a member has at least {MIN_MEMBER_BYTES}"
+        return plural(
+            "{n} byte left, a member has at least {least}",
+            "{n} bytes left, a member has at least {least}",
+            n=room,
+            least=MIN_MEMBER_BYTES,
+        )
     size, _, _, flag, body_length = _HEAD.unpack_from(body, position)
     if size < MIN_MEMBER_BYTES or size > room:
         return f"a member's length says {size:,}, expected {MIN_MEMBER_BYTES} to {room:,}"
@@ -142,5 +148,10 @@ def _lengths(body: bytes | bytearray | memoryview, position: int, limit: int) ->
         return f"bodyLength says {body_length:,} in a member of {size:,} bytes"
     (properties_length,) = _I16.unpack_from(body, position + _HEAD.size + body_length)
     if properties_length < 0 or MIN_MEMBER_BYTES + body_length + properties_length != size:
-        return f"propertiesLength says {properties_length:,}, {size - MIN_MEMBER_BYTES - body_length:,} bytes are left"
+        return plural(
+            "propertiesLength says {length:,}, {n:,} byte is left",
+            "propertiesLength says {length:,}, {n:,} bytes are left",
+            length=properties_length,
+            n=size - MIN_MEMBER_BYTES - body_length,
+        )
     return size, flag, body_length, properties_length

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.errors import CorruptUnit
+from engine.sentences import sentence
 
 CHECKPOINT_SIZE = 4096
 _FIELDS = struct.Struct(">6q")
@@ -94,7 +95,9 @@ def encode(checkpoint: Checkpoint, count: int = len(PARTS), old_bytes: bytes = b
 def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
     """Return the checkpoint in the file's head; raises :class:`CorruptUnit` if there are fewer than three fields."""
     if len(buf) < _FIRST_THREE:
-        raise CorruptUnit(f"expected {CHECKPOINT_SIZE:,} bytes, found {len(buf):,}", offset=0)
+        raise CorruptUnit(
+            sentence("expected {expected:,} bytes, found {found:,}", expected=CHECKPOINT_SIZE, found=len(buf)), offset=0
+        )
     head = bytes(buf[: _FIELDS.size])
     physic, logics, index, master, confirm, dispatched = _FIELDS.unpack(head.ljust(_FIELDS.size, b"\0"))
     return Checkpoint(physic, logics, index, master or None, confirm or None, dispatched or None)

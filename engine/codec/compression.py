@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from engine.sentences import sentence
+
 COMPRESSED = 0x1
 KIND_MASK = 0x700
 KINDS = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
@@ -41,7 +43,9 @@ def unpack(body: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Unpacke
         return Unpacked(body, None)
     kind = kind_of(sys_flag)
     if kind is None:
-        return Unpacked(b"", f"compression type {(sys_flag & KIND_MASK) >> 8} is unknown; known are 0 to 3")
+        return Unpacked(
+            b"", sentence("compression type {n} is unknown; known are 0 to 3", n=(sys_flag & KIND_MASK) >> 8)
+        )
     pieces: list[bytes] = []
     size = 0
     step = min(cap + 1, max(1 << 16, 4 * len(body)))
@@ -50,11 +54,16 @@ def unpack(body: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Unpacke
             pieces.append(piece)
             size += len(piece)
             if size > cap:
-                return Unpacked(b"".join(pieces)[:cap], f"cut after {cap:,} bytes; the body goes on")
+                return Unpacked(b"".join(pieces)[:cap], sentence("cut after {cap:,} bytes; the body goes on", cap=cap))
     except ImportError as error:
-        return Unpacked(b"", f"{kind} bodies need the package {error.name}, which is not installed")
+        return Unpacked(
+            b"", sentence("{kind} bodies need the package {name}, which is not installed", kind=kind, name=error.name)
+        )
     except _Damaged as error:
-        return Unpacked(b"".join(pieces), f"{kind} data damaged after {size:,} unpacked bytes: {error}")
+        return Unpacked(
+            b"".join(pieces),
+            sentence("{kind} data damaged after {size:,} unpacked bytes: {error}", kind=kind, size=size, error=error),
+        )
     return Unpacked(b"".join(pieces), None)
 
 
@@ -92,7 +101,7 @@ def _zlib(body: bytes, step: int) -> Iterator[bytes]:
         if reader.eof:
             return
         if not piece:
-            raise _Damaged("the data ends before its end mark")
+            raise _Damaged(sentence("the data ends before its end mark"))
         unread = reader.unconsumed_tail
 
 
@@ -110,7 +119,7 @@ def _lz4(body: bytes, step: int) -> Iterator[bytes]:
         if piece:
             yield piece
         elif not reader.eof:
-            raise _Damaged("the data ends before its end mark")
+            raise _Damaged(sentence("the data ends before its end mark"))
 
 
 def _zstd(body: bytes, step: int) -> Iterator[bytes]:
@@ -141,7 +150,7 @@ def _check_zstd_complete(body: bytes, size: int) -> None:
     except zstandard.ZstdError as error:
         raise _Damaged(str(error)) from error
     if declared_size > size or (declared_size < 0 and size == 0):
-        raise _Damaged("the data ends before its end mark")
+        raise _Damaged(sentence("the data ends before its end mark"))
 
 
 _READERS = {"zlib": _zlib, "lz4": _lz4, "zstd": _zstd}

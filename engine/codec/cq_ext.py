@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 
 _HEAD = struct.Struct(">hqqh")
 _SIZE = struct.Struct(">h")
@@ -64,10 +64,10 @@ def decode(buf: bytes | bytearray | memoryview, position: int, base: int) -> CqE
     """
     room = len(buf) - position
     if room < _SIZE.size:
-        return CqExtStop(base + position, "end", "end of the bytes")
+        return CqExtStop(base + position, "end", sentence("end of the bytes"))
     (size,) = _SIZE.unpack_from(buf, position)
     if size == END_MARK:
-        return CqExtStop(base + position, "mark", "end mark: the next unit is in the next file")
+        return CqExtStop(base + position, "mark", sentence("end mark: the next unit is in the next file"))
     if size == 0:
         return CqExtStop(base + position, "zero", sentence("zero bytes: nothing was written here"))
     if size < MIN_UNIT_BYTES or size > room:
@@ -76,7 +76,12 @@ def decode(buf: bytes | bytearray | memoryview, position: int, base: int) -> CqE
         )
     _, tags_code, store_timestamp, bits = _HEAD.unpack_from(buf, position)
     if bits != size - MIN_UNIT_BYTES:
-        reason = f"the bit map's length says {bits:,}, {size - MIN_UNIT_BYTES:,} bytes are left in the unit"
+        reason = plural(
+            "the bit map's length says {bits:,}, {n:,} byte is left in the unit",
+            "the bit map's length says {bits:,}, {n:,} bytes are left in the unit",
+            bits=bits,
+            n=size - MIN_UNIT_BYTES,
+        )
         return CqExtStop(base + position, "damage", reason)
     return CqExtUnit(
         base + position, size, tags_code, store_timestamp, bytes(buf[position + MIN_UNIT_BYTES : position + size])

@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 from typing import Literal, NamedTuple
 
 from engine.errors import CorruptUnit
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 
 WHEEL_SLOTS = 7 * 86_400 * 2
 SLOT_SIZE = 32
@@ -179,10 +179,10 @@ def decode_unit(buf: bytes | bytearray | memoryview, position: int, base: int) -
     """
     room = len(buf) - position
     if room < _BLANK.size:
-        return TimerLogStop(base + position, "end", "end of the bytes")
+        return TimerLogStop(base + position, "end", sentence("end of the bytes"))
     size, previous, magic = _BLANK.unpack_from(buf, position)
     if magic == _MAGIC_BLANK:
-        return TimerLogStop(base + position, "blank", "blank unit: the next unit is in the next file", size)
+        return TimerLogStop(base + position, "blank", sentence("blank unit: the next unit is in the next file"), size)
     if size == 0 and magic == 0 and previous == 0:
         return TimerLogStop(base + position, "zero", sentence("zero bytes: nothing was written here"))
     if size != UNIT_SIZE:
@@ -192,7 +192,16 @@ def decode_unit(buf: bytes | bytearray | memoryview, position: int, base: int) -
             base + position, "damage", f"magic {magic & 0xFFFFFFFF:#x}, expected 1 with roll 2 and delete 4"
         )
     if room < UNIT_SIZE:
-        return TimerLogStop(base + position, "end", f"cut off: {room} bytes left of a unit of {UNIT_SIZE}")
+        return TimerLogStop(
+            base + position,
+            "end",
+            plural(
+                "cut off: {n} byte left of a unit of {size}",
+                "cut off: {n} bytes left of a unit of {size}",
+                n=room,
+                size=UNIT_SIZE,
+            ),
+        )
     _, _, _, write_time, delay, physical_offset, message_size, topic_hash, _ = _UNIT.unpack_from(buf, position)
     return TimerLogUnit(base + position, previous, magic, write_time, delay, physical_offset, message_size, topic_hash)
 
@@ -211,5 +220,8 @@ def walk(buf: bytes | bytearray | memoryview, base: int, start: int = 0) -> Iter
 def decode_check(buf: bytes | bytearray | memoryview) -> TimerCheck:
     """Return the fields of ``timercheck``; raises :class:`CorruptUnit` if there are fewer than 56 bytes."""
     if len(buf) < _CHECK.size:
-        raise CorruptUnit(f"expected {TIMER_CHECK_SIZE:,} bytes, found {len(buf):,}", offset=0)
+        raise CorruptUnit(
+            sentence("expected {expected:,} bytes, found {found:,}", expected=TIMER_CHECK_SIZE, found=len(buf)),
+            offset=0,
+        )
     return TimerCheck(*_CHECK.unpack_from(buf))

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.codec.message import MAGIC_BLANK, MAX_UNIT_BYTES, Unit, check_frame, decode_frame
+from engine.codec.message import MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, Unit, check_frame, decode_frame
 from engine.codec.unit_flavours import MAGIC_BYTES, PREFIX
 from engine.errors import CannotRead
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 
 Bytes = bytes | bytearray | memoryview
 
@@ -64,10 +64,19 @@ def decode_item(buf: Bytes, position: int, limit: int, base: int, crc: bool = Tr
     """
     room = limit - position
     if room <= 0:
-        return Stop(base + position, "end", "end of the bytes")
+        return Stop(base + position, "end", sentence("end of the bytes"))
     if room < BLANK_SIZE:
         kind = "cut" if any(buf[position:limit]) else "zero"
-        return Stop(base + position, kind, f"cut off: {room} bytes left, a unit has at least 91")
+        return Stop(
+            base + position,
+            kind,
+            plural(
+                "cut off: {n} byte left, a unit has at least {least}",
+                "cut off: {n} bytes left, a unit has at least {least}",
+                n=room,
+                least=MIN_UNIT_SIZE,
+            ),
+        )
     size, magic = _PAIR.unpack_from(buf, position)
     if magic == MAGIC_BLANK:
         return Blank(base + position, size)
@@ -184,7 +193,7 @@ def walk_file(
             yield _unread_item(file, position, error, resync)
             return
         if not data:
-            reason = f"the file ends here, it had {file.size:,} bytes when it was opened"
+            reason = sentence("the file ends here, it had {size:,} bytes when it was opened", size=file.size)
             yield Stop(file.start_offset + position, "cut", reason)
             return
         index, base = 0, file.start_offset + position

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CannotRead, UsageError
+from engine.sentences import sentence
 
 LARGEST_FILE = 1 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -37,7 +38,10 @@ def read_text(path: Path | str) -> str:
     except OSError as error:
         raise CannotRead(error.strerror or str(error), file=str(path)) from error
     if len(raw) > LARGEST_FILE:
-        raise UsageError(f"expected a configuration file of at most {LARGEST_FILE:,} bytes, found more", file=str(path))
+        raise UsageError(
+            sentence("expected a configuration file of at most {most:,} bytes, found more", most=LARGEST_FILE),
+            file=str(path),
+        )
     return raw.decode("latin-1")
 
 
@@ -107,7 +111,14 @@ def _unescape(text: str, line: int, file: str | None) -> str:
         if letter == "u":
             digits = text[position : position + 4]
             if len(digits) != 4 or not _HEX.issuperset(digits):
-                raise UsageError(f"line {line}: expected four hex digits after \\u, found {digits!r}", file=file)
+                raise UsageError(
+                    sentence(
+                        "line {line}: expected four hex digits after \\u, found {digits}",
+                        line=line,
+                        digits=repr(digits),
+                    ),
+                    file=file,
+                )
             out.append(chr(int(digits, 16)))
             position += 4
         else:

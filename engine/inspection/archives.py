@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Literal, NoReturn, Self
 
 from engine.errors import BadArchive
+from engine.sentences import sentence
 
 Step = Callable[[int, int | None], None]
 """Called after every piece with the bytes so far, and the total if known. An exception from it ends the work."""
@@ -84,7 +85,7 @@ def unpack(packed: BinaryIO, folder: Path, largest: int, step: Step | None = Non
 
 def _unreadable_words(why: object) -> str:
     first_line = (str(why).splitlines() or [type(why).__name__])[0].rstrip(":")
-    return f"expected an archive, found one that cannot be read: {first_line}"
+    return sentence("expected an archive, found one that cannot be read: {first_line}", first_line=first_line)
 
 
 class _StrictTarInfo(tarfile.TarInfo):
@@ -105,7 +106,9 @@ class _StrictTarInfo(tarfile.TarInfo):
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the block of zeros that ends every tar file
             raise
         except tarfile.HeaderError as error:
-            raise tarfile.ReadError(f"{error}, {position:,} bytes behind its beginning") from error
+            raise tarfile.ReadError(
+                sentence("{error}, {position:,} bytes behind its beginning", error=error, position=position)
+            ) from error
 
 
 def _of_tar(tar: tarfile.TarFile) -> Iterator[_Member]:
@@ -189,7 +192,7 @@ class _Extraction:
             case "hard link":
                 target = _names(member, member.target)
                 if target == name or target not in self._files:
-                    _refuse(member, f"is a link to {member.target}, which is no file before it")
+                    _refuse(member, sentence("is a link to {target}, which is no file before it", target=member.target))
                 self._make_way(member, name).hardlink_to(self._folder.joinpath(*target))
                 self._files[name] = self._files[target]
             case "file":
@@ -199,8 +202,10 @@ class _Extraction:
 
     def _fits(self, size: int) -> None:
         if size > self._largest:
-            allowed = f"expected at most {self._largest:,} bytes in it"
-            raise BadArchive(f"{allowed}, found {size:,} bytes or more: unpack it yourself")
+            allowed = sentence("expected at most {largest:,} bytes in it", largest=self._largest)
+            raise BadArchive(
+                sentence("{allowed}, found {size:,} bytes or more: unpack it yourself", allowed=allowed, size=size)
+            )
 
     def _make_folder(self, member: _Member, name: _Name) -> None:
         """Folders down to ``name``; all of them are folders: links are not there yet."""
@@ -256,7 +261,10 @@ def _safe_link_target(member: _Member, name: _Name) -> str:
     up = next((index for index, part in enumerate(parts) if part != ".."), len(parts))
     out = up >= len(name) or ".." in parts[up:]
     if not parts or member.target.startswith("/") or "\0" in member.target or out:
-        _refuse(member, f"is a link to {member.target!r}, which leads out of the archive's folder")
+        _refuse(
+            member,
+            sentence("is a link to {target}, which leads out of the archive's folder", target=repr(member.target)),
+        )
     return member.target
 
 

@@ -20,6 +20,7 @@ from engine.codec.unit_scan import Blank, Damage, Item, Stop
 from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
+from engine.sentences import sentence
 
 Places = npt.NDArray[np.int64]
 
@@ -241,7 +242,7 @@ class _ItemFinder:
         """The item that holds the byte at ``place``."""
         file = self._log.sequence.find(place)
         if file is None:  # the file existed when its bytes were read
-            return Stop(place, "end", "no file of the log holds this offset")
+            return Stop(place, "end", sentence("no file of the log holds this offset"))
         try:
             item = self._reach(file, place)
         except CannotRead as error:
@@ -259,14 +260,14 @@ class _ItemFinder:
                 next_offset = self._log.next_unit(item.offset + 1)
                 if next_offset < 0 or next_offset > place:
                     end = file.end_offset if next_offset < 0 else next_offset
-                    item = Damage(item.offset, end - item.offset, "an end of the file that is none")
+                    item = Damage(item.offset, end - item.offset, sentence("an end of the file that is none"))
                 self._walk(next_offset if next_offset >= 0 else file.end_offset)
                 if isinstance(item, Blank):
                     continue
             elif (item is None or isinstance(item, Stop)) and self._began < file.start_offset:
                 self._begin(file, place)  # the walk ended in an earlier file
                 continue
-            return item or Stop(place, "end", "end of the files")
+            return item or Stop(place, "end", sentence("end of the files"))
 
     def _covers(self, item: Item | Stop, file: ReadOnlyFile, place: int) -> bool:
         if isinstance(item, Stop):

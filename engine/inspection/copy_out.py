@@ -85,7 +85,7 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(sentence("expected a new or empty folder, found something there"), file=str(target))
     if opening.kind != "file" and target.resolve().is_relative_to(root.resolve()):
-        raise UsageError("expected a folder outside the store that is copied", file=str(target))
+        raise UsageError(sentence("expected a folder outside the store that is copied"), file=str(target))
     if opening.kind == "file":
         os.close(reading.open(root))
         info = reading.look(root, listed=True)

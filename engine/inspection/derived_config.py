@@ -18,6 +18,7 @@ from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.rules.log_rules import LogFile, likely_length
+from engine.sentences import sentence
 from engine.system_names import LMQ_PREFIX
 
 LONG_RESERVED_HOURS = 876_000
@@ -53,7 +54,7 @@ def _settings(store: StoreSnapshot) -> Iterator[Setting]:
     elif store.index_files() and not _given_index(store):
         path = store.index_files()[0].path
         raise StoreError(
-            "its bytes do not show the number of its slots: give the broker's configuration with --config",
+            sentence("its bytes do not show the number of its slots: give the broker's configuration with --config"),
             file=path,
         )
 

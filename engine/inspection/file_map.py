@@ -14,6 +14,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead, StoreError
 from engine.inspection.block_scan import scan_log
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -71,7 +72,7 @@ def file_map(
     """Walk the file called ``name`` with its CRCs. Raises :class:`StoreError` if the log has no such file."""
     file = next((log_file for log_file in store.log.files if log_file.name == name), None)
     if file is None:
-        raise StoreError(f"expected a file of the log, found none called {name}")
+        raise StoreError(sentence("expected a file of the log, found none called {name}", name=name))
     map_builder = _MapBuilder(file, max(1, min(cells, file.size)))
     complete = True
     stop = store.log.sequence.behind(file)

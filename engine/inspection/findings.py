@@ -44,6 +44,7 @@ from engine.inspection.tables import release_of
 from engine.rules import catalogue
 from engine.rules.findings import EMPTY_LOG, Finding, Part, Summary, in_order, part_of, summarise
 from engine.rules.proofs import Proof, ProofLine
+from engine.sentences import sentence
 
 OF_THE_LOG = frozenset({"CQ03", "CQ04", "CQ13", "CK02", "CK03", "CK04", "IX06", "IX07"})
 """Rules that report faults in the units of the log."""
@@ -266,7 +267,7 @@ def _walk(
     offset = end = start
     total_bytes = max(store.log.end_offset - start, 1)
     if not store.log.files:
-        return Stop(start, "end", "the log has no files")
+        return Stop(start, "end", sentence("the log has no files"))
     levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
     line = ProofLine(proofs)
     stop = Stop(start, "limit", "")
@@ -290,7 +291,7 @@ def _walk(
                 end = item.offset if walked else end
                 stop = Stop(end, item.kind, item.reason)
             if cancel is not None and cancel.is_set():
-                return Stop(checks.log.end, "cancelled", "stopped by the caller")
+                return Stop(checks.log.end, "cancelled", sentence("stopped by the caller"))
     if progress is not None:
         progress(total_bytes, total_bytes)
     return stop

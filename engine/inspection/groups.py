@@ -159,10 +159,13 @@ def _mode(row: ConsumerOffset) -> Mode:
 def _of_client(store: StoreSnapshot, file: Path) -> Iterator[GroupProgress]:
     raw = store.small_file(file)
     if raw is None:
-        raise StoreError("expected a client's offsets.json, found nothing of this name", file=str(file))
+        raise StoreError(sentence("expected a client's offsets.json, found nothing of this name"), file=str(file))
     parsed = parse(raw)
     if parsed.complaint or not isinstance(parsed.value, dict):
-        raise StoreError(f"expected a client's offsets.json: {parsed.complaint or 'found no object'}", file=str(file))
+        raise StoreError(
+            sentence("expected a client's offsets.json: {value}", value=parsed.complaint or "found no object"),
+            file=str(file),
+        )
     group = file.resolve().parent.name
     for row in sorted(client_offsets(parsed.value).rows, key=lambda r: (r.topic, r.queue_id)):
         with contextlib.suppress(CannotRead):

@@ -166,7 +166,7 @@ class LogReader:
         """The item at ``offset``: a unit, a blank, or a stop with the reason why there is neither."""
         file = self.sequence.find(offset)
         if file is None:
-            return Stop(offset, "end", "no file of the log holds this offset")
+            return Stop(offset, "end", sentence("no file of the log holds this offset"))
         try:
             return self._look(file, offset - file.start_offset, crc, FIRST_LOOK_BYTES)
         except CannotRead as error:
@@ -196,7 +196,7 @@ class LogReader:
             if file is None or offset >= file.end_offset:
                 following = self.files[number + 1] if number + 1 < len(self.files) else None
                 if following is None or (not resync and following.start_offset != offset):
-                    yield Stop(end, "end", "end of the files")
+                    yield Stop(end, "end", sentence("end of the files"))
                     return
                 if following.start_offset > offset:
                     yield Damage(offset, following.start_offset - offset, sentence("no file holds these bytes"))

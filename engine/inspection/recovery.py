@@ -108,7 +108,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     decoded.
     """
     if store.paths is None:
-        raise UsageError("recovery needs a complete store; this is only a commit log", file=str(store.path))
+        raise UsageError(sentence("recovery needs a complete store; this is only a commit log"), file=str(store.path))
     store.require("log")
     paths = store.paths
     checkpoint, note = mapped_checkpoint(store)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from engine.errors import BadArchive, CannotRead, UsageError
 from engine.inspection.archives import unpack
+from engine.sentences import sentence
 
 LARGEST = 1 << 28
 """Largest unpacked size of an archive, in bytes."""
@@ -67,20 +68,26 @@ def sample(name: str, cache_dir: Path | None = None) -> Path:
     """
     by_name = {item.name: item for item in samples()}
     if name not in by_name:
-        raise UsageError(f"there is no sample {name!r}; there are {', '.join(by_name) or 'none'}")
+        raise UsageError(
+            sentence(
+                "there is no sample {name}; there are {value}", name=repr(name), value=", ".join(by_name) or "none"
+            )
+        )
     try:
         parent = (cache_dir or default_cache()) / "samples"
         home = parent / f"{name}-{by_name[name].sha256[:12]}"
         if not _is_whole(home):
             packed = (_folder() / by_name[name].archive).read_bytes()
             if hashlib.sha256(packed).hexdigest() != by_name[name].sha256:
-                raise ValueError(f"expected an archive with SHA-256 {by_name[name].sha256}")
+                raise ValueError(sentence("expected an archive with SHA-256 {sha256}", sha256=by_name[name].sha256))
             parent.mkdir(parents=True, exist_ok=True)
             _unpack(packed, home)
         return _stores(home)[0]
     except OSError as error:
         why = error.strerror or error
-        raise CannotRead(f"the sample {name} cannot be unpacked: {why}", file=error.filename) from error
+        raise CannotRead(
+            sentence("the sample {name} cannot be unpacked: {why}", name=name, why=why), file=error.filename
+        ) from error
     except (BadArchive, ValueError) as error:
         raise CannotRead(f"the sample {name} is damaged: {error}", file=by_name[name].archive) from error
 
@@ -96,7 +103,7 @@ def _unpack(packed: bytes, home: Path) -> None:
         half.mkdir()
         sizes = unpack(io.BytesIO(packed), half, LARGEST)
         if len(_stores(half)) != 1:
-            raise ValueError("one store is expected in it as its only folder")
+            raise ValueError(sentence("one store is expected in it as its only folder"))
         (half / _DONE).write_text(json.dumps(sizes), "utf-8")
         if home.exists() and not _is_whole(home):
             shutil.rmtree(home)

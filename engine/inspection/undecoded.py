@@ -243,7 +243,12 @@ def undecoded_modes(path: Path | str | None) -> list[Mode]:
 def refuse_undecoded_modes(path: Path | str | None) -> None:
     """Raise :class:`UsageError` if the configuration for writing enables such a mode."""
     for mode in undecoded_modes(path):
-        text = f"{mode.key}={mode.value} means {mode.what}, which this program does not write: take the line out"
+        text = sentence(
+            "{key}={value} means {what}, which this program does not write: take the line out",
+            key=mode.key,
+            value=mode.value,
+            what=mode.what,
+        )
         raise UsageError(text, file=str(path))
 
 

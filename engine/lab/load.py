@@ -16,6 +16,7 @@ from engine.lab.load_settings import LoadSettings
 from engine.lab.samples import LoadCounts
 from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
+from engine.sentences import sentence
 from engine.services.service_thread import ServiceThread
 from engine.store.latency import Histogram
 from engine.store.put_message import PutMessageResult, PutMessageStatus
@@ -228,12 +229,22 @@ class Load:
         try:
             free = shutil.disk_usage(self._folder).free
         except OSError as error:
-            self.give_up(f"the disk of {self._folder} cannot be asked for room: {error.strerror}")
+            self.give_up(
+                sentence(
+                    "the disk of {folder} cannot be asked for room: {strerror}",
+                    folder=self._folder,
+                    strerror=error.strerror,
+                )
+            )
             return
         if free < LEAST_FREE:
             self.give_up(
-                f"the load has stopped: the disk of {self._folder} has {free >> 20:,} MiB left, "
-                f"{LEAST_FREE >> 20:,} MiB are kept free"
+                sentence(
+                    "the load has stopped: the disk of {folder} has {n:,} MiB left, {kept:,} MiB are kept free",
+                    folder=self._folder,
+                    n=free >> 20,
+                    kept=LEAST_FREE >> 20,
+                )
             )
 
 

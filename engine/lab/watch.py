@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from engine.lab.samples import FlushMark, PositionSample, Rates, ServiceState
 from engine.message_store import MessageStore
+from engine.sentences import sentence
 from engine.services.flush import FlushRecord
 from engine.services.status import Activity, read_activity
 from engine.store.positions import Positions
@@ -62,7 +63,11 @@ class Watch:
         flags = self._store.flags
         if flags.bits & DISK_FULL and self._disk_bytes:
             gib = self._disk_bytes / (1 << 30)
-            return f"{flags.why}; this lab's disk seems to have {gib:,.1f} GiB, and old files go with the next cleaning"
+            return sentence(
+                "{why}; this lab's disk seems to have {gib:,.1f} GiB, and old files go with the next cleaning",
+                why=flags.why,
+                gib=gib,
+            )
         return flags.why
 
     def _note_moved(self, activity: Activity, now: int) -> None:

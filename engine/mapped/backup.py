@@ -31,6 +31,7 @@ from engine.files.whole_file import sync_folder
 from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.mapped.sparse import copy_span
+from engine.sentences import sentence
 
 JOURNAL = "kept.jsonl"
 FILES = "files"
@@ -131,11 +132,11 @@ def read(folder: Path) -> BackupJournal:
     try:
         lines = path.read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise StoreError("expected a backup folder, found no journal in it", file=str(path)) from error
+        raise StoreError(sentence("expected a backup folder, found no journal in it"), file=str(path)) from error
     entries = [_parsed(line) for line in lines[:-1]]
     head = entries[0] if entries else None
     if head is None or head.get("storescopeKept") != VERSION or None in entries:
-        raise StoreError("expected a backup journal, found something else", file=str(path))
+        raise StoreError(sentence("expected a backup journal, found something else"), file=str(path))
     journal = BackupJournal(
         folder, str(head["store"]), int(head["inode"]), str(head["command"]), tuple(head["logs"]), dict(head["before"])
     )
@@ -254,8 +255,10 @@ class BackupWriter:
         except OSError as error:
             self.close()
             place = str(self.folder if self.folder != real else real.parent)
-            text = f"what is about to change cannot be kept here: {error.strerror}"
-            raise CannotBackUp(f"{text} (nothing was changed; --no-backup does without)", file=place) from error
+            text = sentence("what is about to change cannot be kept here: {strerror}", strerror=error.strerror)
+            raise CannotBackUp(
+                sentence("{text} (nothing was changed; --no-backup does without)", text=text), file=place
+            ) from error
 
     def is_log(self, path: str) -> bool:
         """Return True for a file of the log: it is written only behind its end."""

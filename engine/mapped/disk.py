@@ -350,4 +350,4 @@ def _entry_of(entry: os.DirEntry[str]) -> tuple[str, int, bool]:
 def _refuse_link(path: Path) -> None:
     """Raise if ``path`` is a link to nothing: it is not absent, its disk may not be mounted."""
     if path.is_symlink():
-        raise FileNotFoundError(errno.ENOENT, "a link to nothing: is its disk mounted?", str(path))
+        raise FileNotFoundError(errno.ENOENT, sentence("a link to nothing: is its disk mounted?"), str(path))

@@ -19,6 +19,7 @@ from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import Lent, MappedFile
 from engine.mapped.memory import advise
 from engine.mapped.transient_pool import BorrowedBuffer
+from engine.sentences import sentence
 
 _log = logging.getLogger(__name__)
 DESTROY_INTERVAL_MS = 1000
@@ -120,10 +121,13 @@ class MappedFileQueue:
                 self._disk.delete(path)
                 continue
             if size != self.file_size:
-                raise WrongFileSize(f"expected {self.file_size:,} bytes, found {size:,}", file=str(path))
+                raise WrongFileSize(
+                    sentence("expected {expected:,} bytes, found {found:,}", expected=self.file_size, found=size),
+                    file=str(path),
+                )
             start = parse_file_name(name)
             if start is None:
-                raise StoreError("the name is no number", file=str(path))
+                raise StoreError(sentence("the name is no number"), file=str(path))
             file = MappedFile(self._disk.open(path, self.file_size), start, mapped=self._mapped)
             file.set_positions(self.file_size)
             file.ahead = self._ahead

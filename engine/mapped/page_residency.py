@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.errors import StoreError
 from engine.mapped.reading import Reading
+from engine.sentences import sentence
 
 PIECE_BYTES = 1 << 30
 """Bytes per mapping."""
@@ -98,7 +99,7 @@ def _resident_pages(system: Any, descriptor: int, start: int, length: int, path:
     place = system.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, start)
     if place is None or place == ctypes.c_void_p(-1).value:
         reason = os.strerror(ctypes.get_errno())
-        raise ResidencyUnknown(f"the file cannot be mapped: {reason}", file=path, offset=start)
+        raise ResidencyUnknown(sentence("the file cannot be mapped: {reason}", reason=reason), file=path, offset=start)
     answer = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
     try:
         failed = system.mincore(place, length, ctypes.addressof(answer))

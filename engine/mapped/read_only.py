@@ -331,7 +331,12 @@ def _split_doubles(
     for file in sorted(files, key=lambda f: f.start_offset):
         if unique and unique[-1].start_offset == file.start_offset:
             oddities.append(
-                Oddity("double", file.path, f"begins at the same offset as {unique[-1].path}", file.start_offset)
+                Oddity(
+                    "double",
+                    file.path,
+                    sentence("begins at the same offset as {path}", path=unique[-1].path),
+                    file.start_offset,
+                )
             )
             doubles.append((unique[-1], file))
         else:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import cast
 
 from engine.mapped.reading import data_extents
+from engine.sentences import sentence
 
 _POPULATE_READ, _POPULATE_WRITE = 22, 23  # Linux's MADV_POPULATE_…; Python has no name for them
 OPEN_FILES = 256
@@ -87,7 +88,7 @@ class OpenFiles:
     def ask(self, path: str) -> None:
         """Raise ``OSError`` (EBADF) behind :meth:`shut`; the lock must be held."""
         if self.is_shut:
-            raise OSError(errno.EBADF, "the store is closed", path)
+            raise OSError(errno.EBADF, sentence("the store is closed"), path)
 
     @contextmanager
     def at_work(self, path: str) -> Iterator[None]:
@@ -382,7 +383,12 @@ class RealFile:
         with self._files.lock:
             later = self._unflushed
             if later is None or later.start >= written.stop or later.stop <= written.start:
-                raise OSError(errno.EIO, f"bytes {written.start:,} to {written.stop:,} were not written back")
+                raise OSError(
+                    errno.EIO,
+                    sentence(
+                        "bytes {start:,} to {stop:,} were not written back", start=written.start, stop=written.stop
+                    ),
+                )
 
     def _map(self) -> memoryview:
         files = self._files

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from engine.errors import StoreLocked
+from engine.sentences import sentence
 
 TEXT = b"lock"
 _FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, pid
@@ -113,7 +114,7 @@ def _take(descriptor: int) -> None:
 
 def _locked(path: Path, pid: int | None) -> StoreLocked:
     holder = {None: "another process", os.getpid(): "this process"}.get(pid, f"process {pid}")
-    return StoreLocked(f"{holder} has the store open for writing", file=str(path), pid=pid)
+    return StoreLocked(sentence("{holder} has the store open for writing", holder=holder), file=str(path), pid=pid)
 
 
 def _holder(descriptor: int, path: Path) -> int | None:

@@ -29,6 +29,7 @@ from engine.mapped.backup import (
 )
 from engine.mapped.sparse import copy_span, digest_span, pieces
 from engine.mapped.store_lock import StoreLock
+from engine.sentences import sentence
 
 _EXCHANGE, _CURRENT_FOLDER = 2, -100
 _BLOCK = 1 << 20
@@ -47,15 +48,20 @@ def check(journal: BackupJournal, root: Path) -> None:
     """
     real = root.resolve()
     if str(real) != journal.store and real.stat().st_ino != journal.inode:
-        raise CannotUndo(f"what is kept here belongs to {journal.store}, not to {real}", file=str(journal.folder))
+        raise CannotUndo(
+            sentence("what is kept here belongs to {store}, not to {real}", store=journal.store, real=real),
+            file=str(journal.folder),
+        )
     for name, was in journal.files.items():
         _check_kept(journal, name, was)
     for name, inode in journal.trees.items():
         if inode is not None and _present_place(journal, root, name, inode) is None:
-            text = f"the folder {name} as it was is missing"
+            text = sentence("the folder {name} as it was is missing", name=name)
             raise CannotUndo(text, file=str(journal.folder / TREES / name))
     if journal.trees and journal.folder.stat().st_dev != real.stat().st_dev:
-        raise CannotUndo("whole folders are kept here: expected the file system of the store", file=str(journal.folder))
+        raise CannotUndo(
+            sentence("whole folders are kept here: expected the file system of the store"), file=str(journal.folder)
+        )
     _check_unchanged(journal, root)
 
 
@@ -64,11 +70,17 @@ def _check_kept(journal: BackupJournal, name: str, was: SavedFile) -> None:
         place = journal.folder / was.link
         info = place.lstat() if os.path.lexists(place) else None
         if info is None or (info.st_size, info.st_mtime_ns) != (was.size, was.modified):
-            raise CannotUndo(f"what was kept of {name} is {'missing' if info is None else 'damaged'}", file=str(place))
+            raise CannotUndo(
+                sentence(
+                    "what was kept of {name} is missing" if info is None else "what was kept of {name} is damaged",
+                    name=name,
+                ),
+                file=str(place),
+            )
     for piece in was.pieces:
         place = journal.folder / piece.file_name
         if not place.exists():
-            raise CannotUndo(f"what was kept of {name} is missing", file=str(place))
+            raise CannotUndo(sentence("what was kept of {name} is missing", name=name), file=str(place))
         descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
         try:
             is_complete = os.fstat(descriptor).st_size >= piece.stop
@@ -76,7 +88,7 @@ def _check_kept(journal: BackupJournal, name: str, was: SavedFile) -> None:
         finally:
             os.close(descriptor)
         if not (is_complete and is_same):
-            raise CannotUndo(f"what was kept of {name} is damaged", file=str(place))
+            raise CannotUndo(sentence("what was kept of {name} is damaged", name=name), file=str(place))
 
 
 def _check_unchanged(journal: BackupJournal, root: Path) -> None:
@@ -98,7 +110,7 @@ def _check_unchanged(journal: BackupJournal, root: Path) -> None:
         # testing whether the lock is free changes the time of the lock's file
         if name != "lock" and not _same(now.get(name), expected.get(name)):
             raise CannotUndo(
-                "the store has changed since the command: this file " + _difference(now.get(name), expected.get(name)),
+                _difference(now.get(name), expected.get(name)),
                 file=str(root / name),
             )
     for name in sorted(touched & journal.files.keys() if journal.stamps_after is None else ()):
@@ -119,8 +131,12 @@ def _same(now: Stamp | None, then: Stamp | None) -> bool:
 
 def _difference(now: Stamp | None, then: Stamp | None) -> str:
     if now is None:
-        return "is gone"
-    return "was made" if then is None else "was written or replaced"
+        return sentence("the store has changed since the command: this file is gone")
+    return sentence(
+        "the store has changed since the command: this file was made"
+        if then is None
+        else "the store has changed since the command: this file was written or replaced"
+    )
 
 
 def _check_log(journal: BackupJournal, root: Path, name: str) -> None:
@@ -137,7 +153,7 @@ def _check_log(journal: BackupJournal, root: Path, name: str) -> None:
                     old = os.pread(saved, len(data), position)
                     if any(new not in (0, byte) for new, byte in zip(data, old, strict=False)):
                         raise CannotUndo(
-                            "the store has changed since the command: this file got other bytes",
+                            sentence("the store has changed since the command: this file got other bytes"),
                             file=str(place),
                             offset=position,
                         )
@@ -209,7 +225,11 @@ def take_back(backup: BackupWriter, error: BaseException) -> None:
         if not isinstance(error, StoreLocked):  # then the lock's file belongs to another process
             finish(journal, backup.root)
     except (OSError, StoreError) as undo_error:
-        text = f"{error}; what was changed until then is kept here and could not be put back ({undo_error})"
+        text = sentence(
+            "{error}; what was changed until then is kept here and could not be put back ({undo_error})",
+            error=error,
+            undo_error=undo_error,
+        )
         raise StoreError(text, file=str(backup.folder)) from error
     take_away(backup.folder)
 

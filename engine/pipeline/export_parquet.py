@@ -22,6 +22,7 @@ import numpy as np
 from engine.errors import CannotRead, StoreError
 from engine.pipeline import tasks
 from engine.pipeline.export import ExportOptions, rows_of
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,9 @@ def write(
 def _put_in_place(attempt: Path, folder: Path) -> None:
     """Move the files of an attempt below ``folder``. Their names contain the task, so none exists already."""
     if not attempt.is_dir():
-        raise StoreError("expected what a task wrote: executors need to see the same folder", file=str(folder))
+        raise StoreError(
+            sentence("expected what a task wrote: executors need to see the same folder"), file=str(folder)
+        )
     for file in sorted(attempt.glob("*/*/*.parquet")):
         place = folder / file.relative_to(attempt).parent
         place.mkdir(parents=True, exist_ok=True)
@@ -128,7 +131,7 @@ def write_rows(batches: Iterable[pa.RecordBatch], folder: Path, name: str, buffe
         raise
     except OSError as error:
         reason = error.strerror or str(error).partition("\n")[0]
-        raise StoreError(f"cannot be written: {reason}", file=str(folder)) from error
+        raise StoreError(sentence("cannot be written: {reason}", reason=reason), file=str(folder)) from error
     return rows
 
 

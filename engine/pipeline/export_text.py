@@ -13,6 +13,7 @@ from engine.errors import CannotRead, StoreError
 from engine.pipeline import tasks
 from engine.pipeline.export import COLUMNS, ExportOptions, rows_of
 from engine.pipeline.export_parquet import SUCCESS_FILE
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +55,7 @@ def _text_files_task(
     except CannotRead:
         raise
     except OSError as error:
-        raise StoreError(f"cannot be written: {error.strerror}", file=str(path)) from error
+        raise StoreError(sentence("cannot be written: {strerror}", strerror=error.strerror), file=str(path)) from error
     tasks.count_splits(counter, splits, units)
     return ()
 

@@ -18,6 +18,7 @@ from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import CannotRead, NotAStore, UsageError
 from engine.files.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
+from engine.sentences import sentence
 
 LARGEST_OFFSET = (1 << 63) - 1
 MAX_CONCURRENT_LOOKS = 16
@@ -106,7 +107,7 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
             if place is not None
         }
         if not matched_stores:
-            raise NotAStore("expected a store (a directory that holds commitlog/), found none", file=path)
+            raise NotAStore(sentence("expected a store (a directory that holds commitlog/), found none"), file=path)
         stores.update(matched_stores)
     return list(stores.values())
 
@@ -242,7 +243,9 @@ def _store_at(storage: Storage, path: str) -> StorePlace | None:
     names = {entry.name: entry for entry in storage.listing(path)}
     dledger = next((e for e in names.values() if e.name.startswith(FOLDER_PREFIX) and e.may_be_folder), None)
     if dledger is not None and storage.listing(join(dledger.path, "data")):
-        error = CannotRead("cannot be read: its log is a DLedger log, which is not decoded here", file=dledger.path)
+        error = CannotRead(
+            sentence("cannot be read: its log is a DLedger log, which is not decoded here"), file=dledger.path
+        )
         return StorePlace(path, None, (), error)
     if _holds_folder(storage, names, path, "commitlog"):
         return StorePlace(path, None, (join(path, "commitlog"),))

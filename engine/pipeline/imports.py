@@ -23,6 +23,7 @@ from engine.errors import CannotRead, StoreError
 from engine.pipeline.export import COLUMNS, CSV, SCHEMA, arrow_schema
 from engine.pipeline.export_parquet import NULL_FOLDER
 from engine.pipeline.spark_internals.worker_process import settling
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +137,11 @@ def unit_bytes(row: dict[str, Any]) -> bytes:
         )
         return b"".join((head, body, named, struct.pack(">H", len(text)), text))
     except (struct.error, ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"row with the physicalOffset {row['physicalOffset']} is no unit: {error}") from None
+        raise StoreError(
+            sentence(
+                "row with the physicalOffset {value} is no unit: {error}", value=row["physicalOffset"], error=error
+            )
+        ) from None
 
 
 Unit = tuple[int, str, bytes]
@@ -177,9 +182,13 @@ def iter_units(folder: str, kind: str, store: str | None, check: Callable[[], No
                 if store is None or row.get("store") == store:
                     units.append((row["physicalOffset"], row["crc"], unit_bytes(row)))
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+            raise CannotRead(
+                sentence("cannot be read: {value}", value=error.strerror or error), file=str(path)
+            ) from error
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"expected rows of 'pipeline export': {error}", file=str(path)) from error
+            raise StoreError(
+                sentence("expected rows of 'pipeline export': {error}", error=error), file=str(path)
+            ) from error
     units.sort(key=lambda unit: unit[0])
     yield from units
 

@@ -30,6 +30,7 @@ from engine.pipeline.pruning import SLACK_MS
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
 from engine.pipeline.undecoded import rocksdb_index
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +159,11 @@ def _inspect_file(file: Listed) -> tuple[Geometry | None, str, int]:
         with opened(file.path) as opened_file:
             head = opened_file.read(0, HEADER_SIZE)
             if len(head) < HEADER_SIZE:
-                return None, f"expected a header of {HEADER_SIZE} bytes, found {len(head)}", 1
+                return (
+                    None,
+                    sentence("expected a header of {size} bytes, found {found:,}", size=HEADER_SIZE, found=len(head)),
+                    1,
+                )
             return (*derive_geometry(_Lent(file.size, opened_file)), decode_header(head).entries)
     except CannotRead as error:
         return None, str(error), -1

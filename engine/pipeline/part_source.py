@@ -22,6 +22,7 @@ from engine.pipeline.options import Options, Parts, describe_read, make_partitio
 from engine.pipeline.schema import user_columns
 from engine.pipeline.spark_internals.worker_process import in_one_line, settling
 from engine.pipeline.splits import Skipped
+from engine.sentences import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,14 +132,19 @@ def whole(
     """The batches of a part with entries of ``entry`` bytes; behind them a row of the type ``damage``, with ``named``
     beside it, where the file is gone or shorter than it was. With ``fail`` raises :class:`CannotRead` instead.
     """
-    reason, done = None, 0
+    reason: str | None = None
+    done = 0
     try:
         for batch in batches:
             done += batch.num_rows
             yield batch
         missing = part.stop - part.start - done * entry
         if missing > 0:
-            reason = f"the file was cut short while it was read: {missing:,} bytes are missing"
+            reason = plural(
+                "the file was cut short while it was read: {n:,} byte is missing",
+                "the file was cut short while it was read: {n:,} bytes are missing",
+                n=missing,
+            )
     except CannotRead as error:
         reason = str(error)
         if fail:

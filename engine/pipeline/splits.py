@@ -376,7 +376,7 @@ class _Reading:
         story = walk_file(self._bytes, offset, None, walk.options[0])
         item = next(story, None)
         if item is None:
-            raise CannotRead("the file ends here", file=self._split.path, offset=offset)
+            raise CannotRead(sentence("the file ends here"), file=self._split.path, offset=offset)
         if isinstance(item, Unit | Blank):
             position = offset - self._split.file_start
             data = self._file.read(position, item.size if isinstance(item, Unit) else 8)

@@ -277,7 +277,7 @@ def _arrow_root(root: str) -> Any:
     scheme, _, bucket = root.partition("://")
     try:
         if scheme not in ("s3", "s3a"):
-            raise CannotRead(f"{scheme}: is not read here", file=root)
+            raise CannotRead(sentence("{scheme}: is not read here", scheme=scheme), file=root)
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
         if not endpoint:
             return fs.FileSystem.from_uri(f"s3://{bucket}")[0]
@@ -285,7 +285,9 @@ def _arrow_root(root: str) -> Any:
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         return fs.S3FileSystem(endpoint_override=server.rstrip("/"), scheme=endpoint_scheme or "https", region=region)
     except (OSError, ValueError, ArrowException) as error:
-        raise CannotRead(f"cannot be reached: {_first_line(error)}", file=root) from error
+        raise CannotRead(
+            sentence("cannot be reached: {first_line}", first_line=_first_line(error)), file=root
+        ) from error
 
 
 class ObjectFile:

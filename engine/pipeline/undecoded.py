@@ -10,6 +10,7 @@ from engine.codec.rocksdb import RocksFolder, rocks_folder
 from engine.errors import CannotRead
 from engine.pipeline.files import StorePlace
 from engine.pipeline.storage import Listed, join, storage_of
+from engine.sentences import sentence
 
 QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
 """Where a broker keeps its RocksDB of queues (``useSeparateStorePathForRocksdbCQ`` chooses the second)."""
@@ -28,7 +29,7 @@ def rocksdb_queues(store: StorePlace) -> CannotRead | None:
     if not databases or _has_folders(folders[0]) or _has_folders(join(store.path, "batchconsumequeue")):
         return None
     return CannotRead(
-        "cannot be read: the consume queues are in a RocksDB, which is not decoded here", file=databases[0]
+        sentence("cannot be read: the consume queues are in a RocksDB, which is not decoded here"), file=databases[0]
     )
 
 
@@ -39,7 +40,7 @@ def rocksdb_index(store: StorePlace) -> CannotRead | None:
     rows = database is not None and (database.tables > 0 or database.write_ahead_bytes > 0)
     if not rows or _listing(join(store.path, "index")):
         return None
-    return CannotRead("cannot be read: the index is in a RocksDB, which is not decoded here", file=folder)
+    return CannotRead(sentence("cannot be read: the index is in a RocksDB, which is not decoded here"), file=folder)
 
 
 def _database(folder: str) -> RocksFolder | None:

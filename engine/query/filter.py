@@ -17,6 +17,7 @@ from engine.query.fields import FIELDS, PROPERTIES, FieldSpec
 from engine.query.lexer import quote, words
 from engine.query.parse import tree_of
 from engine.query.tree import Node
+from engine.sentences import sentence
 
 if TYPE_CHECKING:
     from engine.codec.topic_table import TopicTable
@@ -147,7 +148,7 @@ def _field(name: str) -> tree.Field:
         return tree.Field(str(token.value), True)
     if name.startswith(f"{PROPERTIES}."):
         return tree.Field(name.removeprefix(f"{PROPERTIES}."), True)
-    raise BadFilter(f"there is no field {name!r}", 0, max(1, len(name)))
+    raise BadFilter(sentence("there is no field {name}", name=repr(name)), 0, max(1, len(name)))
 
 
 def _time_literal(ms: int, zone: tzinfo | None) -> str:

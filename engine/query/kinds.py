@@ -20,6 +20,7 @@ from engine.query.tree import (
     kind_of,
     literal_text,
 )
+from engine.sentences import sentence
 
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
@@ -37,7 +38,9 @@ def parse_time(text: str, zone: tzinfo | None, position: int, length: int) -> in
     """
     match = _ISO.fullmatch(text.strip())
     if match is None:
-        raise BadFilter(f'{text!r} is not a time; write it like "2026-11-20 09:41:07"', position, length)
+        raise BadFilter(
+            sentence('{text} is not a time; write it like "2026-11-20 09:41:07"', text=repr(text)), position, length
+        )
     year, month, day, hour, minute, second, fraction, offset = match.groups()
     ms = int((fraction or "0")[:3].ljust(3, "0"))
     try:
@@ -47,9 +50,9 @@ def parse_time(text: str, zone: tzinfo | None, position: int, length: int) -> in
         aware = moment.replace(tzinfo=_offset(offset) if offset else zone) if offset or zone else moment.astimezone()
         epoch_ms = (aware - EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError, OSError):
-        raise BadFilter(f"there is no such time as {text!r}", position, length) from None
+        raise BadFilter(sentence("there is no such time as {text}", text=repr(text)), position, length) from None
     if not _EARLIEST_MS <= epoch_ms <= _LATEST_MS:
-        raise BadFilter(f"{text!r} lies outside the years 1 to 9999", position, length)
+        raise BadFilter(sentence("{text} lies outside the years 1 to 9999", text=repr(text)), position, length)
     return epoch_ms
 
 

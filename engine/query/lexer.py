@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.errors import BadFilter
+from engine.sentences import sentence
 
 TokenKind = Literal["number", "duration", "text", "regex", "property", "name", "sign", "end"]
 
@@ -63,7 +64,12 @@ def words(text: str) -> list[Token]:
     """
     if len(text) > MAX_FILTER_CHARS:
         raise BadFilter(
-            f"the filter has {len(text):,} characters; at most {MAX_FILTER_CHARS:,} are read", MAX_FILTER_CHARS
+            sentence(
+                "the filter has {n:,} characters; at most {most:,} are read",
+                n=len(text),
+                most=MAX_FILTER_CHARS,
+            ),
+            MAX_FILTER_CHARS,
         )
     tokens: list[Token] = []
     position = 0
@@ -95,31 +101,57 @@ def _word(text: str, position: int) -> Token:
     if match := _SIGN.match(text, position):
         return Token("sign", match[0], match[0], position)
     if character in _CURLY:
-        raise BadFilter(f"put texts in straight quotes, {_CURLY[character]}, not in {character}", position)
-    raise BadFilter(f"{character!r} has no meaning here{_HINTS.get(character, '')}", position)
+        raise BadFilter(
+            sentence(
+                "put texts in straight quotes, {value}, not in {character}",
+                value=_CURLY[character],
+                character=character,
+            ),
+            position,
+        )
+    raise BadFilter(
+        sentence("{character} has no meaning here{hint}", character=repr(character), hint=_HINTS.get(character, "")),
+        position,
+    )
 
 
 def _number(text: str, position: int) -> Token:
     match = _NUMBER.match(text, position)
     if match is None:
-        raise BadFilter("numbers are written with the digits 0 to 9", position)
+        raise BadFilter(sentence("numbers are written with the digits 0 to 9"), position)
     digits, fraction, unit = match[1], match[2], match[3].strip()
     if fraction:
-        raise BadFilter(f"{match[0]} is not a whole number; numbers here have no fraction", position, len(match[0]))
+        raise BadFilter(
+            sentence("{value} is not a whole number; numbers here have no fraction", value=match[0]),
+            position,
+            len(match[0]),
+        )
     if "__" in digits or digits.endswith("_"):
-        raise BadFilter(f"in {digits} an underscore must be between two digits", position, len(digits))
+        raise BadFilter(
+            sentence("in {digits} an underscore must be between two digits", digits=digits), position, len(digits)
+        )
     try:
         value = int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
     except ValueError:
-        raise BadFilter(f"{digits[:20]}… has too many digits", position, len(digits)) from None
+        raise BadFilter(sentence("{value}… has too many digits", value=digits[:20]), position, len(digits)) from None
     if unit not in SIZES and unit not in DURATIONS and unit:
         units = " ".join([*SIZES, *DURATIONS])
         raise BadFilter(
-            f"{unit} is not a unit of size or time; the units are {units}", position + len(digits), len(unit)
+            sentence("{unit} is not a unit of size or time; the units are {units}", unit=unit, units=units),
+            position + len(digits),
+            len(unit),
         )
     value *= SIZES.get(unit) or DURATIONS.get(unit) or 1
     if value > MAX_NUMBER + 1:
-        raise BadFilter(f"{match[0]} does not fit 64 bits; the largest number is {MAX_NUMBER}", position, len(match[0]))
+        raise BadFilter(
+            sentence(
+                "{value} does not fit 64 bits; the largest number is {largest}",
+                value=match[0],
+                largest=MAX_NUMBER,
+            ),
+            position,
+            len(match[0]),
+        )
     return Token("duration" if unit in DURATIONS else "number", match[0], value, position)
 
 
@@ -129,7 +161,11 @@ def _quoted(text: str, position: int) -> str:
         if text[end] == text[position]:
             return text[position : end + 1]
         end += 2 if text[end] == "\\" else 1
-    raise BadFilter(f"the text that begins here has no closing {text[position]}", position, len(text) - position)
+    raise BadFilter(
+        sentence("the text that begins here has no closing {value}", value=text[position]),
+        position,
+        len(text) - position,
+    )
 
 
 def _unescaped(raw: str, position: int) -> str:
@@ -142,7 +178,7 @@ def _unescaped(raw: str, position: int) -> str:
         elif code in _SIMPLE_ESCAPES:
             return _SIMPLE_ESCAPES[code]
         raise BadFilter(
-            f"\\{code} is not an escape; a backslash itself is written \\\\",
+            sentence("\\{code} is not an escape; a backslash itself is written \\\\", code=code),
             position + 1 + match.start(),
             len(match[0]),
         )
@@ -153,7 +189,9 @@ def _unescaped(raw: str, position: int) -> str:
 def _regex(text: str, position: int) -> Token:
     match = _REGEX.match(text, position)
     if match is None:
-        raise BadFilter("the regular expression that begins here has no closing /", position, len(text) - position)
+        raise BadFilter(
+            sentence("the regular expression that begins here has no closing /"), position, len(text) - position
+        )
     return Token("regex", match[0], (match[1], match[2]), position)
 
 
@@ -162,21 +200,23 @@ def _property(text: str, position: int, end: int) -> Token:
     if text.startswith(".", end):
         match = _PROPERTY_NAME.match(text, end + 1)
         if match is None:
-            raise BadFilter("a property's name follows the point: properties.NAME", position, end + 1 - position)
+            raise BadFilter(
+                sentence("a property's name follows the point: properties.NAME"), position, end + 1 - position
+            )
         if text.startswith(".", match.end()):
-            raise BadFilter('a name with a point in it is written properties["a.b"]', match.end())
+            raise BadFilter(sentence('a name with a point in it is written properties["a.b"]'), match.end())
         return Token("property", text[position : match.end()], match[0], position)
     bracket = _after_space(text, end)
     if text.startswith("[", bracket):
         quote = _after_space(text, bracket + 1)
         if text[quote : quote + 1] not in ("'", '"'):
-            raise BadFilter('a property\'s name stands in quotes: properties["NAME"]', bracket)
+            raise BadFilter(sentence('a property\'s name stands in quotes: properties["NAME"]'), bracket)
         raw = _quoted(text, quote)
         close = _after_space(text, quote + len(raw))
         if not text.startswith("]", close):
-            raise BadFilter("] is missing after the property's name", min(close, len(text) - 1))
+            raise BadFilter(sentence("] is missing after the property's name"), min(close, len(text) - 1))
         return Token("property", text[position : close + 1], _unescaped(raw, quote), position)
-    raise BadFilter('name one property: properties.NAME or properties["NAME"]', position, end - position)
+    raise BadFilter(sentence('name one property: properties.NAME or properties["NAME"]'), position, end - position)
 
 
 def _after_space(text: str, position: int) -> int:

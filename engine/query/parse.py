@@ -41,6 +41,7 @@ from engine.query.tree import (
     any_of,
     kind_of,
 )
+from engine.sentences import sentence
 
 MAX_DEPTH = 100
 KEYWORDS = frozenset(
@@ -115,7 +116,9 @@ class _Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise BadFilter(
-                f"the filter is nested deeper than {MAX_DEPTH} levels", self.current.position, self.current.length
+                sentence("the filter is nested deeper than {max_depth} levels", max_depth=MAX_DEPTH),
+                self.current.position,
+                self.current.length,
             )
         operand = self._prefix(least)
         for number in range(len(self._words)):
@@ -123,7 +126,11 @@ class _Parser:
             if level is None or level < least:
                 break
             if level > COMPARE and number + self._depth > MAX_DEPTH:
-                raise BadFilter(f"more than {MAX_DEPTH} terms in one sum", self.current.position, self.current.length)
+                raise BadFilter(
+                    sentence("more than {max_depth} terms in one sum", max_depth=MAX_DEPTH),
+                    self.current.position,
+                    self.current.length,
+                )
             operand = self._chain(operand) if level < NOT else self._infix(operand, level)
         self._depth -= 1
         return operand
@@ -132,16 +139,18 @@ class _Parser:
         """Return the error for the next word."""
         token = self.current
         if token.kind == "end":
-            return BadFilter("the filter ends too early; a field or a value is expected", token.position)
+            return BadFilter(sentence("the filter ends too early; a field or a value is expected"), token.position)
         if _SIGNS.get(token.text):
             return BadFilter(
-                "comparisons do not chain; use between, or join two with and", token.position, token.length
+                sentence("comparisons do not chain; use between, or join two with and"), token.position, token.length
             )
         if token.kind == "name" and _keyword(token) not in KEYWORDS:
             return BadFilter(
-                f"{token.text!r} is not expected here; and, or, or a comparison is", token.position, token.length
+                sentence("{text} is not expected here; and, or, or a comparison is", text=repr(token.text)),
+                token.position,
+                token.length,
             )
-        return BadFilter(f"{token.text} is not expected here", token.position, token.length)
+        return BadFilter(sentence("{text} is not expected here", text=token.text), token.position, token.length)
 
     def _level(self) -> int | None:
         word = _keyword(self.current)
@@ -179,7 +188,9 @@ class _Parser:
                 self._take()
                 return Span(Field(str(token.value), True), token.position, token.end)
             case "regex":
-                raise BadFilter("a regular expression follows matches: body matches /…/", token.position, token.length)
+                raise BadFilter(
+                    sentence("a regular expression follows matches: body matches /…/"), token.position, token.length
+                )
             case "name":
                 return self._name(token, least)
             case "sign" if token.text == "(":
@@ -187,14 +198,18 @@ class _Parser:
             case "sign" if token.text == "-":
                 self._take()
                 if self.current.kind not in ("number", "duration"):
-                    raise BadFilter("a number follows a minus sign here", token.position)
+                    raise BadFilter(sentence("a number follows a minus sign here"), token.position)
                 return self._number(self._take(), minus=token)
             case "sign" if token.text == "!":
                 return self._not(least)
         raise (
             self.unexpected()
             if token.kind == "end"
-            else BadFilter(f"a field or a value is expected here, not {token.text}", token.position, token.length)
+            else BadFilter(
+                sentence("a field or a value is expected here, not {text}", text=token.text),
+                token.position,
+                token.length,
+            )
         )
 
     def _number(self, token: Token, minus: Token | None) -> Span:
@@ -202,7 +217,13 @@ class _Parser:
         position = minus.position if minus else token.position
         if number > MAX_NUMBER and not minus:
             raise BadFilter(
-                f"{token.text} does not fit 64 bits; the largest number is {MAX_NUMBER}", token.position, token.length
+                sentence(
+                    "{text} does not fit 64 bits; the largest number is {largest}",
+                    text=token.text,
+                    largest=MAX_NUMBER,
+                ),
+                token.position,
+                token.length,
             )
         kind = "duration" if token.kind == "duration" else "number"
         return Span(Constant(-number if minus else number, kind), position, token.end)  # type: ignore[arg-type]
@@ -219,10 +240,14 @@ class _Parser:
             return Span(Now(self._now), token.position, token.end)
         if word == "null":
             raise BadFilter(
-                "a comparison with null is never true; write is null or is not null", token.position, token.length
+                sentence("a comparison with null is never true; write is null or is not null"),
+                token.position,
+                token.length,
             )
         if word in KEYWORDS:
-            raise BadFilter(f"a field or a value is expected before {token.text}", token.position, token.length)
+            raise BadFilter(
+                sentence("a field or a value is expected before {text}", text=token.text), token.position, token.length
+            )
         name = token.text if token.text in self._fields else ALIASES.get(token.text, token.text)
         spec = self._fields.get(name)
         if spec is None:
@@ -232,15 +257,19 @@ class _Parser:
 
     def _no_field(self, name: str) -> str:
         if self._compared_with is not None and kind_of(self._compared_with) in ("text", "property", "list"):
-            return f'a text stands in quotes: "{name}"'
+            return sentence('a text stands in quotes: "{name}"', name=name)
         close = (_SUGGESTED_FIELDS.get(name) or _SUGGESTED_FIELDS.get(name.lower())) if self._fields is FIELDS else None
         if close is None:
             by_lower = {field.lower(): field for field in self._fields}
             near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
             close = by_lower[near[0]] if near else None
         if close:
-            return f"there is no field {name!r}; did you mean {close}?"
-        return f"there is no field {name!r}; a message's own property is written properties.{name}"
+            return sentence("there is no field {name}; did you mean {close}?", name=repr(name), close=close)
+        return sentence(
+            "there is no field {name}; a message's own property is written properties.{bare}",
+            name=repr(name),
+            bare=name,
+        )
 
     def _group(self) -> Span:
         opening = self._take()
@@ -249,14 +278,16 @@ class _Parser:
         self._compared_with = outer_operand
         if self.current.text != ")" or self.current.kind != "sign":
             if self.current.kind == "end":
-                raise BadFilter("the parenthesis that begins here is not closed", opening.position)
+                raise BadFilter(sentence("the parenthesis that begins here is not closed"), opening.position)
             raise self.unexpected()
         return Span(inner.node, opening.position, self._take().end)
 
     def _not(self, least: int) -> Span:
         token = self._take()
         if least > NOT:
-            raise BadFilter("'not' must be before a condition; use parentheses here", token.position, token.length)
+            raise BadFilter(
+                sentence("'not' must be before a condition; use parentheses here"), token.position, token.length
+            )
         item = self.expression(NOT)
         return Span(Not(condition(item)), token.position, item.end)
 
@@ -302,7 +333,7 @@ class _Parser:
                 self.unexpected()
                 if self.current.text in _SIGNS
                 else BadFilter(
-                    f"join conditions with and or or before {self.current.text}",
+                    sentence("join conditions with and or or before {text}", text=self.current.text),
                     self.current.position,
                     self.current.length,
                 )
@@ -347,14 +378,16 @@ class _Parser:
         node = searchable(operand, "matches")
         token = self.current
         if token.kind not in ("regex", "text"):
-            raise BadFilter("a regular expression follows matches: /…/ or a text", token.position, token.length)
+            raise BadFilter(
+                sentence("a regular expression follows matches: /…/ or a text"), token.position, token.length
+            )
         self._take()
         pattern, flags = token.value if isinstance(token.value, tuple) else (str(token.value), "")
         for flag in flags:
             if flag not in _REGEX_FLAGS or flags.count(flag) > 1:
                 raise BadFilter(f"{flags!r}: flags are i, m, s and x, each once", token.end - len(flags), len(flags))
         if not pattern:
-            raise BadFilter("the regular expression is empty", token.position, token.length)
+            raise BadFilter(sentence("the regular expression is empty"), token.position, token.length)
         pattern = _ESCAPED.sub(lambda escape: "/" if escape[1] == "/" else escape[0], pattern)
         try:
             compiled(pattern, flags)
@@ -362,7 +395,7 @@ class _Parser:
             place = token.position + 1 + min(error.pos or 0, max(0, token.length - 2))
             raise BadFilter(f"regular expression: {error.msg}", place) from None
         except (OverflowError, RecursionError):
-            raise BadFilter("regular expression: too large", token.position, token.length) from None
+            raise BadFilter(sentence("regular expression: too large"), token.position, token.length) from None
         ordered = "".join(flag for flag in _REGEX_FLAGS if flag in flags)
         return Span(Matches(node, pattern, ordered, negated), operand.position, token.end)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from engine.errors import BadFilter
+from engine.sentences import sentence
 
 Properties = Mapping[str, str]
 Value = str | int | float | bool | None
@@ -85,7 +86,10 @@ def _words(text: str) -> list[_Word]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise BadFilter(f"expected a word of an SQL expression, found '{text[position : position + 10]}'", position)
+            raise BadFilter(
+                sentence("expected a word of an SQL expression, found '{value}'", value=text[position : position + 10]),
+                position,
+            )
         kind = match.lastgroup or ""
         word = match.group()
         if kind != "space":
@@ -184,9 +188,9 @@ class _Parser:
         high_node = self._unary()
         if low_node.constant and high_node.constant:
             if low_node.value is None or high_node.value is None:
-                raise BadFilter("values of BETWEEN cannot be NULL", position)
+                raise BadFilter(sentence("values of BETWEEN cannot be NULL"), position)
             if _sign(high_node.value, low_node.value) < 0:
-                raise BadFilter("the left value of BETWEEN must not exceed the right one", position)
+                raise BadFilter(sentence("the left value of BETWEEN must not exceed the right one"), position)
         if negated:
             return _logic(
                 _compare("<", node, low_node, position), _compare(">", node, high_node, position), decides=True
@@ -197,7 +201,7 @@ class _Parser:
 
     def _in(self, node: _Node, negated: bool, position: int) -> _Node:
         if node.name is None:
-            raise BadFilter("IN takes a property on its left", position)
+            raise BadFilter(sentence("IN takes a property on its left"), position)
         self._expect("(")
         listed = {self._literal_text()}
         while self._take(","):
@@ -232,7 +236,10 @@ class _Parser:
     def _unary(self) -> _Node:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise BadFilter(f"more than {_MAX_DEPTH} levels of brackets and signs", self._word.position)
+            raise BadFilter(
+                sentence("more than {max_depth} levels of brackets and signs", max_depth=_MAX_DEPTH),
+                self._word.position,
+            )
         try:
             if self._take("NOT"):
                 return _not(self._unary())
@@ -249,7 +256,7 @@ class _Parser:
         node = self._unary()
         if node.constant and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             return _constant(-node.value)
-        raise BadFilter("a minus sign needs a number after it", position)
+        raise BadFilter(sentence("a minus sign needs a number after it"), position)
 
     def _primary(self) -> _Node:
         word = self._word
@@ -274,11 +281,13 @@ class _Parser:
         if word.kind == "float":
             number = float(word.text)
             if number == 0.0 or number == float("inf"):
-                raise BadFilter("a broker refuses this number: it is out of range", word.position, len(word.text))
+                raise BadFilter(
+                    sentence("a broker refuses this number: it is out of range"), word.position, len(word.text)
+                )
             return number
         value = int(word.text.rstrip("lL"))
         if value >= _I64:
-            raise BadFilter("the number does not fit 64 bits", word.position, len(word.text))
+            raise BadFilter(sentence("the number does not fit 64 bits"), word.position, len(word.text))
         return value
 
     def _literal_text(self) -> str:
@@ -330,7 +339,7 @@ def _is_null(node: _Node) -> _Node:
 
 def _equal(left_node: _Node, right_node: _Node, position: int) -> _Node:
     if any(side.constant and side.value is None for side in (left_node, right_node)):
-        raise BadFilter("NULL cannot be compared; ask with IS NULL", position)
+        raise BadFilter(sentence("NULL cannot be compared; ask with IS NULL"), position)
 
     def evaluate(properties: Properties) -> Value:
         left_value, right_value = left_node.evaluate(properties), right_node.evaluate(properties)
@@ -347,7 +356,11 @@ def _compare(symbol: str, left_node: _Node, right_node: _Node, position: int) ->
     for side in (left_node, right_node):
         number = isinstance(side.value, (int, float)) and not isinstance(side.value, bool)
         if (side.constant and not number) or (side.boolean and not side.constant):
-            raise BadFilter(f"only numbers and properties can be compared by {symbol}", position, len(symbol))
+            raise BadFilter(
+                sentence("only numbers and properties can be compared by {symbol}", symbol=symbol),
+                position,
+                len(symbol),
+            )
     is_true_for = _ORDER_TESTS[symbol]
 
     def evaluate(properties: Properties) -> Value:

@@ -15,6 +15,7 @@ from engine.errors import StoreError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
+from engine.sentences import sentence
 from engine.store.put_raw_units import append_replicated
 
 if TYPE_CHECKING:
@@ -89,7 +90,12 @@ class Follower:
                     reader, writer = await asyncio.open_connection(*self._address)
             except (TimeoutError, OSError) as error:
                 host, port = self._address
-                error_text = f"no link to {host}:{port}: {cause_of(error)}; asked again until there is one"
+                error_text = sentence(
+                    "no link to {host}:{port}: {error}; asked again until there is one",
+                    host=host,
+                    port=port,
+                    error=cause_of(error),
+                )
                 if error_text != last_error:
                     self.on_status(error_text)
                 last_error = error_text
@@ -98,7 +104,9 @@ class Follower:
                 try:
                     await self._follow(reader, writer)
                 except (ConnectionError, TimeoutError) as error:
-                    self.on_status(f"the link broke: {cause_of(error, 'the master says nothing')}")
+                    self.on_status(
+                        sentence("the link broke: {error}", error=cause_of(error, "the master says nothing"))
+                    )
                 finally:
                     writer.close()
                     with contextlib.suppress(OSError):
@@ -121,7 +129,7 @@ class Follower:
                 async with asyncio.timeout(_SILENCE_TIMEOUT_S):
                     data = await reader.read(_READ_BYTES)
                 if not data:
-                    raise ConnectionError("the master closed it")
+                    raise ConnectionError(sentence("the master closed it"))
                 if flushing.done():
                     flushing.result()
                 for received in receiver.feed(data):
@@ -157,14 +165,22 @@ class Follower:
         if master is not None and master.min_offset > offset:
             if store_end is None:
                 self._start = master.min_offset
-                raise ConnectionError(f"the master's log begins at offset {master.min_offset:,} now")
+                raise ConnectionError(
+                    sentence("the master's log begins at offset {min_offset:,} now", min_offset=master.min_offset)
+                )
             raise NotAPrefix(
-                f"the master's log begins at {master.min_offset:,}, the store's ends at {store_end:,}: "
-                "what lies between is deleted there; follow with an empty store",
+                sentence(
+                    "the master's log begins at {min_offset:,}, the store's ends at {store_end:,}: what lies "
+                    "between is deleted there; follow with an empty store",
+                    min_offset=master.min_offset,
+                    store_end=store_end,
+                ),
                 file=str(self._store.paths.commitlog),
             )
         if store_end is not None and offset < store_end:
-            words = f"the master's log ends at {offset:,}, the store's at {store_end:,}"
+            words = sentence(
+                "the master's log ends at {offset:,}, the store's at {store_end:,}", offset=offset, store_end=store_end
+            )
             raise NotAPrefix(words, file=str(self._store.paths.commitlog))
         self.progress.caught_up = master is None or master.max_offset <= offset
 
@@ -182,7 +198,13 @@ class Follower:
 
     def _check_offset(self, transfer: Transfer, start_offset: int) -> None:
         if start_offset and transfer.offset != start_offset:
-            raise StoreError(f"asked for offset {start_offset:,}, the master begins at {transfer.offset:,}")
+            raise StoreError(
+                sentence(
+                    "asked for offset {start_offset:,}, the master begins at {offset:,}",
+                    start_offset=start_offset,
+                    offset=transfer.offset,
+                )
+            )
 
     def _begin(self, transfer: Transfer, start_offset: int, store_end: int | None) -> tuple[UnitCutter, Transfer]:
         """Return the cutter for a link whose first bytes are ``transfer``, and those bytes from where the cutter
@@ -204,7 +226,11 @@ class Follower:
             transfer = Transfer(store_end, transfer.data[store_end - transfer.offset :])
         if not transfer.data:
             if store_end is not None and transfer.offset < store_end:
-                words = f"the master's log ends at {transfer.offset:,}, the store's at {store_end:,}"
+                words = sentence(
+                    "the master's log ends at {offset:,}, the store's at {store_end:,}",
+                    offset=transfer.offset,
+                    store_end=store_end,
+                )
                 raise NotAPrefix(words, file=str(self._store.paths.commitlog))
             self.progress.caught_up = transfer.offset == cutter.expected
             return
@@ -223,7 +249,7 @@ class Follower:
                 (n for n, pair in enumerate(zip(own_data, data, strict=False)) if pair[0] != pair[1]), len(own_data)
             )
             raise NotAPrefix(
-                "the store's log is no beginning of the master's: they differ, and nothing was written",
+                sentence("the store's log is no beginning of the master's: they differ, and nothing was written"),
                 file=str(self._store.paths.commitlog),
                 offset=transfer.offset + difference,
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK
 from engine.codec.unit_flavours import MAGICS
 from engine.errors import CorruptUnit
+from engine.sentences import sentence
 
 _HEADER = struct.Struct(">qi")
 _OFFSET = struct.Struct(">q")
@@ -63,7 +64,13 @@ class Receiver:
         while len(buffer) - position >= _HEADER.size:
             offset, size = _HEADER.unpack_from(buffer, position)
             if offset < 0 or not 0 <= size <= _LARGEST_TRANSFER_BYTES:
-                raise CorruptUnit(f"expected a transfer of an HA port, found offset {offset:,} and size {size:,}")
+                raise CorruptUnit(
+                    sentence(
+                        "expected a transfer of an HA port, found offset {offset:,} and size {size:,}",
+                        offset=offset,
+                        size=size,
+                    )
+                )
             if len(buffer) - position - _HEADER.size < size:
                 break
             begin = position + _HEADER.size
@@ -94,7 +101,13 @@ class UnitCutter:
         :class:`CorruptUnit`.
         """
         if transfer.offset != self.expected:
-            raise CorruptUnit(f"expected bytes of offset {self.expected:,}, the master sends {transfer.offset:,}")
+            raise CorruptUnit(
+                sentence(
+                    "expected bytes of offset {expected:,}, the master sends {offset:,}",
+                    expected=self.expected,
+                    offset=transfer.offset,
+                )
+            )
         pending = self._pending
         pending += transfer.data
         position = 0
@@ -119,12 +132,19 @@ class UnitCutter:
     def _check(self, offset: int, size: int, magic: int) -> None:
         room = self._file_size - offset % self._file_size
         if magic == MAGIC_BLANK and size != room:
-            words = (
-                f"the master's log file ends {size:,} bytes behind here, one of {self._file_size:,} bytes in {room:,}"
+            words = sentence(
+                "the master's log file ends {size:,} bytes behind here, one of {file_size:,} bytes in {room:,}",
+                size=size,
+                file_size=self._file_size,
+                room=room,
             )
-            raise CorruptUnit(f"{words}: expected its mappedFileSizeCommitLog", offset=offset)
+            raise CorruptUnit(sentence("{words}: expected its mappedFileSizeCommitLog", words=words), offset=offset)
         if magic not in MAGICS and magic != MAGIC_BLANK:
-            raise CorruptUnit(f"the master's log has no unit here: magic {magic:#010x}", offset=offset)
+            raise CorruptUnit(
+                sentence("the master's log has no unit here: magic {magic:#010x}", magic=magic), offset=offset
+            )
         if not _UNIT.size <= size <= room:
-            words = f"the master's log has a unit of {size:,} bytes, its file ends in {room:,}"
+            words = sentence(
+                "the master's log has a unit of {size:,} bytes, its file ends in {room:,}", size=size, room=room
+            )
             raise CorruptUnit(words, offset=offset)

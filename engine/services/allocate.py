@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.mapped.mapped_file import MappedFile
+from engine.sentences import sentence
 
 WAIT_S: Final = 5.0
 IDLE_MS: Final = 60_000.0
@@ -149,7 +150,7 @@ class AllocateMappedFile:
         try:
             new_file = self._create(start)
         except OSError as error:
-            self.failure = f"the log's file at {start:,} cannot be made: {error}"
+            self.failure = sentence("the log's file at {start:,} cannot be made: {error}", start=start, error=error)
             _log.error("%s", self.failure)
             return None
         self.failure = None

@@ -19,6 +19,7 @@ from engine.mapped.disk import Disk
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.rules.retention_rules import delete_hours, grade_of, is_due, is_hour, levels, pressure
+from engine.sentences import sentence
 from engine.store.running_flags import DISK_FULL, RunningFlags
 
 FIRST_PAUSE_MS: Final = 60_000.0
@@ -148,7 +149,7 @@ class CleanFiles:
         for usage, disk_name in ((log_usage, "log"), (queue_usage, "queues")):
             grade = grade_of(usage, self._levels)
             if grade == "warn" and self._flags.raise_flag(
-                DISK_FULL, f"the disk of the {disk_name} is {usage:.0%} full"
+                DISK_FULL, sentence("the disk of the {disk_name} is {usage:.0%} full", disk_name=disk_name, usage=usage)
             ):
                 _log.error("the disk of the %s is %.0f %% full: puts are refused", disk_name, usage * 100)
             if grade:

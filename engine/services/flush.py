@@ -15,6 +15,7 @@ from engine.callbacks import Clock
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.sentences import sentence
 from engine.store.latency import Latencies
 from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
@@ -131,7 +132,7 @@ class LogFlush:
                 return
 
     def _failed(self, action: str, error: OSError) -> FlushFailed:
-        self.failure = f"{action} of the commit log failed: {error}"
+        self.failure = sentence("{action} of the commit log failed: {error}", action=action, error=error)
         self._flags.raise_flag(NOT_WRITEABLE, self.failure)
         _log.error("%s; the store takes no messages any more", self.failure)
         return FlushFailed(self.failure)
@@ -301,7 +302,7 @@ class FlushConsumeQueue:
             raise
 
     def _failed(self, error: OSError) -> None:
-        self.failure = f"flush of the consume queues failed: {error}"
+        self.failure = sentence("flush of the consume queues failed: {error}", error=error)
         self._flags.raise_flag(QUEUE_WRITE_ERROR, self.failure)
         _log.error("%s", self.failure)
 

@@ -21,6 +21,7 @@ from engine.codec.unit_flavours import unread_versions
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.rules import unit_check
 from engine.rules.unit_check import Refusal, Request, Rules
+from engine.sentences import sentence
 from engine.services.service_thread import short_turns
 from engine.store.running_flags import INDEX_WRITE_ERROR, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
@@ -266,11 +267,20 @@ class ReputMessage:
         """
         queue = self._dispatcher.failed != "index"
         self._tries += 1
-        self.delayed = f"dispatch at offset {self.reput_from} failed, it is tried again: {error}"
+        self.delayed = sentence(
+            "dispatch at offset {reput_from} failed, it is tried again: {error}",
+            reput_from=self.reput_from,
+            error=error,
+        )
         if self._tries == 1:
             _log.warning("%s", self.delayed)
         if self._tries >= (QUEUE_TRIES if queue else INDEX_TRIES):
-            self.failure = f"dispatch at offset {self.reput_from} failed {self._tries} times: {error}"
+            self.failure = sentence(
+                "dispatch at offset {reput_from} failed {tries} times: {error}",
+                reput_from=self.reput_from,
+                tries=self._tries,
+                error=error,
+            )
             self._flags.raise_flag(QUEUE_WRITE_ERROR if queue else INDEX_WRITE_ERROR, self.failure)
             _log.error("%s; the store takes no messages any more", self.failure)
         return RETRY_MS

@@ -25,6 +25,7 @@ from engine.mapped.memory import lock_memory, warm
 from engine.mapped.transient_pool import TransientStorePool
 from engine.releases import Release, of
 from engine.rules.unit_check import Request, Rules
+from engine.sentences import sentence
 from engine.services.allocate import AllocateMappedFile
 from engine.services.clean import FIRST_CHECK_MS, FIRST_PAUSE_MS, CleanFiles, DiskCheck
 from engine.services.flush import (
@@ -336,11 +337,16 @@ def wire(
 
 def _refuse_foreign_kinds(config: MessageStoreConfig) -> None:
     if config.store_type != "default":
-        raise StoreError(f"storeType: expected default, found {config.store_type}: RocksDB queues are not written here")
+        raise StoreError(
+            sentence(
+                "storeType: expected default, found {store_type}: RocksDB queues are not written here",
+                store_type=config.store_type,
+            )
+        )
     if config.rocksdb_cq_double_write_enable:
-        raise StoreError("rocksdbCQDoubleWriteEnable: expected false: RocksDB queues are not written here")
+        raise StoreError(sentence("rocksdbCQDoubleWriteEnable: expected false: RocksDB queues are not written here"))
     if config.enable_dleger_commit_log:
-        raise StoreError("enableDLegerCommitLog: expected false: a DLedger log is not written here")
+        raise StoreError(sentence("enableDLegerCommitLog: expected false: a DLedger log is not written here"))
 
 
 def _pool(config: MessageStoreConfig) -> TransientStorePool | None:

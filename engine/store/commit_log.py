@@ -37,6 +37,7 @@ from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.releases import NEWEST, Release, of
+from engine.sentences import sentence
 from engine.store import put_many, put_ruled
 from engine.store.put_message import (
     BLANK_SIZE,
@@ -221,7 +222,9 @@ class CommitLog:
         """The error to raise where no status can be returned."""
         if self.closed:
             return StoreClosed("the store is closed", file=str(self.files.folders[0]))
-        return NotWriteable(f"the store takes nothing now ({self.refused.name})", file=str(self.files.folders[0]))
+        return NotWriteable(
+            sentence("the store takes nothing now ({name})", name=self.refused.name), file=str(self.files.folders[0])
+        )
 
     @property
     def refused(self) -> PutMessageStatus:
@@ -485,7 +488,7 @@ class CommitLog:
         """
         with self.appending:
             if self.files.last_or_create(physical_offset) is None:
-                raise StoreError("no new file of the commit log can be made", file=str(self.files.folders[0]))
+                raise StoreError(sentence("no new file of the commit log can be made"), file=str(self.files.folders[0]))
 
     def failed(self, error: OSError) -> PutMessageResult:
         """Return the result of a put that the disk refused; nothing was appended."""

@@ -205,7 +205,7 @@ class ConfigTables:
         by Java's names, over the others.
         """
         if len(name) > 255:
-            raise UsageError(f"group: expected at most 255 characters, found {len(name)}")
+            raise UsageError(sentence("group: expected at most 255 characters, found {n}", n=len(name)))
         with self._lock:
             old_groups = self.groups()
             table_rows = self._members(GROUPS, "subscriptionGroupTable")

@@ -28,6 +28,7 @@ from engine.files.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
 from engine.releases import NEWEST, Release
 from engine.rules.unit_check import Request
+from engine.sentences import sentence
 from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue, ConsumeQueueExt
 from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
@@ -181,7 +182,11 @@ class ConsumeQueueStore:
                     if self._is_batch_topic(topic) != batch:
                         kinds = ("batch queues", "plain queues")
                         raise StoreError(
-                            f"expected {kinds[batch]} by the topic's attributes, found {kinds[not batch]}",
+                            sentence(
+                                "expected {expected} by the topic's attributes, found {found}",
+                                expected=kinds[batch],
+                                found=kinds[not batch],
+                            ),
                             file=str(folder / topic),
                         )
                     queue = self._get_or_make(topic, number, batch=batch)

@@ -23,6 +23,7 @@ from engine.errors import WrongFileSize
 from engine.files.layout import StorePaths, index_file_name
 from engine.mapped.disk import Disk
 from engine.rules.unit_check import Request
+from engine.sentences import sentence
 from engine.store.index_file import IndexFile
 
 _CREATE_TRIES, _RETRY_PAUSE_S = 3, 1.0
@@ -86,8 +87,14 @@ class IndexService:
                 continue
             if size not in (0, self._geometry.file_size):
                 raise WrongFileSize(
-                    f"expected {self._geometry.file_size:,} bytes by maxHashSlotNum {self._geometry.slots:,} and "
-                    f"maxIndexNum {self._geometry.entries:,}, found {size:,}",
+                    sentence(
+                        "expected {file_size:,} bytes by maxHashSlotNum {slots:,} and maxIndexNum {entries:,}, "
+                        "found {size:,}",
+                        file_size=self._geometry.file_size,
+                        slots=self._geometry.slots,
+                        entries=self._geometry.entries,
+                        size=size,
+                    ),
                     file=str(self._folder / name),
                 )
             file = self._open(name)

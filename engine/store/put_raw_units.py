@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import StoreError, UsageError
+from engine.sentences import sentence
 from engine.store.put_message import BLANK_SIZE, PutMessageResult
 
 if TYPE_CHECKING:
@@ -35,13 +36,19 @@ def append_units(log: CommitLog, data: npt.NDArray[np.uint8], sizes: Int64, stor
     starts = ends - sizes
     longest = int(sizes.max(initial=0))
     if longest + BLANK_SIZE > log.files.file_size:
-        raise UsageError(f"a unit of {longest:,} bytes does not fit into files of {log.files.file_size:,}")
+        raise UsageError(
+            sentence(
+                "a unit of {longest:,} bytes does not fit into files of {file_size:,}",
+                longest=longest,
+                file_size=log.files.file_size,
+            )
+        )
     row = 0
     with log.appending:
         while row < len(sizes):
             file = log.room_for(int(sizes[row]), int(store_times[row]))
             if isinstance(file, PutMessageResult):
-                raise UsageError("no new file of the commit log can be made")
+                raise UsageError(sentence("no new file of the commit log can be made"))
             first_byte = int(starts[row])
             room = file.size - file.wrote - BLANK_SIZE
             stop = int(np.searchsorted(ends, first_byte + room, "right"))
@@ -77,12 +84,17 @@ def append_replicated(log: CommitLog, offset: int, data: bytes | memoryview, sto
         while position < len(data):
             file = log.files.last_or_create(offset)
             if file is None:
-                raise StoreError("no new file of the commit log can be made", file=str(log.files.folders[0]))
+                raise StoreError(sentence("no new file of the commit log can be made"), file=str(log.files.folders[0]))
             end = file.start_offset + file.wrote
             if end != offset + position:
                 where = "begins at" if empty else "ends at"
                 raise StoreError(
-                    f"expected bytes of offset {end:,}, where the log {where}, found {offset + position:,}"
+                    sentence(
+                        "expected bytes of offset {end:,}, where the log {where}, found {n:,}",
+                        end=end,
+                        where=where,
+                        n=offset + position,
+                    )
                 )
             piece = data[position : position + file.size - file.wrote]
             file.append(piece, store_time)

@@ -34,6 +34,7 @@ from engine.codec.java import split
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.releases import of
+from engine.sentences import sentence
 from engine.store.put_message import (
     BLANK_SIZE,
     UNIT_SLACK,
@@ -249,7 +250,7 @@ def append_raw(log: CommitLog, unit: bytes) -> int:
     with log.appending:
         file = log.room_for(frame.size, stored)
         if isinstance(file, PutMessageResult):
-            raise UsageError("no new file of the commit log can be made")
+            raise UsageError(sentence("no new file of the commit log can be made"))
         offset = file.start_offset + file.wrote
         copy = bytearray(unit)
         _PHYSICAL_OFFSET.pack_into(copy, _PHYSICAL_POSITION, offset)

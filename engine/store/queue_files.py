@@ -16,6 +16,7 @@ from pathlib import Path
 from engine.errors import StoreError, WrongFileSize
 from engine.files.layout import parse_file_name, queue_file_name
 from engine.mapped.disk import Disk, DiskFile
+from engine.sentences import sentence
 
 PAGE = 4096
 HOT_FILES = 32
@@ -90,10 +91,10 @@ class QueueFiles:
         for name, size in files:
             start = parse_file_name(name)
             if start is None:
-                problem = f"expected a file name of {len(queue_file_name(0))} digits"
+                problem = sentence("expected a file name of {n} digits", n=len(queue_file_name(0)))
                 raise StoreError(problem, file=str(Path(self.folder, name)))
             if size != self.file_size:
-                problem = f"expected {self.file_size:,} bytes, found {size:,}"
+                problem = sentence("expected {expected:,} bytes, found {found:,}", expected=self.file_size, found=size)
                 raise WrongFileSize(problem, file=str(Path(self.folder, name)))
             starts.append(start)
         self.starts = tuple(starts)

@@ -28,6 +28,7 @@ from engine.errors import StoreError
 from engine.mapped.abort_file import AbortFile
 from engine.releases import NEWEST, Release
 from engine.rules.unit_check import Request
+from engine.sentences import sentence
 from engine.store.consume_queue_store import Listing
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import planning as recovery
@@ -351,8 +352,14 @@ class _Execution:
             final.max_physic,
         ):
             raise StoreError(
-                f"queue {queue_plan.topic}/{queue_plan.queue_id} was planned to end at {final}, but ends at {state}: "
-                "the result differs from the plan",
+                sentence(
+                    "queue {topic}/{queue_id} was planned to end at {final}, but ends at {state}: the result "
+                    "differs from the plan",
+                    topic=queue_plan.topic,
+                    queue_id=queue_plan.queue_id,
+                    final=final,
+                    state=state,
+                ),
                 file=str(self._to.paths.root),
             )
         if plan.start_file is not None and queue_plan.found is not None and queue_plan.found.ext_end is not None:

@@ -30,6 +30,7 @@ from engine.codec.dledger import FOLDER_PREFIX
 from engine.errors import StoreError
 from engine.mapped.read_only import LARGEST_OFFSET, ReadOnlyFile
 from engine.mapped.sparse import last_byte
+from engine.sentences import sentence
 from engine.store.recovery.plan import EmptyLog
 from engine.store.recovery.queues import RecoveredQueue
 from engine.store.recovery.source import RecoverySource
@@ -46,7 +47,10 @@ class LogIsEmpty(StoreError):
 
     def __init__(self, empty_log: EmptyLog, word: str = "empty_log=True") -> None:
         super().__init__(
-            f"{empty_log.message} (nothing was changed; use {word} to go on anyway)", file=empty_log.folder
+            sentence(
+                "{message} (nothing was changed; use {word} to go on anyway)", message=empty_log.message, word=word
+            ),
+            file=empty_log.folder,
         )
         self.found = empty_log
 

@@ -125,7 +125,7 @@ class LoadedFile(ReadOnlyFile):
         try:
             if self._file is None:
                 if not self._disk.exists(Path(self.path)):  # opening would make it anew
-                    raise FileNotFoundError(errno.ENOENT, "it was deleted after it was listed", self.path)
+                    raise FileNotFoundError(errno.ENOENT, sentence("it was deleted after it was listed"), self.path)
                 self._file = self._disk.open(Path(self.path), self.size)
             return ask(self._file)
         except OSError as error:
@@ -154,8 +154,11 @@ class DiskSequence(FileSequence):
         for file, next_file in pairwise(self.files):
             if file.start_offset == next_file.start_offset:
                 raise StoreError(
-                    f"{file.path} begins at the same offset: nothing is written while both are there, move one of the "
-                    "two out of the log's folders",
+                    sentence(
+                        "{path} begins at the same offset: nothing is written while both are there, move one of "
+                        "the two out of the log's folders",
+                        path=file.path,
+                    ),
                     file=next_file.path,
                     offset=next_file.start_offset,
                 )

@@ -33,6 +33,7 @@ from engine.errors import StoreError, WrongFileSize
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.sentences import sentence
 
 _NOTHING = WheelSlot(-1, NO_OFFSET, NO_OFFSET, 0)
 _FEW_SLOTS = 64
@@ -53,7 +54,10 @@ class TimerWheel:
         """Open the file where there is one; raises :class:`WrongFileSize` for another length, ``OSError``."""
         size = next((size for name, size in self._disk.names(self._path.parent) if name == self._path.name), 0)
         if size not in (0, WHEEL_SIZE):
-            raise WrongFileSize(f"expected {WHEEL_SIZE:,} bytes, found {size:,}", file=str(self._path))
+            raise WrongFileSize(
+                sentence("expected {expected:,} bytes, found {found:,}", expected=WHEEL_SIZE, found=size),
+                file=str(self._path),
+            )
         if size:
             self._file = self._disk.open(self._path, WHEEL_SIZE)
 
@@ -171,7 +175,7 @@ class TimerLog:
             file.advance(file.size - file.wrote)
             file = self.files.last_or_create()
         if file is None:
-            raise OSError(f"no file of the timer log could be made in {self.files.folders[0]}")
+            raise OSError(sentence("no file of the timer log could be made in {value}", value=self.files.folders[0]))
         return file
 
     def unit(self, offset: int) -> TimerLogUnit | None:
@@ -194,8 +198,11 @@ class TimerLog:
                             break
                         if unit.kind == "damage" and file is not self.files.last:
                             raise StoreError(
-                                f"{unit.reason}; files follow, and a broker would delete them: put the file back, or "
-                                f"start with timerWheelEnable=false",
+                                sentence(
+                                    "{reason}; files follow, and a broker would delete them: put the file back, or "
+                                    "start with timerWheelEnable=false",
+                                    reason=unit.reason,
+                                ),
                                 file=file.path,
                                 offset=unit.offset - file.start_offset,
                             )

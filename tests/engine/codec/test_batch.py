@@ -73,7 +73,7 @@ DAMAGE = [
     (_wire("00000016000000000000000000000000ffffffff 0000"), "bodyLength says -1 in a member of 22 bytes"),
     (_wire("0000001600000000000000000000000000000001 0000"), "bodyLength says 1 in a member of 22 bytes"),
     (_wire("0000001600000000000000000000000000000000 8000"), "propertiesLength says -32,768, 0 bytes are left"),
-    (_wire("0000001700000000000000000000000000000000 000000"), "propertiesLength says 0, 1 bytes are left"),
+    (_wire("0000001700000000000000000000000000000000 000000"), "propertiesLength says 0, 1 byte is left"),
 ]
 
 

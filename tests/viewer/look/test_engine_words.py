@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from engine.codec.flipped_bits import Flip
 from engine.codec.json_dialect import parse
 from engine.codec.words import duration_text
+from engine.errors import BadFilter, cause_of
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
@@ -37,6 +38,8 @@ SAID = (
         sentence("would be explained by {cause}", cause=Flip(79, 0b100).words),
         "消息体第 79 字节的第 2 位翻转可以解释",
     ),
+    (cause_of(PermissionError(13, "Permission denied", "a")), "a：权限不足"),
+    (str(BadFilter(sentence("there is no field {name}", name="'siz'"), 0)), "过滤器第 1 个字符：没有字段 'siz'"),
     (parse(b'{"a":"').complaint or "", "第 1 行第 6 列（偏移量 5）：字符串没有闭合"),
     (parse(b'{"a":1').complaint or "", "第 1 行第 7 列（偏移量 6）：值之后应为 ',' 或 '}'，实为 文本末尾"),
     (name_next_start("the next start indexes them again", "5.5"), "RocketMQ 5.5.1 下次启动会重新为它们建立索引"),
