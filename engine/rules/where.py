@@ -63,6 +63,7 @@ Role = Literal[
 ]
 
 OTHER_CASE = "a name in another case"
+MERGED_CASE = "a file system that ignores case makes one folder of both"
 NOT_LISTED = frozenset(("absent", "noQueue", "deletedTopic"))
 
 ROLE_WORDS: dict[Role, str] = {
@@ -426,6 +427,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
         return MISPLACED_STEP
     if verdict == "notInQueue" and OTHER_CASE in facts.place.why:
         return OTHER_CASE_STEP
+    if verdict == "notInQueue" and MERGED_CASE in facts.place.why:
+        return MERGED_CASE_STEP
     if verdict == "notInQueue" and facts.place.state == "deletedTopic":
         return DELETED_STEP
     if facts.place.state == "undecoded":
@@ -467,6 +470,10 @@ BARRED_GROUP_STEP = sentence(
 MISPLACED_STEP = sentence(
     "Its unit says that it belongs at another offset: ask check (CL05) which file has a wrong name, before queues are "
     "built from this log."
+)
+MERGED_CASE_STEP = sentence(
+    "Two topics whose names differ in case lie in one folder: build the queues again, on a file system that tells "
+    "cases apart."
 )
 OTHER_CASE_STEP = sentence("Its topic's folder has a name in another case: give that its name back (check, CL14).")
 OLDER_STEP = sentence(

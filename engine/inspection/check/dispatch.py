@@ -294,9 +294,18 @@ class Undispatched:
         topic, number = key
         if topic in firsts:
             return home.last > firsts[topic]
+        if not declared and self._twin(topic) is not None:
+            return True
         if topic in SYSTEM_TOPICS or topic.startswith((SYSTEM_PREFIX, LMQ_PREFIX)):
             return True
         return declared is None or number < declared.get(topic, 0)
+
+    def _twin(self, topic: str) -> str | None:
+        """A topic with queues whose name differs from this one only in case; None if the topic has queues itself."""
+        topics = self._store.topics()
+        if topic in topics:
+            return None
+        return next((name for name in topics if name.lower() == topic.lower()), None)
 
     def _report_lost_queues(self, lost: dict[Key, QueueWithoutFolder]) -> Finding:
         fate, severity, left_out = self._describe_next_start({key: home.units for key, home in lost.items()})
@@ -333,8 +342,18 @@ class Undispatched:
             and not fate_is_again
             and len(topics) == 1
             and not topics & self._store.topics().keys()
+            and self._twin(topic) is None
         ):
             fate += " · " + sentence("if {topic} was deleted and made again, these are messages of before", topic=topic)
+        twins = [(name, twin) for name in sorted(topics) if (twin := self._twin(name)) is not None]
+        if twins:
+            name, twin = twins[0]
+            fate += " · " + sentence(
+                "{topic} and {twin} differ only in case: a file system that ignores case makes one folder of both; "
+                "build the queues on one that tells cases apart",
+                topic=name,
+                twin=twin,
+            )
         cause = None if self._store.abort else self._cause_of_doubt()
         if cause is not None:
             fate += " · " + sentence("only topics.json could tell whether their topics were deleted")

@@ -158,6 +158,11 @@ class FactFinder:
         if queue is None:
             statement = sentence("{queue} has no folder", queue=f"{unit.topic}/{unit.queue_id}")
             other_case = self._topic_in_other_case(unit.topic)
+            if other_case is not None and self._has_own_units(other_case):
+                statement += "; " + sentence(
+                    "{other} has one: a file system that ignores case makes one folder of both", other=other_case
+                )
+                return [Evidence("queue", None, None, statement)], "noQueue"
             if other_case is not None:
                 statement += "; " + sentence("{other} has one, a name in another case", other=other_case)
                 return [Evidence("queue", None, None, statement)], "noQueue"
@@ -197,6 +202,16 @@ class FactFinder:
         if topic in self._store.topics():
             return None
         return next((name for name in self._store.topics() if name.lower() == topic.lower()), None)
+
+    def _has_own_units(self, topic: str) -> bool:
+        """Return True if the first entry of one of the topic's queues leads to a unit of the topic."""
+        for queue in self._store.topics()[topic].values():
+            entry = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
+            if entry is not None and entry.state == "entry":
+                unit = self._store.log.seen_at(entry.physical_offset, crc=False)
+                if isinstance(unit, Unit) and unit.topic == topic:
+                    return True
+        return False
 
     def _what_is_at(self, offset: int) -> str:
         item = self._store.log.seen_at(offset, crc=False)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import incident_states as states
 import pytest
+from broken_stores import table
+from made_stores import MadeStore
 
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
+from engine.inspection.where.evidence import where
 from engine.rules.findings import Finding, Summary
 
 pytestmark = pytest.mark.golden
@@ -54,3 +58,26 @@ def test_what_only_the_other_release_leaves_out_is_said_of_it(golden, tmp_path):
     assert one.severity == "error"
     assert one.message.endswith("RocketMQ 4.9 dispatches them again when it starts, 5.3 leaves 1 out")
     assert lost == {"5.3": 1, "4.9": 0}
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_two_topics_in_one_folder_of_a_file_system_that_ignores_case(is_declared, tmp_path):
+    """A copy merged the folders of two topics. Without topics.json check said that one was deleted and that no action
+    is needed, and where advised to rename the folder, which is the other topic's.
+    """
+    made = MadeStore()
+    for _ in range(12):
+        made.put("Orders", 0)
+        made.put("ORDERS", 0)
+    root = made.write(tmp_path / "store")
+    shutil.rmtree(root / "consumequeue" / "ORDERS")
+    if is_declared:
+        row = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6}
+        table(root, "topics.json", json.dumps({"topicConfigTable": dict.fromkeys(("Orders", "ORDERS"), row)}))
+    finding, _ = told(root)
+    assert finding.severity == "error"
+    assert "ORDERS and Orders differ only in case: a file system that ignores case" in finding.message
+    assert "deleted" not in finding.message
+    with open_store(root) as store:
+        (result,) = where(store, "ORDERS/0/3")
+    assert result.next_step.startswith("Two topics whose names differ in case lie in one folder")
