@@ -66,7 +66,7 @@ class UnreadLedger(QObject):
             return ""
         first_item, other_files = self.list[0], len({item.file for item in self.list}) - 1
         item_words = self.entry_text(first_item)
-        return item_words if other_files <= 0 else tr("{said} · and {n:,} more", entry_text=item_words, n=other_files)
+        return item_words if other_files <= 0 else tr("{said} · and {n:,} more", said=item_words, n=other_files)
 
     @property
     def count(self) -> str:
