@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from engine.errors import StoreError
+from engine.sentences import sentence
 
 _HEAD = struct.Struct(">qB")  # number, bytes of the kind
 
@@ -35,7 +36,9 @@ class Frame:
         try:
             return tuple(pickle.loads(self.packed))  # noqa: S301 (made by the other end, a process of this program)
         except Exception as error:
-            raise CannotTravel(f"what the other process said cannot be unpacked: {_words(error)}") from error
+            raise CannotTravel(
+                sentence("what the other process said cannot be unpacked: {words}", words=_words(error))
+            ) from error
 
 
 def pack(number: int, kind: str, *content: object) -> bytes:
@@ -44,7 +47,9 @@ def pack(number: int, kind: str, *content: object) -> bytes:
     try:
         return _HEAD.pack(number, len(name)) + name + pickle.dumps(content)
     except Exception as error:
-        raise CannotTravel(f"what the other process should be told cannot be packed: {_words(error)}") from error
+        raise CannotTravel(
+            sentence("what the other process should be told cannot be packed: {words}", words=_words(error))
+        ) from error
 
 
 def receive(pipe: Connection) -> Frame:

@@ -117,7 +117,10 @@ def refuse_other_storage(path: str) -> None:
     uri = _URI.match(path)
     if uri is not None and uri[1].lower() not in _READABLE_SCHEMES:
         raise UsageError(
-            f"{uri[1].lower()}: is not read here: give the path of a disk that all machines see (a mount), or s3://BUCKET/…",
+            sentence(
+                "{scheme}: is not read here: give the path of a disk that all machines see (a mount), or s3://BUCKET/…",
+                scheme=uri[1].lower(),
+            ),
             file=path,
         )
 

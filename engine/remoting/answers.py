@@ -27,7 +27,12 @@ def reading(code: int, address: str = "", error_type: type[UnexpectedAnswer] = U
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, StoreError) as error:
         server = f"{address}: " if address else ""
         raise error_type(
-            f"{server}the answer to {request_name(code)} is not as RocketMQ writes it: {_cause(error)}"
+            sentence(
+                "{server}the answer to {request} is not as RocketMQ writes it: {cause}",
+                server=server,
+                request=request_name(code),
+                cause=_cause(error),
+            )
         ) from error
 
 
@@ -51,7 +56,7 @@ def member_object(parent: Any, name: str) -> Mapping[Any, Any]:
     """Return the object ``name``. Raises :class:`UnexpectedAnswer` where it is missing or something else."""
     value = parent.get(name) if isinstance(parent, Mapping) else None
     if not isinstance(value, Mapping):
-        raise UnexpectedAnswer(f"{name} is no object")
+        raise UnexpectedAnswer(sentence("{name} is no object", name=name))
     return value
 
 
@@ -63,5 +68,5 @@ def member_objects(parent: Mapping[Any, Any], name: str) -> list[Mapping[Any, An
     if value is None:
         return []
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(row, Mapping) for row in value):
-        raise UnexpectedAnswer(f"{name} is no list of objects")
+        raise UnexpectedAnswer(sentence("{name} is no list of objects", name=name))
     return list(value)

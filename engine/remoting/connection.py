@@ -369,7 +369,7 @@ class Connection(asyncio.Protocol):
         first.
         """
         if self.closed.is_set():
-            raise ConnectionError(f"the connection to {self.peer} is closed")
+            raise ConnectionError(sentence("the connection to {peer} is closed", peer=self.peer))
         request.opaque = opaque = next(self._opaques)
         loop = asyncio.get_running_loop()
         self._waiting[opaque] = waiting = _Awaited(loop=loop)
@@ -404,7 +404,9 @@ class Connection(asyncio.Protocol):
                     await self._relief
             except TimeoutError:
                 self.abort()
-                raise ConnectionError(f"{self.peer} has taken nothing for {timeout_s:g} s") from None
+                raise ConnectionError(
+                    sentence("{peer} has taken nothing for {seconds:g} s", peer=self.peer, seconds=timeout_s)
+                ) from None
             finally:
                 self._relief = None
 
@@ -481,7 +483,7 @@ class Connection(asyncio.Protocol):
             self._tap.closed(self)
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(ConnectionError(f"the connection to {self.peer} has ended"))
+                waiting.set_exception(ConnectionError(sentence("the connection to {peer} has ended", peer=self.peer)))
         self._waiting.clear()
         self.closed.set()
         self._relieve()

@@ -10,6 +10,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from engine.sentences import sentence
+
 if TYPE_CHECKING:
     from engine.remoting.connection import Connection
 
@@ -91,7 +93,7 @@ class ConnectionMemory:
                 self._since[holder] = loop.time()
                 self.note(holder, size)
             elif self.total > self._limit and loop.time() - self._since[holder] >= STALL_TIMEOUT_S:
-                self._end(holder, f"it stood still for {STALL_TIMEOUT_S:g} s")
+                self._end(holder, sentence("it stood still for {seconds:g} s", seconds=STALL_TIMEOUT_S))
         if self.total > self._limit and self._timer is None:
             self._timer = loop.call_later(_POLL_INTERVAL_S, self._look)
 

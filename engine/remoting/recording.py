@@ -43,6 +43,7 @@ from engine.remoting.exchanges import (
     request_record,
 )
 from engine.remoting.frame import MAX_FRAME_BYTES, Command
+from engine.sentences import sentence
 
 MAGIC = b"storescope requests 1\n"
 MAX_RECORDING_BYTES = 256 << 20
@@ -70,7 +71,14 @@ def decode_events(source: BinaryIO) -> Iterator[FrameEvent]:
     while len(head := source.read(_ITEM.size)) == _ITEM.size:
         time_us, connection, kind, reason_size, size = _ITEM.unpack(head)
         if size > MAX_FRAME_BYTES or (kind > BROKEN and kind != _END):
-            raise CannotRead(f"the recording holds no item before byte {source.tell():,}: kind {kind}, {size:,} bytes")
+            raise CannotRead(
+                sentence(
+                    "the recording holds no item before byte {offset:,}: kind {kind}, {size:,} bytes",
+                    offset=source.tell(),
+                    kind=kind,
+                    size=size,
+                )
+            )
         reason_bytes, data = source.read(reason_size), source.read(size)
         if len(reason_bytes) < reason_size or len(data) < size:
             return
@@ -146,7 +154,7 @@ class Recording:
         """Yield every event. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
         with self.path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
-                raise CannotRead(f"{self.path} is not a recording of requests")
+                raise CannotRead(sentence("{path} is not a recording of requests", path=self.path))
             self.position = file.tell()
             yield from self._items(file)
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from engine.errors import UsageError
 from engine.files.properties_file import parse
+from engine.sentences import sentence
 
 Settings = TypeVar("Settings")
 
@@ -50,7 +51,12 @@ def overlay(settings: Settings, text: str, file: str | None = None) -> tuple[Set
 def _value(key: str, text: str, usual: Any, line: int, file: str | None) -> Any:
     if isinstance(usual, bool):
         if text not in {"true", "false"}:
-            raise UsageError(f"line {line}, {key}: expected true or false, found {text!r}", file=file)
+            raise UsageError(
+                sentence(
+                    "line {line}, {key}: expected true or false, found {text}", line=line, key=key, text=repr(text)
+                ),
+                file=file,
+            )
         return text == "true"
     if isinstance(usual, int):
         if not (text.removeprefix("-") if usual < 0 else text).isdecimal():

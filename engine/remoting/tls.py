@@ -17,6 +17,7 @@ from engine.errors import CannotRead, UsageError
 from engine.files.properties_file import read_text
 from engine.remoting.frame import TLS_HELLO
 from engine.remoting.settings import key, overlay
+from engine.sentences import sentence
 
 MODES = ("disabled", "permissive", "enforcing")
 HANDSHAKE_TIMEOUT_S = 10.0
@@ -100,7 +101,9 @@ def _client_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
         context.load_verify_locations(settings.servers_trust_path or None)
     except (OSError, TypeError) as error:
         path = settings.servers_trust_path or file
-        raise CannotRead(f"tls.client.trustCertPath: no certificates ({error})", file=path) from error
+        raise CannotRead(
+            sentence("tls.client.trustCertPath: no certificates ({error})", error=error), file=path
+        ) from error
     return context
 
 
@@ -111,7 +114,9 @@ def _server_context(settings: TlsSettings, file: str) -> ssl.SSLContext:
         if settings.trust_path:
             context.load_verify_locations(settings.trust_path)
     except ssl.SSLError as error:
-        raise CannotRead(f"no certificate with its key: {error.reason or error}", file=settings.cert_path) from error
+        raise CannotRead(
+            sentence("no certificate with its key: {why}", why=error.reason or error), file=settings.cert_path
+        ) from error
     except OSError as error:
         reason = f"{error.strerror or error} (named in {file})"
         raise CannotRead(reason, file=error.filename or settings.cert_path) from error

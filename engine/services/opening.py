@@ -21,6 +21,7 @@ from engine.mapped.reading import Reading
 from engine.releases import NEWEST, Release
 from engine.rules.undecoded import find_undecoded, in_the_way_of_writing
 from engine.rules.unit_check import Request
+from engine.sentences import sentence
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
 from engine.store import written_release
@@ -57,9 +58,10 @@ def refuse_linked_files(folders: Iterable[Path], disk: Disk) -> None:
     for folder in folders:
         linked = disk.linked_file(folder)
         if linked is not None:
-            text = (
-                "this file has a second name (a hard link), and what is written here would change the other one, too. "
-                f"Nothing was changed; make a real copy and use that: cp -a {shlex.quote(str(folder))} NEW"
+            text = sentence(
+                "this file has a second name (a hard link), and what is written here would change the "
+                "other one, too. Nothing was changed; make a real copy and use that: cp -a {folder} NEW",
+                folder=shlex.quote(str(folder)),
             )
             raise LinkedFile(text, file=str(linked))
 

@@ -33,8 +33,8 @@ def test_it_says_the_first_and_how_many_more(ledger: UnreadLedger) -> None:
     assert ledger.words == "commitlog/0: cannot be read: Permission denied · and 2 more"
     assert (ledger.count, len(told)) == ("3 unread", 2)
     assert ledger.edge == f"incomplete: {ledger.words}"
-    assert ledger.said(B) == "consumequeue: cannot be listed: Input/output error"
-    assert ledger.said(C) == "/elsewhere/x: cannot be read: Stale file handle"
+    assert ledger.entry_text(B) == "consumequeue: cannot be listed: Input/output error"
+    assert ledger.entry_text(C) == "/elsewhere/x: cannot be read: Stale file handle"
     assert not ledger.keep((A, B, C))
     assert ledger.keep((B,))
     assert (ledger.list, len(told)) == ((B,), 3)
@@ -44,7 +44,7 @@ def test_it_speaks_chinese(ledger: UnreadLedger) -> None:
     assets.set_language("zh_CN")
     ledger.note((A, B))
     assert ledger.words == "commitlog/0：无法读取：权限不足 · 另有 1 个"
-    assert ledger.said(B) == "consumequeue：无法列出：输入/输出错误"
+    assert ledger.entry_text(B) == "consumequeue：无法列出：输入/输出错误"
 
 
 def test_what_can_be_read_again_is_no_longer_unread(tmp_path: Path) -> None:
