@@ -157,14 +157,15 @@ def _first_undelivered(
     store: StoreSnapshot, queue: QueueReader, check: timer.TimerCheck, newest: int
 ) -> tuple[int, int, int] | None:
     """(queue offset, due time in ms, messages) of the messages that the timer should have delivered before it
-    stalled.
+    stalled: those that are due after the time up to which the wheel was read, or, if the wheel goes on, those that were
+    not put into it.
     """
     read_to = check.last_read_time
+    start = max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)
     if read_to > newest - ALIVE_MS:
-        return None
+        start, read_to = max(start, check.queue_offset), 0
     earliest: tuple[int, int] | None = None
     count = 0
-    start = max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)
     for entry in _entries(queue, start):
         unit = store.log.seen_at(entry.physical_offset, crc=False)
         due = _timer_due(unit) if isinstance(unit, Unit) else None

@@ -157,8 +157,8 @@ CF13 = _rule(
             "restart the broker; then all messages are delivered."
         ),
         "timer": Kind(
-            step="check that timerWheelEnable is on and that timerStopEnqueue and timerStopDequeue are off, and "
-            "restart the broker; then overdue messages are delivered."
+            step="check that timerWheelEnable is on and that timerStopEnqueue is off, and restart the broker; then "
+            "overdue messages are delivered."
         ),
         "transactions": Kind(
             step="look for errors of the transaction check in the broker's log, and restart the broker; then open "

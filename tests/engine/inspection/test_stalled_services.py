@@ -9,6 +9,7 @@ import report_states
 from broken_stores import level_stands_still, table
 from made_stores import START, MadeStore, healthy
 
+from engine.codec import timer
 from engine.config import MessageStoreConfig
 from engine.inspection import open_store
 from engine.inspection.findings import check
@@ -127,3 +128,13 @@ def test_a_level_says_why_its_first_message_is_refused(max_message_size, why, tm
         service = stalled_level(store, 3, START + 3 * MINUTE)
     assert service is not None
     assert service.words.partition(" is overdue by up to 2.8 min")[2] == why
+
+
+@pytest.mark.parametrize(("queue_offset", "kinds"), [(0, ["timer"]), (1, [])])
+def test_a_timer_message_that_was_not_put_into_the_wheel(queue_offset, kinds, tmp_path):
+    """With timerStopEnqueue a broker reads its wheel on and puts nothing into it: nothing was reported."""
+    report_states.timer_stands(tmp_path)
+    root = tmp_path / "store"
+    read_time = START + 30 * MINUTE
+    (root / "config" / "timercheck").write_bytes(timer.TimerCheck(read_time, 0, queue_offset, 0, 0, 0, 0).encoded())
+    assert [service.kind for service in services(root)] == kinds
