@@ -477,9 +477,9 @@ class PaneHead(Paper):
         self.title = _Title(title, 13, "text", 600)
         self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.note = _Note(note, 12, "text3")
-        layout = self.box = WrappedRow(gap=8, line_gap=0, line_height=31)
+        layout = self.box = WrappedRow(gap=8, line_gap=0, line_height=32)
         self.setLayout(layout)
-        layout.setContentsMargins(px(12), 0, px(8), 1)
+        layout.setContentsMargins(px(12), 0, px(8), 0)
         fill(layout, (self.title, self.note, *tools))
         follow(self, layout.invalidate)
 
