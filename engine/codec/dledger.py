@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.codec.unit_flavours import MAGICS
-from engine.sentences import sentence
+from engine.sentences import plural, sentence
 
 FOLDER_PREFIX = "dledger-"
 HEADER_SIZE = 48
@@ -80,12 +80,12 @@ class DLedgerLog:
             template = ", oldest entry {entry:,} of term {term:,}"
             oldest = sentence(template, entry=self.first_entry.index, term=self.first_entry.term)
         return sentence(
-            "DLedger log of member {member}: {files} data files with {n:,} bytes, {further} index files with {m:,} "
-            "bytes{oldest}. The entries of DLedger are not decoded: messages inside them are not listed.",
+            "DLedger log of member {member}: {files} with {n:,} bytes, {further} with {m:,} bytes{oldest}. The entries "
+            "of DLedger are not decoded: messages inside them are not listed.",
             member=self.self_id or "?",
-            files=self.data_files,
+            files=plural("{n:,} data file", "{n:,} data files", n=self.data_files),
             n=self.data_bytes,
-            further=self.index_files,
+            further=plural("{n:,} index file", "{n:,} index files", n=self.index_files),
             m=self.index_bytes,
             oldest=oldest,
         )

@@ -135,7 +135,7 @@ def _with_times(clause: str, finding: Finding) -> str:
     """Return the clause with the store times of the messages around the place."""
     start_time, end_time = finding.evidence.get(STORED_FROM), finding.evidence.get(STORED_TO)
     if start_time is not None and start_time == end_time:
-        return sentence("{what}, stored {time}", what=clause, time=time_text(start_time))
+        return sentence("{what}; the message there was stored {time}", what=clause, time=time_text(start_time))
     if start_time is not None and end_time is not None:
         return sentence(
             "{what}, between messages stored {first} and {last}",

@@ -303,13 +303,13 @@ def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
     purposes = [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]
     purpose = join(", ", purposes) or sentence("data")
     return sentence(
-        "{folder} is a RocksDB of {purpose}: {tables} table files with {n:,} bytes, {logs} write-ahead logs with {m:,} "
-        "bytes{doubt}. RocksDB is not decoded: its {purpose} are not listed.",
+        "The folder {folder} holds a RocksDB of {purpose}: {tables} with {n:,} bytes, {logs} with {m:,} bytes{doubt}. "
+        "RocksDB is not decoded: its {purpose} are not listed.",
         folder=rocks.folder,
         purpose=purpose,
-        tables=rocks.tables,
+        tables=plural("{n:,} table file", "{n:,} table files", n=rocks.tables),
         n=rocks.table_bytes,
-        logs=rocks.write_ahead_logs,
+        logs=plural("{n:,} write-ahead log", "{n:,} write-ahead logs", n=rocks.write_ahead_logs),
         m=rocks.write_ahead_bytes,
         doubt="" if rocks.is_valid else sentence("; CURRENT and MANIFEST do not fit together"),
     )

@@ -48,7 +48,9 @@ def test_rocksdb_queues_are_a_flavour_and_a_note(root):
     info = agree.ask("info", root)[0]
     assert "rocksdbCq" in info["flavour"]
     (note,) = [note for note in info["notes"] if "RocksDB" in note]
-    assert note.startswith("consumequeue is a RocksDB of consume queues: 1 table files with 700 bytes, 1 write-ahead")
+    assert note.startswith(
+        "The folder consumequeue holds a RocksDB of consume queues: 1 table file with 700 bytes, 1 write-ahead"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_a_dledger_log_is_sized_and_its_first_entry_named(root):
     info = agree.ask("info", root)[0]
     assert "dledger" in info["flavour"]
     (note,) = [note for note in info["notes"] if "DLedger" in note]
-    assert "member n0: 1 data files" in note
+    assert "member n0: 1 data file" in note
     assert "oldest entry 7 of term 3" in note
 
 

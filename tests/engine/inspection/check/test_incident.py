@@ -237,7 +237,11 @@ TOLD = [
         id="head",
     ),
     pytest.param(bit_of_a_body, r"Bits flipped in the body of the message at 2,2\d\d,\d+ of the commit log", id="flip"),
-    pytest.param(states.hole, r"Entry 200 of the queue OrderEvents/0 was never written, stored 20", id="hole"),
+    pytest.param(
+        states.hole,
+        r"Entry 200 of the queue OrderEvents/0 was never written; the message there was stored 20",
+        id="hole",
+    ),
     pytest.param(
         pages_of_a_queue,
         r"Pages of the queue OrderEvents/0 are zero from entry 0 on: their write was lost",
