@@ -235,7 +235,7 @@ def _change_orderly(
     return answer_to(request, fields=fields, remark=NOT_SET)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.ACK_MESSAGE: acknowledge,
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: change_invisible_time,
     RequestCode.BATCH_ACK_MESSAGE: acknowledge_batch,

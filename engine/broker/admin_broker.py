@@ -390,7 +390,7 @@ def take_request_modes(broker: Broker, body: Mapping[str, Any]) -> None:
         table.write(*table.taken())
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.UPDATE_BROKER_CONFIG: reconfigure,
     RequestCode.GET_BROKER_CONFIG: configuration,
     RequestCode.GET_BROKER_RUNTIME_INFO: runtime,

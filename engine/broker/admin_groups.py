@@ -158,7 +158,7 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
     return answer_to(request)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: declare,
     RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: all_groups,
     RequestCode.DELETE_SUBSCRIPTIONGROUP: delete,

@@ -204,7 +204,7 @@ def system_topics(broker: Broker, request: Command, _header: Header, _connection
     return answer_to(request, body=write({"topicList": sorted(names)}))
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.UPDATE_AND_CREATE_TOPIC: declare,
     RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: declare_many,
     RequestCode.GET_ALL_TOPIC_CONFIG: all_topics,

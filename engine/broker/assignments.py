@@ -168,7 +168,7 @@ def set_mode(broker: Broker, request: Command, _header: Header, _connection: Con
     return answer_to(request)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.QUERY_ASSIGNMENT: query_assignment,
     RequestCode.SET_MESSAGE_REQUEST_MODE: set_mode,
 }

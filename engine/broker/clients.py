@@ -456,7 +456,7 @@ def topics_of_group(broker: Broker, request: Command, header: Header, _connectio
     return answer_to(request, body=write({"brokerAddr": broker.address, "topicList": topics}))
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.HEART_BEAT: heart_beat,
     RequestCode.UNREGISTER_CLIENT: unregister,
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: consumer_list,

@@ -190,7 +190,7 @@ def _by_members(broker: Broker, request: Command, header: Header, topic: TopicCo
     return answer_to(request, body=body)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.QUERY_CONSUMER_OFFSET: query_offset,
     RequestCode.UPDATE_CONSUMER_OFFSET: update_offset,
     RequestCode.GET_ALL_CONSUMER_OFFSET: all_offsets,

@@ -131,7 +131,7 @@ def polling_info(broker: Broker, request: Command, header: Header, connection: C
     return answer_to(request, fields={"pollingNum": str(broker.pops.count(_key(header)))}, remark=NOT_SET)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.PEEK_MESSAGE: peek,
     RequestCode.NOTIFICATION: notify,
     RequestCode.POLLING_INFO: polling_info,

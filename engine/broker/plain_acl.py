@@ -542,7 +542,7 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "admin": str(row.get("admin", "")).lower() == "true"}
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: create_account,
     RequestCode.DELETE_ACL_CONFIG: delete_account,
     RequestCode.GET_BROKER_CLUSTER_ACL_INFO: version,

@@ -667,6 +667,6 @@ def wake_orderly(broker: Broker, topic: str, group: str, queue_id: int) -> None:
             broker.notices.wake_first(Key(topic, group, waiting_queue_id))
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.POP_MESSAGE: pop_message,
 }

@@ -57,7 +57,7 @@ MODULES = (
     transactions,
     users,
 )
-ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
+HANDLERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.HANDLERS.items()}
 _REQUESTS = by_code(BROKER)
 _UNKNOWN = {4: frozenset(request.code for request in SINCE_5), 5: frozenset(request.code for request in UNTIL_4_9)}
 """Requests that a release does not know."""
@@ -101,7 +101,7 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
     """
     if broker.access is not None:
         broker.access.check(request, connection.peer)
-    processor = ANSWERS.get(request.code)
+    processor = HANDLERS.get(request.code)
     if processor is None or request.code in _UNKNOWN[broker.store.rules.major]:
         return not_supported(request)
     if broker.is_slave:

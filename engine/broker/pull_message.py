@@ -381,7 +381,7 @@ def _look_again(broker: Broker, pull: HeldPull, end: int, *, is_late: bool) -> N
     pull.connection.send(answer)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.PULL_MESSAGE: pull_message,
     RequestCode.LITE_PULL_MESSAGE: pull_message,
 }

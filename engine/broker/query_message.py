@@ -124,7 +124,7 @@ def consume_queue(broker: Broker, request: Command, header: Header, _connection:
     return answer_to(request, body=write(body), remark=NOT_SET)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.QUERY_MESSAGE: query_message,
     RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: search_offset,
     RequestCode.GET_MAX_OFFSET: max_offset,

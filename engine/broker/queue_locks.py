@@ -103,7 +103,7 @@ def _queue(row: Mapping[Any, Any], parser: JsonParser) -> QueueName:
     )
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.LOCK_BATCH_MQ: lock,
     RequestCode.UNLOCK_BATCH_MQ: unlock,
 }

@@ -117,6 +117,6 @@ def _deleting(broker: Broker, header: Header, connection: Connection, time: str,
     )
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.RECALL_MESSAGE: recall,
 }

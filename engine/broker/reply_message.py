@@ -109,7 +109,7 @@ def _spelled(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.SEND_REPLY_MESSAGE: send_reply,
     RequestCode.SEND_REPLY_MESSAGE_V2: send_reply,
 }

@@ -568,7 +568,7 @@ def copy_for_retry(unit: Unit, topic: str, queue_id: int, level: int) -> Message
     )
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.SEND_MESSAGE: send_message,
     RequestCode.SEND_MESSAGE_V2: send_message,
     RequestCode.SEND_BATCH_MESSAGE: send_message,

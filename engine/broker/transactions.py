@@ -407,6 +407,6 @@ def _discard(broker: Broker, unit: Unit) -> None:
         broker.stats.half[unit.properties.get(properties.REAL_TOPIC, "")] -= 1
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.END_TRANSACTION: end_transaction,
 }

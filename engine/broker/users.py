@@ -524,7 +524,7 @@ def _shown(name: str, policies: Policies) -> dict[str, Any]:
     return {"policies": policy_records(policies), "subject": USER + name}
 
 
-ANSWERS: dict[int, Processor] = {
+HANDLERS: dict[int, Processor] = {
     RequestCode.AUTH_CREATE_USER: create_user,
     RequestCode.AUTH_UPDATE_USER: update_user,
     RequestCode.AUTH_DELETE_USER: delete_user,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from brokers import Asking, run
 
-from engine.broker.processors import ANSWERS, MODULES
+from engine.broker.processors import HANDLERS, MODULES
 from engine.broker.server import ListeningBroker
 from engine.message_store import MessageStore
 from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9, RequestCode
@@ -15,16 +15,16 @@ from engine.remoting.connection import bind
 
 
 def test_every_request_is_answered() -> None:
-    assert set(ANSWERS) == {one.code for one in BROKER}
+    assert set(HANDLERS) == {one.code for one in BROKER}
 
 
 def test_no_request_has_two_processors() -> None:
-    assert sum(len(module.ANSWERS) for module in MODULES) == len(ANSWERS)
+    assert sum(len(module.HANDLERS) for module in MODULES) == len(HANDLERS)
 
 
 def test_a_processor_is_described_by_the_name_of_its_request() -> None:
     """A search for a request's name finds it in the first words of the function that answers it."""
-    for code, answer in ANSWERS.items():
+    for code, answer in HANDLERS.items():
         assert RequestCode(code).name in (answer.__doc__ or "").partition(":")[0].replace(",", " ").split(), answer
 
 

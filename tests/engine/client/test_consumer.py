@@ -124,7 +124,7 @@ def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Pat
     async def what(producer: Producer, beside: Served) -> None:
         from engine.broker import processors
 
-        monkeypatch.delitem(processors.ANSWERS, 36)
+        monkeypatch.delitem(processors.HANDLERS, 36)
         seen = Seen(lambda message: message.reconsume_times > 0)
         async with reader(beside, seen):
             result = await producer.send(Message("Orders", b"x", tags="t", keys="k"))

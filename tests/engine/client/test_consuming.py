@@ -139,7 +139,7 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
         def none(*_):
             raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found")
 
-        monkeypatch.setitem(processors.ANSWERS, 14, none)
+        monkeypatch.setitem(processors.HANDLERS, 14, none)
         for number in range(3):
             if number == 2:
                 await asyncio.sleep(0.02)

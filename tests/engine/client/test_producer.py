@@ -123,7 +123,7 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
         from engine.broker import processors
 
         await producer.send(Message("Orders", b"first"))
-        real, loop = processors.ANSWERS[310], asyncio.get_running_loop()
+        real, loop = processors.HANDLERS[310], asyncio.get_running_loop()
         free_at = 0.0
 
         def one_by_one(broker, request, header, connection):
@@ -140,7 +140,7 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
 
             loop.call_at(free_at, answer)
 
-        monkeypatch.setitem(processors.ANSWERS, 310, one_by_one)
+        monkeypatch.setitem(processors.HANDLERS, 310, one_by_one)
         sends = [producer.send_soon(Message("Orders", b"%d" % number)) for number in range(40)]
         sends += [asyncio.ensure_future(producer.send(Message("Orders", b"%d" % number))) for number in range(40, 80)]
         assert all(result.is_ok for result in await asyncio.gather(*sends))
@@ -159,7 +159,7 @@ def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.
         from engine.broker import processors
 
         await producer.send(Message("Orders", b"first"))
-        monkeypatch.setitem(processors.ANSWERS, 310, lambda *_: None)
+        monkeypatch.setitem(processors.HANDLERS, 310, lambda *_: None)
         with pytest.raises(NotSent, match=r"BrokersSent: .*: no answer within 50 ms"):
             await producer.send(Message("Orders", b"x"), timeout_s=0.05)
 
@@ -208,14 +208,14 @@ def answering(beside: Served, monkeypatch: pytest.MonkeyPatch, codes: list[int])
     """Let the broker refuse sends with these codes, one after the other, before it answers."""
     from engine.broker import processors
 
-    real = processors.ANSWERS[310]
+    real = processors.HANDLERS[310]
 
     def refuses(broker, request, header, connection):
         if codes:
             raise Refused(codes.pop(0), "not now")
         return real(broker, request, header, connection)
 
-    monkeypatch.setitem(processors.ANSWERS, 310, refuses)
+    monkeypatch.setitem(processors.HANDLERS, 310, refuses)
 
 
 @pytest.mark.parametrize(
