@@ -42,7 +42,7 @@ from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.releases import Release
 from engine.rules.unit_check import Request
 from engine.services.opening import apply_flags, close_files, end, load, take_lock, written_by
-from engine.services.status import Trouble, read_counts, read_positions, read_troubles
+from engine.services.status import ServiceFailure, read_counts, read_positions, read_troubles
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits, get_message
@@ -392,7 +392,7 @@ class MessageStore:
         slow = tuple(self._slow_puts.counts)
         return (max(sum(self._put_counts) - sum(slow), 0), *slow[1:])
 
-    def troubles(self) -> tuple[Trouble, ...]:
+    def troubles(self) -> tuple[ServiceFailure, ...]:
         """Return everything that fails now, and why; empty if all is well."""
         return read_troubles(self._parts, self._services)
 

@@ -30,7 +30,7 @@ from engine.releases import Release, parse
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
-    from engine.pipeline.rebuild import OnSpark, Rebuilt
+    from engine.pipeline.rebuild import Rebuilt, SparkTasks
     from engine.pipeline.rebuild_parts import StoreFacts
 
 DIFFERENCES = (
@@ -81,13 +81,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for store in args.stores:
         settle_folders(Path(store), config).refuse_outside()  # before Spark is started for nothing
     with run_job(args, out, "rebuild") as job:
-        from engine.pipeline.rebuild import OnSpark, rebuild
+        from engine.pipeline.rebuild import SparkTasks, rebuild
 
         splits = job.plan(args.stores, args.split_bytes, needs_all_files=True)
         stores = list(facts_of(job.stores, config, target, None if args.release is None else parse(args.release)))
         if not stores:
             raise StoreError("none of the stores can be built", file=job.stores[0].path)
-        on = OnSpark(job.spark)
+        on = SparkTasks(job.spark)
         done = rebuild(on, stores, splits, target, job.watch)
         for rebuilt in done:
             _report_rebuilt(rebuilt, target, out)
@@ -179,7 +179,7 @@ def _report_rebuilt(done: Rebuilt, target: Path, out: Output) -> None:
     print_rebuilt(out, done, path, of=f"{done.path}: ")
 
 
-def _compare(on: OnSpark, stores: Sequence[StoreFacts], target: Path, job: Job, out: Output) -> int:
+def _compare(on: SparkTasks, stores: Sequence[StoreFacts], target: Path, job: Job, out: Output) -> int:
     """Tell the differences, and give how many queues and indexes have any."""
     from engine.pipeline.rebuild_compare import SCHEMA, compare, compare_tasks
 

@@ -92,13 +92,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
     config = read_config(args)
     counts: Counter[str] = Counter()
     with run_job(args, out, "verify") as job:
-        from engine.pipeline.rebuild import OnSpark
+        from engine.pipeline.rebuild import SparkTasks
 
         splits = job.plan(args.stores, args.split_bytes)
         for place in job.stores if config is not None else ():
             for words in settle_folders(Path(place.path), config, reading=True).words:
                 out.say(f"{args.config}: {words}")
-        results = verify(OnSpark(job.spark), job.stores, splits, config, only, job.watch)
+        results = verify(SparkTasks(job.spark), job.stores, splits, config, only, job.watch)
         for result in results:
             counts.update(_report_store(result, len(results) > 1, out))
         proven = sum(result.proven for result in results)

@@ -27,7 +27,7 @@ EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or
 """Addresses that stand for all of a machine's."""
 
 
-class Reach(NamedTuple):
+class EffectiveConfigs(NamedTuple):
     """Both halves of a configuration with only those keys that count; ``left_out`` are the others."""
 
     broker: BrokerConfig
@@ -45,7 +45,7 @@ def add_register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask before registering")
 
 
-def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageStoreConfig | None) -> Reach:
+def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageStoreConfig | None) -> EffectiveConfigs:
     """Return the parts of the configuration that count: everything with ``--register``, else what does not lead away
     from this machine.
 
@@ -54,7 +54,7 @@ def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageS
     if args.register:
         if not args.config:
             raise UsageError("--register: expected --config FILE.conf, found none")
-        return Reach(broker, store, ())
+        return EffectiveConfigs(broker, store, ())
     left_out = []
     if broker.namesrv_addr:
         left_out.append("namesrvAddr")
@@ -68,7 +68,7 @@ def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageS
     if store is not None and store.broker_role == "SLAVE" and not args.namesrv:
         left_out.append("brokerRole=SLAVE")
         store = replace(store, broker_role="ASYNC_MASTER")
-    return Reach(broker, store, tuple(left_out))
+    return EffectiveConfigs(broker, store, tuple(left_out))
 
 
 def _is_own_address(ip: str) -> bool:

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadRequest:
     """A request that was made: of whom, what, and what came of it; ``code`` −1: no answer."""
 
     address: str
@@ -51,7 +51,7 @@ class ClusterReader:
     def __init__(
         self,
         name_servers: Sequence[str],
-        on_answer: Callable[[Asked], None] = lambda _: None,
+        on_answer: Callable[[ReadRequest], None] = lambda _: None,
         now: Clock = system_clock,
     ) -> None:
         self._name_servers = tuple(name_servers)
@@ -220,7 +220,7 @@ class ClusterReader:
             self._refuse(address, code, fields, -1, cause_of(error))
         answer_code = -1 if answer is None else answer.code
         self.on_response(
-            Asked(address, code, request_name(code), fields, answer_code, (time.monotonic() - begun) * 1000)
+            ReadRequest(address, code, request_name(code), fields, answer_code, (time.monotonic() - begun) * 1000)
         )
         if answer is None or answer.code != ResponseCode.SUCCESS:
             words = "no answer" if answer is None else answer.remark or f"code {answer.code}"

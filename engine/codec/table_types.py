@@ -218,7 +218,7 @@ def find_misfit(table: str, value: Any, release: Release) -> str | None:
         return None
     try:
         _Reader(of(release).json_parser, has_fields_of_5=of(release).tables_of_5).read(value, table_type, "")
-    except _Misfit as misfit:
+    except _NotAccepted as misfit:
         return misfit.words
     return None
 
@@ -236,7 +236,7 @@ def to_number(value: object) -> int | None:
     return None
 
 
-class _Misfit(Exception):
+class _NotAccepted(Exception):
     """A value that its type does not accept."""
 
     def __init__(self, words: str) -> None:
@@ -245,7 +245,7 @@ class _Misfit(Exception):
 
 
 class _Reader:
-    """Compares a table with its types; raises :class:`_Misfit` at the first value that does not fit."""
+    """Compares a table with its types; raises :class:`_NotAccepted` at the first value that does not fit."""
 
     def __init__(self, parser: JsonParser, *, has_fields_of_5: bool) -> None:
         self._second = parser == "fastjson 2"
@@ -280,7 +280,9 @@ class _Reader:
                 self.read(value[name], field_type, f"{place}.{name}" if place else name)
         missing = next((name for name in record.must_have if self._has_fields_of_5 and name not in value), None)
         if missing is not None:
-            raise _Misfit(sentence("{place}: it has no {name}", place=place or sentence("the table"), name=missing))
+            raise _NotAccepted(
+                sentence("{place}: it has no {name}", place=place or sentence("the table"), name=missing)
+            )
 
     def _map(self, value: Any, map_type: MapOf, place: str) -> None:
         if value is None and not map_type.required:
@@ -364,8 +366,8 @@ class _Reader:
             raise _misfit(place, sentence("the name of a constant"), _short(value))
 
 
-def _misfit(place: str, expected: str, found: str) -> _Misfit:
-    return _Misfit(
+def _misfit(place: str, expected: str, found: str) -> _NotAccepted:
+    return _NotAccepted(
         sentence(
             "{place}: expected {expected}, found {found}",
             place=place or sentence("the table"),

@@ -221,7 +221,7 @@ class GroupWaits:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitingMessages:
     """Messages that a group must still handle, whatever its offset is: ``retry`` of them are in retry topics,
     ``popped`` were popped and not acknowledged.
     """
@@ -235,7 +235,7 @@ class Waits:
         return self.retry + self.popped
 
 
-NO_WAITS = Waits()
+NO_WAITS = WaitingMessages()
 
 
 def find_group_waits(store: StoreSnapshot) -> GroupWaits:
@@ -264,7 +264,7 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
     return waits
 
 
-def waits_of(waits: GroupWaits, progress: GroupProgress) -> Waits:
+def waits_of(waits: GroupWaits, progress: GroupProgress) -> WaitingMessages:
     """Return the waiting messages of one group and queue; none for a broadcast.
 
     A retry topic has a single count for all queues of its topic.
@@ -274,13 +274,13 @@ def waits_of(waits: GroupWaits, progress: GroupProgress) -> Waits:
         return NO_WAITS
     popped = waits.popped[group, progress.topic, progress.queue_id]
     if progress.topic.startswith(RETRY_PREFIX):
-        return Waits(0, popped)
+        return WaitingMessages(0, popped)
     popped += sum(
         count
         for (owner, topic, _queue), count in waits.popped.items()
         if owner == group and topic.startswith(RETRY_PREFIX) and pop.normal_topic(topic, group) == progress.topic
     )
-    return Waits(waits.retry[group, progress.topic] + waits.retry[group, ""], popped)
+    return WaitingMessages(waits.retry[group, progress.topic] + waits.retry[group, ""], popped)
 
 
 def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:

@@ -33,7 +33,7 @@ from engine.rules.undecoded import (
 )
 from engine.sentences import sentence
 from engine.store import written_release
-from engine.store.written_release import TagEntries, Written
+from engine.store.written_release import TagEntries, WrittenRelease
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -193,7 +193,7 @@ class _Files:
         return [entry.name for entry in self._store.reading.entries(folder)]
 
 
-def guess(store: StoreSnapshot) -> Written | None:
+def guess(store: StoreSnapshot) -> WrittenRelease | None:
     """The release that probably wrote the store, with the evidence; None without evidence.
 
     Raises :class:`CannotRead`.

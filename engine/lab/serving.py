@@ -136,7 +136,7 @@ class ServingState:
 
 
 @dataclass(slots=True)
-class _Further:
+class _FurtherBroker:
     """A further broker; ``ends`` closes it and its store."""
 
     server: ListeningBroker
@@ -168,7 +168,7 @@ class LabServing:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Event | None = None
         self._server: ListeningBroker | None = None
-        self._further: dict[str, _Further] = {}
+        self._further: dict[str, _FurtherBroker] = {}
         self._exchanges = Exchanges()
         self._codes: dict[int, _Code] = {}
         self._ring: Ring | None = None
@@ -383,7 +383,7 @@ class LabServing:
             tap=FrameTap("broker", self._seen),
         )
         server = await ends.enter_async_context(serving)
-        self._further[name] = _Further(server, folder, ends)
+        self._further[name] = _FurtherBroker(server, folder, ends)
         return self._served(name, server)
 
     def end_broker(self, name: str) -> None:

@@ -116,7 +116,7 @@ def count_units(source: RecoverySource, like: Release) -> tuple[int, int]:
     """Whole units of the log from its first file on, and where they end."""
     if not source.log.files:
         return 0, 0
-    walked = LogWalk(source.log.files, recovery.rules_of(source, like), _Nobody()).run(0)
+    walked = LogWalk(source.log.files, recovery.rules_of(source, like), _UnitCounter()).run(0)
     return walked.units, walked.end_offset
 
 
@@ -125,7 +125,7 @@ def units_behind(root: Path, config: MessageStoreConfig, like: Release, start: i
     disk = RealDisk()
     try:
         source = load_source.source(StorePaths(root), config, disk)
-        counter = _Nobody()
+        counter = _UnitCounter()
         rules = recovery.dispatch_rules(recovery.rules_of(source, like))
         LogWalk(source.log.files, rules, counter).run_dispatch(start, end)
         return counter.units
@@ -148,7 +148,7 @@ def _count_in_memory(piece: bytes) -> int:
     return units
 
 
-class _Nobody:
+class _UnitCounter:
     """Takes units and only counts them."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ kills the process (SIGBUS) if there are none. So the last bytes of a full disk s
 """
 
 
-class Lent:
+class BorrowedBytes:
     """Bytes lent by a file: ``with lent as view:``. They are valid until the end of the block; copy what must live
     longer.
     """
@@ -241,7 +241,7 @@ class MappedFile:
 
     # Reading
 
-    def select(self, position: int, size: int | None = None) -> Lent | None:
+    def select(self, position: int, size: int | None = None) -> BorrowedBytes | None:
         """Lend ``size`` bytes from ``position``, or all readable bytes from there; None if they are not there."""
         readable = self.readable
         if size is None:
@@ -260,7 +260,7 @@ class MappedFile:
         except OSError:
             self.release()
             raise
-        return Lent(view, self.start_offset + position, self)
+        return BorrowedBytes(view, self.start_offset + position, self)
 
     def hold_unit(self, position: int) -> memoryview | None:
         """Return the bytes from ``position`` on whose length is their first number (four bytes, big-endian), of a

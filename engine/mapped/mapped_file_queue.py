@@ -16,7 +16,7 @@ from pathlib import Path
 from engine.errors import StoreError, WrongFileSize
 from engine.files.layout import parse_file_name, queue_file_name
 from engine.mapped.disk import Disk, DiskFile
-from engine.mapped.mapped_file import Lent, MappedFile
+from engine.mapped.mapped_file import BorrowedBytes, MappedFile
 from engine.mapped.memory import advise
 from engine.mapped.transient_pool import BorrowedBuffer
 from engine.sentences import sentence
@@ -223,7 +223,7 @@ class MappedFileQueue:
         file = self.find(offset)
         return b"" if file is None else file.read(offset - file.start_offset, size)
 
-    def lend(self, offset: int, size: int | None = None) -> Lent | None:
+    def lend(self, offset: int, size: int | None = None) -> BorrowedBytes | None:
         """Lend ``size`` bytes from ``offset`` of one file, or all readable bytes in it; None if they are not there."""
         file = self.find(offset)
         return None if file is None else file.select(offset - file.start_offset, size)

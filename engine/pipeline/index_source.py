@@ -86,7 +86,7 @@ class PlainIndexSource(IndexSource):
 
 
 @dataclass(frozen=True, slots=True)
-class _Lent:
+class _OpenIndexFile:
     """An open index file with its length."""
 
     size: int
@@ -164,7 +164,7 @@ def _inspect_file(file: Listed) -> tuple[Geometry | None, str, int]:
                     sentence("expected a header of {size} bytes, found {found:,}", size=HEADER_SIZE, found=len(head)),
                     1,
                 )
-            return (*derive_geometry(_Lent(file.size, opened_file)), decode_header(head).entries)
+            return (*derive_geometry(_OpenIndexFile(file.size, opened_file)), decode_header(head).entries)
     except CannotRead as error:
         return None, str(error), -1
 

@@ -129,7 +129,7 @@ def rebuild(
 ) -> list[Rebuilt]:
     """Build the queues and index files of ``stores`` below the new directory ``out`` (absent or empty), each in the
     folder of its label. ``splits`` are those of all logs, in the order of each log; ``run`` carries out tasks, see
-    :class:`OnSpark`.
+    :class:`SparkTasks`.
 
     Raises :class:`UsageError` where ``out`` is used, :class:`StoreError`, ``OSError``.
     """
@@ -162,7 +162,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OnSpark:
+class SparkTasks:
     """Tasks as those of a Spark session."""
 
     spark: SparkSession

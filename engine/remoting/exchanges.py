@@ -393,7 +393,7 @@ def digest(body: bytes) -> dict[str, Any] | None:
 
 
 @dataclass(slots=True)
-class Talker:
+class HeartbeatClient:
     """A client as its heartbeats tell it: ``groups`` are what it sends and consumes for."""
 
     client_id: str = ""

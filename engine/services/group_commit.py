@@ -34,7 +34,7 @@ from collections import deque
 from collections.abc import Callable
 
 from engine.services.flush import FlushFailed, LogFlush
-from engine.services.service_thread import Crowd, short_turns
+from engine.services.service_thread import ThreadContention, short_turns
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class GroupCommit:
         self._led_by_put = False
         self._slow = False
         self._held = False
-        self._crowd = Crowd()
+        self._crowd = ThreadContention()
         self.ring: Callable[[], None] | None = None
         log.waiters = self._waiters
 

@@ -10,7 +10,7 @@ need a tenth of a second for them and fall behind. The interval belongs to the w
 shortened only during such work, and restored at the end of the last one.
 
 The same holds for puts that wait for a flush beside threads that never pause: each needs the interpreter back
-when the disk is done. But among producers alone long turns are better, so there a :class:`Crowd` decides.
+when the disk is done. But among producers alone long turns are better, so there a :class:`ThreadContention` decides.
 
 """
 
@@ -41,7 +41,7 @@ class Service(Protocol):
         """Do one round; returns the milliseconds until the next one is due, 0 for at once."""
 
 
-class Bell:
+class WakeSignal:
     """Wakes the one thread that waits for it; a ring without a waiting thread is remembered, once."""
 
     __slots__ = ("_lock",)
@@ -81,7 +81,7 @@ class ServiceThread:
         self.service = service
         self._first_pause = first_pause
         self._failed = failed
-        self._bell = Bell()
+        self._bell = WakeSignal()
         self._stepping = threading.Lock()
         self.rounds = 0
         self._stopped = False
@@ -198,7 +198,7 @@ _ROUNDING: Final = 5e-7
 """The interpreter rounds down to whole microseconds: without this the interval would shrink each time."""
 
 
-class Crowd:
+class ThreadContention:
     """Detects computing threads that keep waking threads from the interpreter.
 
     Measures how late a thread comes back that sleeps a known time, as a mean over about its last eight sleeps.

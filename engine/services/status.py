@@ -102,18 +102,18 @@ def read_activity(parts: StoreParts, services: StoreServices) -> Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ServiceFailure:
     """A function of a store that fails now: ``what`` is the same as long as it lasts, ``why`` may change."""
 
     what: str
     why: str
 
 
-def read_troubles(parts: StoreParts, services: StoreServices) -> tuple[Trouble, ...]:
+def read_troubles(parts: StoreParts, services: StoreServices) -> tuple[ServiceFailure, ...]:
     """Return everything that fails now and why: first what stops messages, then what is retried."""
     flags = parts.flags
     raised = [
-        Trouble(f"messages are {'refused' if flag != NOT_READABLE else 'not given'}, {NAMES[flag]}", reason)
+        ServiceFailure(f"messages are {'refused' if flag != NOT_READABLE else 'not given'}, {NAMES[flag]}", reason)
         for flag, reason in sorted(flags.reasons.copy().items())
     ]
     further_reasons = {
@@ -126,4 +126,4 @@ def read_troubles(parts: StoreParts, services: StoreServices) -> tuple[Trouble, 
         "tables are not saved": services.persist.failure,
         "old files are not deleted": services.clean.failure,
     }
-    return (*raised, *(Trouble(problem, reason) for problem, reason in further_reasons.items() if reason))
+    return (*raised, *(ServiceFailure(problem, reason) for problem, reason in further_reasons.items() if reason))

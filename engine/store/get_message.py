@@ -22,7 +22,7 @@ from engine.config import MessageStoreConfig
 from engine.store.queue_entry import CqEntry, QueueBytes, entries_of_file
 
 if TYPE_CHECKING:
-    from engine.store.mapped_log import Held, LentBytes, ReadableLog
+    from engine.store.mapped_log import LentBytes, ReadableLog, Releasable
     from engine.store.message_filter import MessageFilter
 
 LARGEST_PULL = 128 << 20
@@ -95,7 +95,11 @@ class LentMessages:
     __slots__ = ("_lent", "_messages", "_sizes", "offsets")
 
     def __init__(
-        self, messages: list[memoryview] | None, offsets: Sequence[int], sizes: Sequence[int], lent: Sequence[Held]
+        self,
+        messages: list[memoryview] | None,
+        offsets: Sequence[int],
+        sizes: Sequence[int],
+        lent: Sequence[Releasable],
     ) -> None:
         self._messages = messages
         self.offsets = offsets

@@ -10,14 +10,14 @@ from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 
 
-class Held(Protocol):
+class Releasable(Protocol):
     """Something that stays valid until :meth:`release`."""
 
     def release(self) -> None:
         """Give it back."""
 
 
-class LentBytes(Held, Protocol):
+class LentBytes(Releasable, Protocol):
     """Bytes lent until :meth:`release`; ``start_offset`` is the absolute offset of the first."""
 
     @property
@@ -50,7 +50,7 @@ class ReadableLog(Protocol):
 class QueryableLog(ReadableLog, Protocol):
     """A commit log that gives a single unit without detours."""
 
-    def lend_unit(self, offset: int) -> tuple[memoryview, Held] | None:
+    def lend_unit(self, offset: int) -> tuple[memoryview, Releasable] | None:
         """The bytes of the unit at ``offset``, by the size that it begins with, and what holds them; None where none
         is there whole.
         """
@@ -86,7 +86,7 @@ class MappedLog:
         position = offset - file.start_offset
         return file.select(position) if position + size <= file.readable else None
 
-    def lend_unit(self, offset: int) -> tuple[memoryview, Held] | None:
+    def lend_unit(self, offset: int) -> tuple[memoryview, Releasable] | None:
         file = self._file_of(offset)
         if file is None:
             return None

@@ -13,7 +13,7 @@ from engine.codec.index_query import Span, place_units
 from engine.codec.message import Unit, decode, parse_offset_message_id
 from engine.errors import CorruptUnit
 from engine.store.get_message import LentMessages
-from engine.store.mapped_log import Held, LentBytes, QueryableLog, ReadableLog
+from engine.store.mapped_log import LentBytes, QueryableLog, ReadableLog, Releasable
 from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class QueryMessageResult(LentMessages):
         self,
         messages: list[memoryview],
         offsets: list[int],
-        lent: Sequence[Held],
+        lent: Sequence[Releasable],
         last_update_timestamp: int = 0,
         last_update_offset: int = 0,
     ) -> None:
@@ -68,7 +68,7 @@ def query_message(
         return QueryMessageResult([], [], ())
     messages: list[memoryview] = []
     places: list[int] = []
-    lent: Sequence[Held] = ()
+    lent: Sequence[Releasable] = ()
     last_timestamp = last_offset = 0
     for _ in range(MOST_ROUNDS):
         offsets, timestamp, offset = index.query_offset(topic, key, max_count, begin, end)
@@ -90,13 +90,13 @@ def query_message(
     return QueryMessageResult(messages, places, lent, last_timestamp, last_offset)
 
 
-def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list[int], list[Held]]:
+def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list[int], list[Releasable]]:
     """Return the units that begin at ``offsets`` (ascending), as long as their first four bytes say, where the log
     has them; their offsets; and what holds their bytes.
     """
     messages: list[memoryview] = []
     unit_offsets: list[int] = []
-    lent: list[Held] = []
+    lent: list[Releasable] = []
     start, room = 0, -1
     for offset in offsets:
         position = offset - start

@@ -27,7 +27,7 @@ _ROCKSDB_OF_5_5_1 = (8, 4, 4)
 """The version that 5.5.1 links; 5.4.0 and 5.5.0 link 8.4.0."""
 
 
-class Written(NamedTuple):
+class WrittenRelease(NamedTuple):
     """A release, and the evidence for it as a clause."""
 
     release: Release
@@ -54,7 +54,7 @@ class TagEntries(NamedTuple):
 
 def guess(
     paths: StorePaths, reading: StoreFiles, tag_entries: Callable[[], TagEntries | None] = lambda: None
-) -> Written | None:
+) -> WrittenRelease | None:
     """Return the release that seems to have written the store last; None where nothing tells.
 
     ``tag_entries`` is asked only where the files do not decide between a release and an older one that continued.
@@ -69,10 +69,10 @@ def guess(
     newer = _since_5_4(paths, reading, checkpoint)
     entries = tag_entries()
     if newer is None and entries is not None and entries.with_entry:
-        newer = Written("5.4", sentence("its index has entries of tags"))
+        newer = WrittenRelease("5.4", sentence("its index has entries of tags"))
     if newer is not None:
         if entries is not None and entries.units and not entries.with_entry:
-            return Written(
+            return WrittenRelease(
                 "5.3",
                 sentence(
                     "{evidence}, but its newest units have no index entry of their tags: an older release continued it",
@@ -83,23 +83,23 @@ def guess(
     named = next((name for name in _NAMES_OF_5 if reading.exists(paths.root / name)), None)
     named = named or next((f"config/{name}" for name in _TABLES_OF_5 if reading.exists(paths.config / name)), None)
     if named is not None:
-        return Written("5.3", sentence("it has {name}", name=named))
+        return WrittenRelease("5.3", sentence("it has {name}", name=named))
     if checkpoint is None:
         return None
     if checkpoint.confirm_phy_offset or checkpoint.master_flushed_offset:
-        return Written("5.3", sentence("its checkpoint has a confirm offset"))
-    return Written("4.9", sentence("it has no timerwheel and no confirm offset"))
+        return WrittenRelease("5.3", sentence("its checkpoint has a confirm offset"))
+    return WrittenRelease("4.9", sentence("it has no timerwheel and no confirm offset"))
 
 
-def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpoint | None) -> Written | None:
+def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpoint | None) -> WrittenRelease | None:
     """Return which release of 5.4 or later the files show."""
     if checkpoint is not None and checkpoint.logics_physical_offset:
-        return Written("5.5", sentence("its checkpoint has a logicsPhysicalOffset"))
+        return WrittenRelease("5.5", sentence("its checkpoint has a logicsPhysicalOffset"))
     folder = paths.root / _ROCKSDB
     if reading.exists(folder):
         version = _rocksdb_version(folder, reading)
         if version is not None and version >= _ROCKSDB_OF_5_5_1:
-            return Written(
+            return WrittenRelease(
                 "5.5",
                 sentence(
                     "its {folder} is of RocksDB {version}, which came with 5.5.1",
@@ -114,15 +114,17 @@ def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpo
             return None
         evidence = sentence("{file} names an orderedConsumptionLevel", file=f"config/{_ORDER_TABLE}")
     if checkpoint is not None and checkpoint.logics_msg_timestamp:
-        return Written("5.4", sentence("{evidence}, and its checkpoint no logicsPhysicalOffset", evidence=evidence))
+        return WrittenRelease(
+            "5.4", sentence("{evidence}, and its checkpoint no logicsPhysicalOffset", evidence=evidence)
+        )
     if checkpoint is not None and checkpoint.physic_msg_timestamp:
-        return Written(
+        return WrittenRelease(
             "5.5",
             sentence(
                 "{evidence}, and its checkpoint no logicsMsgTimestamp, as after a short run of 5.5", evidence=evidence
             ),
         )
-    return Written("5.5", evidence)
+    return WrittenRelease("5.5", evidence)
 
 
 def _rocksdb_version(folder: Path, reading: StoreFiles) -> tuple[int, ...] | None:

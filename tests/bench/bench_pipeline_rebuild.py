@@ -36,7 +36,7 @@ from engine.inspection.findings import check  # noqa: E402
 from engine.inspection.snapshot import open_store  # noqa: E402
 from engine.pipeline import session  # noqa: E402
 from engine.pipeline.files import find_stores  # noqa: E402
-from engine.pipeline.rebuild import OnSpark, rebuild  # noqa: E402
+from engine.pipeline.rebuild import SparkTasks, rebuild  # noqa: E402
 from engine.pipeline.splits import plan  # noqa: E402
 from engine.rebuilding import rebuild_beside  # noqa: E402
 
@@ -54,7 +54,7 @@ def main() -> None:
     told = f"{args.files} x {args.mib:,} MiB"
     began = time.perf_counter()
     spark = session.start(args.master, tempfile.mktemp(suffix=".log"))
-    on = OnSpark(spark)
+    on = SparkTasks(spark)
     print(f"session {args.master}: {time.perf_counter() - began:.1f} s")
     folder = bench_data.default_folder()
     for bodies in args.bodies:
@@ -89,7 +89,7 @@ def _healthy(root: Path) -> Path:
     return whole
 
 
-def _verify_turns(on: OnSpark, root: Path) -> dict[str, Callable[[], object]]:
+def _verify_turns(on: SparkTasks, root: Path) -> dict[str, Callable[[], object]]:
     def engine() -> object:
         with open_store(str(root)) as store:
             return list(check(store))
@@ -101,7 +101,7 @@ def _verify_turns(on: OnSpark, root: Path) -> dict[str, Callable[[], object]]:
     return {"engine": lambda: engine, "pipeline": lambda: pipeline}
 
 
-def _rebuild_turns(on: OnSpark, root: Path, place: Path) -> dict[str, Callable[[], object]]:
+def _rebuild_turns(on: SparkTasks, root: Path, place: Path) -> dict[str, Callable[[], object]]:
     def engine() -> object:
         with open_store(str(root)) as store:
             return rebuild_beside(store, place / "engine", derived_config(store))

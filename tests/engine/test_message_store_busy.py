@@ -27,7 +27,7 @@ AT_ANY_DISK = {"cleanFileForciblyEnable": False}
 """No file goes before its time where the disk of whoever runs the tests is nearly full."""
 
 
-class Crowd:
+class ThreadContention:
     """Threads that a watchdog waits for; the first error of any of them is raised at the end."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ def test_sixty_four_put_while_eight_read_and_cleaning_runs(tmp_path: Path, flush
     settings = from_mapping({**SMALL, "flushDiskType": flush, "fileReservedTime": 1, **AT_ANY_DISK})[0]
     acknowledged: list[tuple[int, int, int, bytes]] = []
     over = threading.Event()
-    crowd = Crowd()
+    crowd = ThreadContention()
     with MessageStore(tmp_path, settings) as store:
 
         def produce(number: int) -> None:
@@ -111,7 +111,7 @@ def test_sixty_four_put_while_eight_read_and_cleaning_runs(tmp_path: Path, flush
 def test_a_slow_disk_holds_nobody_beyond_the_time_out() -> None:
     disk = SimulatedDisk()
     settings = from_mapping({**SMALL, "flushDiskType": "SYNC_FLUSH", "syncFlushTimeout": 60})[0]
-    crowd = Crowd()
+    crowd = ThreadContention()
     names: list[str] = []
     with MessageStore("/store", settings, disk=disk) as store:
         disk.slow(150, "flush")

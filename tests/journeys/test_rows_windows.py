@@ -15,17 +15,17 @@ from walker import Run, Walker
 
 from viewer.shell import single_instance as second_start
 from viewer.shell import windows
-from viewer.shell.single_instance import Asked, Doorbell
+from viewer.shell.single_instance import Asked, SecondStartListener
 
 pytestmark = pytest.mark.journey
 
 
 @pytest.fixture
-def doorbell(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Doorbell]:
+def doorbell(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecondStartListener]:
     """What a program that runs listens with, for settings of the test's own."""
     with tempfile.TemporaryDirectory(prefix="ss") as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
-        bell = Doorbell(walker.window.settings.folder)
+        bell = SecondStartListener(walker.window.settings.folder)
         bell.rung.connect(lambda asked: second_start.answer(walker.window, asked))
         yield bell
         bell.close()
@@ -46,7 +46,7 @@ async def start(walker: Walker, *args: str) -> None:
 
 
 def test_row_91_a_second_start_hands_its_store_to_the_window_that_runs(
-    run: Run, walker: Walker, doorbell: Doorbell, orders: Path, damaged: Path
+    run: Run, walker: Walker, doorbell: SecondStartListener, orders: Path, damaged: Path
 ) -> None:
     async def walk() -> None:
         window = walker.window

@@ -9,7 +9,7 @@ from rebuilt_stores import dispatched, rebuilt
 from engine.cli.pipeline_rebuild import facts_of
 from engine.pipeline.files import find_stores
 from engine.pipeline.progress import Watch
-from engine.pipeline.rebuild import OnSpark, rebuild
+from engine.pipeline.rebuild import SparkTasks, rebuild
 from engine.pipeline.rebuild_compare import SCHEMA, compare, compare_tasks
 from engine.pipeline.splits import plan
 
@@ -24,7 +24,7 @@ def test_a_fleet_is_built_and_compared_by_tasks(golden, tmp_path, spark):
     shutil.rmtree(lost)
     places = find_stores(str(tmp_path / "fleet" / "*" / "store"))
     facts = list(facts_of(places, None, tmp_path / "new"))
-    on = OnSpark(spark)
+    on = SparkTasks(spark)
     told = []
     with Watch(spark, "rebuild", told.append) as watch:
         done = rebuild(on, facts, plan(places, 1_000_000).splits, tmp_path / "new", watch)
@@ -49,7 +49,7 @@ def test_a_task_that_fails_leaves_nothing(golden, tmp_path, spark):
     splits = plan(places).splits
     (tmp_path / ".new.rebuild").write_text("in the way")
     with pytest.raises(OSError, match="exists"):
-        rebuild(OnSpark(spark), facts, splits, tmp_path / "new")
+        rebuild(SparkTasks(spark), facts, splits, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     (tmp_path / ".new.rebuild").unlink()
-    assert rebuilt(store, tmp_path / "new", run=OnSpark(spark)).units == 120
+    assert rebuilt(store, tmp_path / "new", run=SparkTasks(spark)).units == 120

@@ -19,7 +19,7 @@ from viewer.cluster.own_clients import OwnClients, OwnRow
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.widgets.basics import Button, Field, Label, Paper, Tool
-from viewer.widgets.boxes import Boxed, row
+from viewer.widgets.boxes import BoxWidget, row
 
 SLOW_S = 0.025
 """Delay of each message of a slowed client, in seconds."""
@@ -113,7 +113,7 @@ class ClientsBar(Paper):
         tool.setObjectName(name)
         return tool
 
-    def _form(self) -> Boxed:
+    def _form(self) -> BoxWidget:
         self.group, self.topic, self.amount = (
             Field(tr("Group"), code=True, width=170),
             Field(tr("Topic"), code=True, width=170),

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, Q
 
 from viewer.cluster.cluster_model import NOTHING, ClusterModel, Selection
 from viewer.cluster.details import title_of
-from viewer.cluster.plan import Bands
+from viewer.cluster.plan import LineSegments
 from viewer.cluster.rows import Badge
 from viewer.cluster.words import client_words, queue_name, queue_words
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, ink, mono, scale, theme, ui
@@ -60,7 +60,7 @@ def draw_badge(p: QPainter, box: QRectF, badge: Badge, *, has_left: bool = False
     p.drawText(box, int(CENTRE), badge.name)
 
 
-def draw_bands(p: QPainter, bands: Bands, strong: str, top: float, bottom: float, *, faint: float = 0.5) -> None:
+def draw_bands(p: QPainter, bands: LineSegments, strong: str, top: float, bottom: float, *, faint: float = 0.5) -> None:
     """Draw the visible lines; those of client ``strong`` on top and at full strength."""
     p.setBrush(Qt.BrushStyle.NoBrush)
     visible = sorted(bands.seen(top, bottom).tolist(), key=lambda number: bands.client_ids[number] == strong)

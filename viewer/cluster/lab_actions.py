@@ -19,7 +19,7 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.engine_words import engine_words
 from viewer.runtime.edit import Edit
 from viewer.widgets.basics import Button, Field, Label, Tool
-from viewer.widgets.boxes import Boxed, row
+from viewer.widgets.boxes import BoxWidget, row
 from viewer.widgets.choices import ChoiceField
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class LabActions(QObject):
         tool.setAccessibleName(text)
         return tool
 
-    def _form(self) -> Boxed:
+    def _form(self) -> BoxWidget:
         self.what, self.note, self.fault = Label("", 13, "text", 600), Label("", 12, "text3"), Label("", 12, "error")
         self.fault.setObjectName("cluster.lab.fault")
         self.topic, self.name = Field(tr("Topic"), code=True, width=150), Field(tr("Broker"), code=True, width=130)

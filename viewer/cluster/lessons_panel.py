@@ -16,7 +16,7 @@ from viewer.cluster.side import FoldedStrip
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
 from viewer.widgets.basics import Button, Elided, Hairline, Label, Mark, PaneHead, Paper, Tool
-from viewer.widgets.boxes import Boxed, column, empty, row, scrolling
+from viewer.widgets.boxes import BoxWidget, column, empty, row, scrolling
 
 PANEL_WIDTH = 290
 MIN_BESIDE_WIDTH = 1150
@@ -51,10 +51,10 @@ class LessonEntry(QWidget):
         self._figures = column(gap=3)
         self._shown: tuple[Harm, ...] = ()
         about = Label(tr(lesson.about), 12, "text2", wrap=True)
-        self.details: Boxed = column(
+        self.details: BoxWidget = column(
             about, row(self.button, self.result, None), self._figures, gap=7, margins=(6, 2, 0, 4)
         )
-        self.brief: Boxed = column(self.line, margins=(28, 0, 0, 2))
+        self.brief: BoxWidget = column(self.line, margins=(28, 0, 0, 2))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(6), px(5), px(12), px(5))
         layout.setSpacing(0)

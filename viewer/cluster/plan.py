@@ -51,7 +51,7 @@ def widths(rates: Sequence[float | None]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Bands:
+class LineSegments:
     """Lines: ends, width, colour number (−1: grey), dashed or not, and client id of each."""
 
     x0: Floats
@@ -72,9 +72,9 @@ class Bands:
         return np.nonzero((upper_y <= bottom) & (lower_y >= top))[0]
 
 
-def _bands(rows: Sequence[Line]) -> Bands:
+def _bands(rows: Sequence[Line]) -> LineSegments:
     ends = np.array([row[:4] for row in rows], np.float64).reshape(-1, 4)
-    return Bands(
+    return LineSegments(
         ends[:, 0],
         ends[:, 1],
         ends[:, 2],
@@ -102,8 +102,8 @@ class LinesPlan:
     senders: tuple[tuple[ProducerRow, float], ...]
     groups: tuple[tuple[GroupRow, float], ...]
     clients: tuple[tuple[ClientRow, float], ...]
-    left_bands: Bands
-    right_bands: Bands
+    left_bands: LineSegments
+    right_bands: LineSegments
 
     @property
     def middle(self) -> float:
@@ -181,7 +181,7 @@ def lines_plan(picture: Picture, width: float) -> LinesPlan:
 
 def _producer_bands(
     senders: Sequence[tuple[ProducerRow, float]], brokers: Sequence[tuple[BrokerRow, float, float]], side: float
-) -> Bands:
+) -> LineSegments:
     """Lines from producers to the brokers they are connected to; brokers begin at ``side``."""
     tops = {broker.name: top for broker, top, _ in brokers}
     senders_by_broker: dict[str, list[tuple[ProducerRow, float]]] = {}
@@ -216,7 +216,7 @@ def _owner_bands(
     ys: Sequence[float],
     topics: Sequence[tuple[str, tuple[QueueRow, ...], float]],
     ends: tuple[float, float],
-) -> Bands:
+) -> LineSegments:
     """Lines from queues to their owners; for a broadcast group, from topics to readers. ``ends`` are their x."""
     queue_y = {row.queue: y for row, y in zip(rows, ys, strict=True)}
     rates = {(group.name, row.queue): row.out_rate for group, _ in groups for row in group.queues}
@@ -294,7 +294,7 @@ class CellsPlan:
     """Number of topics in trouble; a line separates them from the others."""
     senders: tuple[SenderGroup, ...]
     groups: tuple[GroupRow | ClientRow, ...]
-    bands: Bands
+    bands: LineSegments
 
     @property
     def senders_width(self) -> float:
@@ -403,7 +403,7 @@ def _chosen_bands(
     row: TopicRow | None,
     leading: str,
     ends: tuple[float, float],
-) -> Bands:
+) -> LineSegments:
     """Lines of the selection: from its topic to the owners of its queues, and one grey line to each other group."""
     lines: list[Line] = []
     places = {item.name: number for number, item in enumerate(topics)}

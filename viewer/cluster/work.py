@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from engine.cluster.reader import Asked, ClusterReader
+from engine.cluster.reader import ClusterReader, ReadRequest
 from viewer.cluster.cluster_model import AdminRequest, Reading
 from viewer.runtime.worker import WorkerControl
 
@@ -20,7 +20,7 @@ def watch(control: WorkerControl, addresses: Sequence[str], every: float) -> Non
 
 
 async def _watch(control: WorkerControl, addresses: tuple[str, ...], every: float) -> None:
-    requests: list[Asked] = []
+    requests: list[ReadRequest] = []
     stopped = asyncio.ensure_future(asyncio.to_thread(control.stop.wait))
     try:
         async with ClusterReader(addresses, requests.append) as reader:
@@ -41,7 +41,7 @@ async def _watch(control: WorkerControl, addresses: tuple[str, ...], every: floa
         await stopped
 
 
-def _count_requests(requests: Sequence[Asked]) -> tuple[tuple[AdminRequest, int, float], ...]:
+def _count_requests(requests: Sequence[ReadRequest]) -> tuple[tuple[AdminRequest, int, float], ...]:
     counts: dict[AdminRequest, tuple[int, float]] = {}
     for request in requests:
         admin_request = AdminRequest(request.address, request.code, request.name, request.answer)

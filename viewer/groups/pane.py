@@ -18,7 +18,7 @@ from viewer.runtime.places import Place
 from viewer.widgets.basics import Hairline, Label, PaneHead
 from viewer.widgets.boxes import column, stacked
 from viewer.widgets.line_strip import LineStrip
-from viewer.widgets.log_line import Pin
+from viewer.widgets.log_line import LinePin
 from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.word_tabs import WordTabs
@@ -116,7 +116,7 @@ class GroupsPane(Pane):
         """Pin on the Line the offsets that groups read next."""
         self.strip.set_pins(
             [
-                Pin(offset, "warn" if row.progress.state == "belowMin" else "note", sentence(row))
+                LinePin(offset, "warn" if row.progress.state == "belowMin" else "note", sentence(row))
                 for offset, row in self.model.pinned_rows()
             ]
         )

@@ -17,7 +17,7 @@ from viewer.look.assets import tr, tr_plural
 from viewer.look.theme import C, follow, mono, scale, ui
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import mark
-from viewer.widgets.record_menu import MenuDoor
+from viewer.widgets.record_menu import MenuOpener
 
 VERDICTS = {  # verdict: shape, words
     "match": ("ok", "match"),
@@ -53,7 +53,7 @@ class ChainCanvas(QWidget):
         self._lanes: tuple[ChainLane, ...] = ()
         self._places: list[LanePlace] = []
         self._chosen = -1
-        MenuDoor(self, self._menu_at)
+        MenuOpener(self, self._menu_at)
         follow(self, self._arrange)
 
     def show_lanes(self, lanes: Sequence[ChainLane]) -> None:

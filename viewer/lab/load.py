@@ -245,7 +245,7 @@ NO_LIMIT = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class LoadSlider:
     """A slider: ``key`` of the settings, its name, its steps and the text of a step."""
 
     key: str
@@ -281,8 +281,10 @@ def _batch(value: int) -> str:
 
 
 KNOBS = (
-    Knob("producers", words("Producers"), tuple(range(1, 17)), number, 4, words("Threads that put at the same time")),
-    Knob(
+    LoadSlider(
+        "producers", words("Producers"), tuple(range(1, 17)), number, 4, words("Threads that put at the same time")
+    ),
+    LoadSlider(
         "rate",
         words("Rate"),
         (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, NO_LIMIT),
@@ -290,7 +292,7 @@ KNOBS = (
         2000,
         words("Messages a second, of all producers together"),
     ),
-    Knob(
+    LoadSlider(
         "body_size",
         words("Body"),
         (0, 10, 50, 100, 200, 500, 1000, 2000, 4096, 10_240, 65_536, 262_144, 1_048_576),
@@ -298,7 +300,7 @@ KNOBS = (
         200,
         words("Bytes of a body, on average"),
     ),
-    Knob(
+    LoadSlider(
         "body_spread",
         words("Spread"),
         (0, 10, 25, 33, 50, 75, 100),
@@ -306,8 +308,10 @@ KNOBS = (
         33,
         words("How far bodies are shorter or longer than that"),
     ),
-    Knob("topics", words("Topics"), (1, 2, 3, 4, 5, 8, 16, 32, 64), number, 3, words("How many topics get messages")),
-    Knob(
+    LoadSlider(
+        "topics", words("Topics"), (1, 2, 3, 4, 5, 8, 16, 32, 64), number, 3, words("How many topics get messages")
+    ),
+    LoadSlider(
         "keys",
         words("Keys"),
         (0, 10, 100, 1000, 10_000, 50_000, 100_000, 1_000_000),
@@ -315,7 +319,7 @@ KNOBS = (
         1000,
         words("How many different keys there are; a few keys make long index chains"),
     ),
-    Knob("batch", words("Batch"), (1, 2, 4, 8, 16, 32, 64, 128, 256), _batch, 1, words("Messages of one put")),
+    LoadSlider("batch", words("Batch"), (1, 2, 4, 8, 16, 32, 64, 128, 256), _batch, 1, words("Messages of one put")),
 )
 BY_KEY = {knob.key: knob for knob in KNOBS}
 

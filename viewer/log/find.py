@@ -23,7 +23,7 @@ from viewer.runtime.jobs import Cancelled
 from viewer.widgets.find_line import FindLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Bounds
-from viewer.widgets.search_term import Sought
+from viewer.widgets.search_term import SearchTerm
 
 if TYPE_CHECKING:
     from viewer.log.rows import LogRow
@@ -156,7 +156,7 @@ class LogFind(QObject):
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
-    async def _look(self, turn: int, session: StoreSession, sought: Sought, forward: bool) -> None:
+    async def _look(self, turn: int, session: StoreSession, sought: SearchTerm, forward: bool) -> None:
         start, end = self._model.span
         row: LogRow | None = self._table.current_row()
         offset = min(max(self._state.at(row, start, sought, forward=forward), start), end)
@@ -186,7 +186,7 @@ class LogFind(QObject):
             if hit.offset is not None and end - start <= COUNTED_BYTES:
                 self._task = session.jobs.start(self._count(turn, session, everything, now))
 
-    async def _count(self, turn: int, session: StoreSession, asked: tuple[Sought, str, int, int], now: int) -> None:
+    async def _count(self, turn: int, session: StoreSession, asked: tuple[SearchTerm, str, int, int], now: int) -> None:
         """Count all hits, and say which of them is chosen."""
         sought, within, first, last = asked
         title = tr("Counting {text}", text=sought.text[:40])
@@ -203,7 +203,7 @@ class LogFind(QObject):
         self.line.say(f"{_place_among(number, all_hits)} · {self.line.result.text()}", "ok")
 
     async def _look_inside(
-        self, turn: int, session: StoreSession, sought: Sought, within: str, now: int, span: Bounds, forward: bool
+        self, turn: int, session: StoreSession, sought: SearchTerm, within: str, now: int, span: Bounds, forward: bool
     ) -> None:
         """The next hit in the chosen rows, which are all counted first: then it is said which one it is."""
         first_offset, last_offset = self._model.chosen_span(span) or span
@@ -227,7 +227,7 @@ class LogFind(QObject):
             self._ended()
             self._tell_inside(all_hits, sought, forward, tr("in the selection"))
 
-    def _tell_inside(self, hits: Hits, sought: Sought, forward: bool, where: str) -> None:
+    def _tell_inside(self, hits: Hits, sought: SearchTerm, forward: bool, where: str) -> None:
         """Choose the hit and say its number, and that the search wrapped around if it did."""
         if not hits.offsets:
             self.line.say(f"{tr('Not found')} · {where}", "warn")
@@ -253,7 +253,7 @@ class LogFind(QObject):
     def _filter_words(self) -> str:
         return tr("in the rows of the filter") if self._model.filter.text else ""
 
-    def _tell(self, result: Found, sought: Sought, total_bytes: int, seconds: float) -> None:
+    def _tell(self, result: Found, sought: SearchTerm, total_bytes: int, seconds: float) -> None:
         """Show the hit, or say where nothing was found."""
         looked = tr(
             "scanned {done} of {all} in {seconds:.1f} s",
@@ -316,7 +316,7 @@ def _place_among(number: int, hits: Hits) -> str:
 
 async def _nearest(
     session: StoreSession,
-    sought: Sought | None,
+    sought: SearchTerm | None,
     subject: str,
     within: str,
     now: int,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.codec.message import COMPRESSED, Unit, list_fields
 from engine.codec.unit_fields import FIELDS
 from engine.codec.unit_scan import Damage, Stop
-from viewer.widgets.search_term import Sought, Span
+from viewer.widgets.search_term import SearchTerm, Span
 
 if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns
@@ -50,7 +50,7 @@ def find(
     control: Control,
     path: Path,
     config: MessageStoreConfig | None,
-    sought: Sought | None,
+    sought: SearchTerm | None,
     within: str,
     now_ms: int,
     start_offset: int,
@@ -90,7 +90,7 @@ def hits(
     control: Control,
     path: Path,
     config: MessageStoreConfig | None,
-    sought: Sought,
+    sought: SearchTerm,
     within: str,
     now_ms: int,
     first_offset: int,
@@ -120,7 +120,7 @@ def _boundary(log: LogReader, offset: int) -> int:
     return begin + item.size if isinstance(item, Unit) else offset
 
 
-def find_near(log: LogReader, sought: Sought | None, within: str, now_ms: int, start: int, stop: int) -> Found:
+def find_near(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, start: int, stop: int) -> Found:
     """The first row from ``start`` to ``stop`` that holds ``sought``, unit by unit without numba: an answer at once."""
     matches_filter = _filter(log, within, now_ms)
     looked = start
@@ -142,7 +142,7 @@ def find_near(log: LogReader, sought: Sought | None, within: str, now_ms: int, s
     return Found(None, looked - start, False, False)
 
 
-def find_near_back(log: LogReader, sought: Sought | None, within: str, now_ms: int, end: int) -> Found:
+def find_near_back(log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, end: int) -> Found:
     """The last row in front of ``end`` that holds ``sought``, among the :data:`NEAR_ROWS` before it."""
     matches_filter = _filter(log, within, now_ms)
     looked = end
@@ -159,7 +159,7 @@ def find_near_back(log: LogReader, sought: Sought | None, within: str, now_ms: i
     return Found(None, end - looked, False, False)
 
 
-def unit_holds(log: LogReader, sought: Sought | None, unit: Unit) -> bool:
+def unit_holds(log: LogReader, sought: SearchTerm | None, unit: Unit) -> bool:
     """Return whether a unit holds it in its bytes, its unpacked body, or, for numbers, its fields; every unit holds
     None.
     """
@@ -176,7 +176,7 @@ def unit_holds(log: LogReader, sought: Sought | None, unit: Unit) -> bool:
     )
 
 
-def spans_in(log: LogReader, sought: Sought, offset: int, size: int) -> tuple[list[Span], str]:
+def spans_in(log: LogReader, sought: SearchTerm, offset: int, size: int) -> tuple[list[Span], str]:
     """Return the spans in which the row at ``offset`` holds it, and the field of the first; for numbers the fields,
     for a hit only in the unpacked body ``("", "body")``.
     """
@@ -199,7 +199,7 @@ def spans_in(log: LogReader, sought: Sought, offset: int, size: int) -> tuple[li
     return spans, next((name for name, position, count in fields if position <= first_position < position + count), "")
 
 
-def _holds_number(sought: Sought, raw: bytes, position: int, count: int) -> bool:
+def _holds_number(sought: SearchTerm, raw: bytes, position: int, count: int) -> bool:
     minimum, maximum = sought.range
     if count not in {1, 2, 4, 8}:
         return False
@@ -207,7 +207,7 @@ def _holds_number(sought: Sought, raw: bytes, position: int, count: int) -> bool
     return any(minimum <= int.from_bytes(piece, "big", signed=signed) <= maximum for signed in (True, False))
 
 
-def _in_body(sought: Sought, unit: Unit) -> bool:
+def _in_body(sought: SearchTerm, unit: Unit) -> bool:
     from engine.codec.compression import unpack
 
     return sought.find(unpack(unit.body, unit.sys_flag).data) is not None
@@ -225,7 +225,7 @@ class _Search:
     """A search through blocks of columns."""
 
     def __init__(
-        self, control: Control, log: LogReader, sought: Sought | None, within: str, now_ms: int, total: int
+        self, control: Control, log: LogReader, sought: SearchTerm | None, within: str, now_ms: int, total: int
     ) -> None:
         from engine.codec.topic_table import TopicTable  # numpy is not on the way to the first rows
 
@@ -295,7 +295,7 @@ class _Search:
         for offset in block.offset[self._taken.rows(block, rows)].tolist():
             yield int(offset)
 
-    def _numbers(self, block: UnitColumns, sought: Sought) -> list[int]:
+    def _numbers(self, block: UnitColumns, sought: SearchTerm) -> list[int]:
         import numpy as np
 
         from engine.codec.columns import UNIT
@@ -309,7 +309,7 @@ class _Search:
         is_hit &= block["kind"] == UNIT
         return [int(row) for row in np.flatnonzero(is_hit)]
 
-    def _bytes(self, block: UnitColumns, sought: Sought) -> list[int]:
+    def _bytes(self, block: UnitColumns, sought: SearchTerm) -> list[int]:
         """Rows with an occurrence in their stored bytes, and those whose unpacked body has one."""
         import numpy as np
 
@@ -335,12 +335,12 @@ class _Search:
             rows |= {int(row) for row in packed if int(row) not in rows and self._body_holds(block, int(row), sought)}
         return sorted(rows)
 
-    def _body_holds(self, block: UnitColumns, row: int, sought: Sought) -> bool:
+    def _body_holds(self, block: UnitColumns, row: int, sought: SearchTerm) -> bool:
         from engine.query.vector import unit_of
 
         return _in_body(sought, unit_of(block, row, crc=False))
 
-    def _in_damage(self, damage: Damage, sought: Sought) -> bool:
+    def _in_damage(self, damage: Damage, sought: SearchTerm) -> bool:
         """Return whether invalid bytes hold it; pieces overlap, so that hits across their border are seen."""
         overlap = 4096
         for offset in range(damage.offset, damage.offset + damage.size, DAMAGE_PIECE):

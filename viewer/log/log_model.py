@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.inspection.side_index import SideIndex
     from viewer.log.find_work import Hits
     from viewer.widgets.log_line import LogLine
-    from viewer.widgets.search_term import Sought
+    from viewer.widgets.search_term import SearchTerm
 
 Span = tuple[int, int]
 
@@ -98,37 +98,37 @@ class FilterState:
 class FindState:
     """The search text, the last hit and what it was a hit of; all hits of the chosen rows once they were counted."""
 
-    sought: Sought | None = None
+    sought: SearchTerm | None = None
     running: bool = False
     hit: int | None = None
-    last: Sought | None = None
-    _asked: tuple[Sought, str, int, int] | None = None
+    last: SearchTerm | None = None
+    _asked: tuple[SearchTerm, str, int, int] | None = None
     _hits: Hits | None = None
 
     def forget(self) -> None:
         """Another store."""
         self.sought = self.hit = self._asked = self._hits = None
 
-    def at(self, row: LogRow | None, start: int, sought: Sought, *, forward: bool) -> int:
+    def at(self, row: LogRow | None, start: int, sought: SearchTerm, *, forward: bool) -> int:
         """Where to begin: at the chosen row, behind it where it is the last hit already."""
         if row is None:
             return start
         is_last_hit = self.hit == row.offset and self.last == sought
         return row.end if forward and is_last_hit else row.offset
 
-    def counted(self, question: tuple[Sought, str, int, int]) -> Hits | None:
+    def counted(self, question: tuple[SearchTerm, str, int, int]) -> Hits | None:
         """Return all hits if the same question was asked before."""
         return self._hits if self._asked == question else None
 
-    def keep(self, question: tuple[Sought, str, int, int], hits: Hits) -> None:
+    def keep(self, question: tuple[SearchTerm, str, int, int], hits: Hits) -> None:
         """Keep the hits for the next step if they are complete."""
         self._asked, self._hits = (question, hits) if hits.complete else (None, None)
 
-    def take(self, offset: int, sought: Sought) -> None:
+    def take(self, offset: int, sought: SearchTerm) -> None:
         """A hit is chosen."""
         self.hit, self.last = offset, sought
 
-    def step(self, offsets: Sequence[int], offset: int, sought: Sought, *, forward: bool) -> tuple[int, bool]:
+    def step(self, offsets: Sequence[int], offset: int, sought: SearchTerm, *, forward: bool) -> tuple[int, bool]:
         """Number of the hit that comes next, and whether it was found from the other end; it is the last hit now."""
         is_last_hit = self.hit == offset and self.last == sought
         raw_number = (

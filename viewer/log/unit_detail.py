@@ -38,7 +38,7 @@ from viewer.look.theme import C, follow, mono, px, ui
 from viewer.widgets.cell_filter import line_term
 from viewer.widgets.columns import elsewhere
 from viewer.widgets.focus import FocusRing
-from viewer.widgets.record_menu import Doer, add_row_commands, add_terms, do
+from viewer.widgets.record_menu import RowActions, add_row_commands, add_terms, do
 from viewer.widgets.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole
 from viewer.widgets.row_commands import Facts
 
@@ -79,7 +79,7 @@ class UnitDetail(QTreeView):
         self._filling = False
         self.unit: Unit | None = None
         """The unit whose fields are shown: conditions are made of its values, not of what is written."""
-        self.doer: Doer | None = None
+        self.doer: RowActions | None = None
         self._items = QStandardItemModel(self)
         self._items.setColumnCount(2)
         self.setModel(self._items)

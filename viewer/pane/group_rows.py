@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.codec.pop import normal_topic
-from engine.inspection.groups import NO_WAITS, Waits, waits_of
+from engine.inspection.groups import NO_WAITS, WaitingMessages, waits_of
 from engine.system_names import RETRY_PREFIX, is_system_group
 from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
@@ -62,7 +62,7 @@ class GroupRow:
     unread: int | None
     goes_at: int | None
     now: int
-    waits: Waits | None = NO_WAITS
+    waits: WaitingMessages | None = NO_WAITS
     barred: str = ""
 
     @property
@@ -346,7 +346,7 @@ def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
         return (
             is_system_group(progress.group),
             min(urgency.get(progress.state, 6), 2 if row.is_refused else 6),
-            row.waits == Waits(),
+            row.waits == WaitingMessages(),
             time_left_ms,
             -progress.behind,
             name,

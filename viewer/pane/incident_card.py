@@ -21,7 +21,7 @@ from viewer.pane.plan_words import messages_in_words
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import recovery
 from viewer.widgets.basics import Button, Elided, Label, Link, Mark, PaneHead, Paper, Tool
-from viewer.widgets.boxes import Boxed, column, fill, row, scrolling
+from viewer.widgets.boxes import BoxWidget, column, fill, row, scrolling
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.word_tabs import WordTabs
 
@@ -243,7 +243,7 @@ class _Head(QWidget):
 
     clicked = Signal()
 
-    def __init__(self, parts: Boxed) -> None:
+    def __init__(self, parts: BoxWidget) -> None:
         super().__init__()
         parts.box.setStretch(1, 1)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -309,7 +309,7 @@ class _Answer(QWidget):
         self._mark = Mark("error")
         self._said = Label("", 15, "text", 600, wrap=True)
         self._why = Label("", 12, "text2", wrap=True, select=True)
-        head: Boxed = row(self._mark, self._said, gap=6)
+        head: BoxWidget = row(self._mark, self._said, gap=6)
         head.box.setStretch(1, 1)
         head.box.setAlignment(self._mark, Qt.AlignmentFlag.AlignTop)
         box = QVBoxLayout(self)

@@ -17,7 +17,7 @@ from viewer.runtime.bookmarks import bookmarks_of
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.line_strip import LineStrip
-from viewer.widgets.log_line import LogLine, Mix, Pin, line_of, sample, sample_places
+from viewer.widgets.log_line import LinePin, LogLine, Mix, line_of, sample, sample_places
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -140,13 +140,13 @@ class LogSurvey(QObject):
             broken = self._session.broken
             known_offsets = {pin.offset for pin in pins}
             pins += [
-                Pin(item.start, "error", item.words)
+                LinePin(item.start, "error", item.words)
                 for item in broken
                 if item.kind == "damaged" and item.start not in known_offsets
             ]
             marks = bookmarks_of(self._session).list
             pins += [
-                Pin(item.offset, item.kind, item.name, link=item.goal) for item in marks if item.offset is not None
+                LinePin(item.offset, item.kind, item.name, link=item.goal) for item in marks if item.offset is not None
             ]
             self._strip.set_pins(pins)
             self._strip.set_broken(broken)
@@ -285,10 +285,10 @@ def in_log(finding: Any) -> bool:
     return finding.offset is not None and (finding.file is None or "commitlog" in str(finding.file))
 
 
-def pins_of(findings: Sequence[Any]) -> list[Pin]:
+def pins_of(findings: Sequence[Any]) -> list[LinePin]:
     """Return the findings with a place in the log as pins."""
     return [
-        Pin(f.offset, f.severity, f"{f.id} {plain(f.message)}", f, Place("findings", name=f.id))
+        LinePin(f.offset, f.severity, f"{f.id} {plain(f.message)}", f, Place("findings", name=f.id))
         for f in findings
         if in_log(f) and f.severity in {"error", "warn", "note"}
     ]

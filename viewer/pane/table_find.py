@@ -21,7 +21,7 @@ from viewer.widgets.columns import Record, RecordKind
 from viewer.widgets.find_line import FindLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Bounds, ListSource, RowSource
-from viewer.widgets.search_term import Sought
+from viewer.widgets.search_term import SearchTerm
 
 AT_A_TIME = 500
 
@@ -49,7 +49,7 @@ class TableFind(QObject):
         self.setObjectName("table.find")
         self._pane, self._table = pane, table
         self.line = FindLine(f"{table.objectName()}.find", ("text", "regex"), parent=table)
-        self._hit: tuple[int, Sought] | None = None
+        self._hit: tuple[int, SearchTerm] | None = None
         self._turn = 0
         self.line.wanted.connect(self.step)
         self.line.closed.connect(self.close)
@@ -90,7 +90,7 @@ class TableFind(QObject):
         self._turn += 1
         session.jobs.start(self._look(self._turn, sought, step > 0))
 
-    async def _look(self, turn: int, sought: Sought, forward: bool) -> None:
+    async def _look(self, turn: int, sought: SearchTerm, forward: bool) -> None:
         session, table = self._pane.session, self._table
         assert session is not None
         source, kind = table.source, table.kind
@@ -148,7 +148,7 @@ def find_row(
     control: Control,
     source: RowSource[Record],
     kind: RecordKind,
-    sought: Sought,
+    sought: SearchTerm,
     start_position: int,
     forward: bool,
     span: Bounds | None = None,

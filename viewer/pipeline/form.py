@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import follow, ui
-from viewer.pipeline.preview import Looked, look, missing
+from viewer.pipeline.preview import JobPreview, look, missing
 from viewer.pipeline.request import FORMATS, JOBS, LOCAL, JobRequest, join_places, split_places
 from viewer.pipeline.words import INSTALL, look_fault, reads_words, writes_words
 from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, Paper
@@ -31,7 +31,7 @@ class JobForm(Paper):
         super().__init__()
         self.setObjectName("pipeline.form")
         self.runner: Runner = run_here
-        self._looked = Looked()
+        self._preview = JobPreview()
         self._lacking: tuple[str, ...] = ()
         self._asked = 0
         self._later = QTimer(self, interval=LOOK_AFTER_MS, singleShot=True)
@@ -204,20 +204,20 @@ class JobForm(Paper):
         self._asked += 1
         turn, job_request = self._asked, self.job_request()
 
-        def done(result: tuple[Looked, tuple[str, ...]]) -> None:
+        def done(result: tuple[JobPreview, tuple[str, ...]]) -> None:
             if turn == self._asked:
-                self._looked, self._lacking = result
+                self._preview, self._lacking = result
                 self._show()
 
         self.runner(lambda: (look(job_request), missing()), done, lambda _error: None)
 
     def _show(self) -> None:
-        job_request, looked = self.job_request(), self._looked
-        fault = job_request.fault() or look_fault(job_request, looked)
+        job_request, preview = self.job_request(), self._preview
+        fault = job_request.fault() or look_fault(job_request, preview)
         if split_places(self.places.text()) is None:
             fault = tr("A quote is not closed.")
-        self._say(self.reads, reads_words(job_request, looked))
-        self._say(self.writes, "" if fault else writes_words(job_request, looked))
+        self._say(self.reads, reads_words(job_request, preview))
+        self._say(self.writes, "" if fault else writes_words(job_request, preview))
         self._say(self.fault, fault)
         lacking = ", ".join(self._lacking)
         text = (

@@ -15,7 +15,7 @@ MOST_FILES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class JobPreview:
     """Result of a preview. ``stores`` is 0 if nothing could be looked at from here (another file system); ``fault``
     says what is wrong with the places, ``out_fault`` (in words of :data:`OUT_FAULTS`) with the output place.
     """
@@ -35,13 +35,13 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name in NEEDED if importlib.util.find_spec(name) is None)
 
 
-def look(job_request: JobRequest) -> Looked:
+def look(job_request: JobRequest) -> JobPreview:
     """Stores, bytes and splits that ``job_request`` names, and whether its output place is free."""
     out_fault, free = _out(job_request) if job_request.kind.writes and job_request.out else ("", None)
     if job_request.kind.source == "export":
         return _export(job_request.places[0] if job_request.places else "", out_fault, free)
     if any("://" in place for place in job_request.places):
-        return Looked(out_fault=out_fault, free=free, remote=True)
+        return JobPreview(out_fault=out_fault, free=free, remote=True)
     from engine.pipeline.files import find_stores, log_files
 
     log = splits = built = 0
@@ -54,10 +54,10 @@ def look(job_request: JobRequest) -> Looked:
             if job_request.job == "rebuild":
                 built += _built(Path(store.path))
     except StoreError as error:
-        return Looked(fault=str(error), out_fault=out_fault, free=free)
+        return JobPreview(fault=str(error), out_fault=out_fault, free=free)
     except OSError as error:
-        return Looked(fault=f"{error.filename or ''}: {error.strerror or error}", out_fault=out_fault, free=free)
-    return Looked(len(stores), log, splits, built, "", out_fault, free)
+        return JobPreview(fault=f"{error.filename or ''}: {error.strerror or error}", out_fault=out_fault, free=free)
+    return JobPreview(len(stores), log, splits, built, "", out_fault, free)
 
 
 def _built(store: Path) -> int:
@@ -88,11 +88,11 @@ def _out(job_request: JobRequest) -> tuple[str, int | None]:
         return "closed", None
 
 
-def _export(source: str, out_fault: str, free: int | None) -> Looked:
+def _export(source: str, out_fault: str, free: int | None) -> JobPreview:
     if not source:
-        return Looked(out_fault=out_fault, free=free)
+        return JobPreview(out_fault=out_fault, free=free)
     folder = Path(source).expanduser()
     if not (folder / "_storescope.json").is_file():
-        return Looked(fault="no export", out_fault=out_fault, free=free)
+        return JobPreview(fault="no export", out_fault=out_fault, free=free)
     total = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return Looked(1, total, 0, 0, "", out_fault, free)
+    return JobPreview(1, total, 0, 0, "", out_fault, free)

@@ -9,7 +9,7 @@ from viewer.look.assets import tr, tr_plural, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import size, span
 from viewer.pipeline.job_rows import when
-from viewer.pipeline.preview import Looked
+from viewer.pipeline.preview import JobPreview
 from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import START, Card, JobState
 
@@ -183,50 +183,50 @@ def card_words(card: Card) -> tuple[str, str, str]:
     return title, " · ".join(part for part in (stage, retried_text) if part), seconds
 
 
-def reads_words(job_request: JobRequest, looked: Looked) -> str:
+def reads_words(job_request: JobRequest, preview: JobPreview) -> str:
     """Return what would be read, in numbers."""
-    if looked.remote:
+    if preview.remote:
         return tr("Not looked at from here: Spark reads it.")
     if job_request.kind.source == "export":
-        return tr("An export of {size}.", size=size(looked.log_bytes)) if looked.stores else ""
-    if not looked.stores:
+        return tr("An export of {size}.", size=size(preview.log_bytes)) if preview.stores else ""
+    if not preview.stores:
         return ""
     return tr_plural(
         "{stores}, {size} of log, {n:,} split",
         "{stores}, {size} of log, {n:,} splits",
-        n=looked.splits,
-        stores=tr_plural("{n:,} store", "{n:,} stores", n=looked.stores),
-        size=size(looked.log_bytes),
+        n=preview.splits,
+        stores=tr_plural("{n:,} store", "{n:,} stores", n=preview.stores),
+        size=size(preview.log_bytes),
     )
 
 
-def writes_words(job_request: JobRequest, looked: Looked) -> str:
+def writes_words(job_request: JobRequest, preview: JobPreview) -> str:
     """Return what would be written, in numbers; empty for jobs that only read."""
     if not job_request.kind.writes or not job_request.out:
         return ""
-    free = tr("Free there: {size}.", size=size(looked.free)) if looked.free is not None else ""
+    free = tr("Free there: {size}.", size=size(preview.free)) if preview.free is not None else ""
     match job_request.job:
         case "rebuild":
             output_text = tr(
                 "New queues and index files are built from {size} of log; the existing ones have {built}.",
-                size=size(looked.log_bytes),
-                built=size(looked.built_bytes),
+                size=size(preview.log_bytes),
+                built=size(preview.built_bytes),
             )
         case "export":
-            output_text = tr("Every unit of {size} of log is written as a row.", size=size(looked.log_bytes))
+            output_text = tr("Every unit of {size} of log is written as a row.", size=size(preview.log_bytes))
         case _:
             output_text = tr("A new store is written, as large as its messages.")
     safety_text = tr("The stores stay as they are; a job that fails or is stopped leaves nothing.")
     return " ".join(part for part in (output_text, safety_text, free) if part)
 
 
-def look_fault(job_request: JobRequest, looked: Looked) -> str:
+def look_fault(job_request: JobRequest, preview: JobPreview) -> str:
     """Return what prevents the job; empty if nothing does."""
-    if looked.out_fault:
-        return tr(OUT_FAULTS[looked.out_fault])
-    if looked.fault == "no export":
+    if preview.out_fault:
+        return tr(OUT_FAULTS[preview.out_fault])
+    if preview.fault == "no export":
         return tr("Expected a directory that pipeline export wrote: it has no _storescope.json.")
-    return engine_words(looked.fault) if looked.fault else job_request.fault()
+    return engine_words(preview.fault) if preview.fault else job_request.fault()
 
 
 __all__ = ["card_words", "figures", "job_words", "look_fault", "note", "outcome", "reads_words", "title", "when"]

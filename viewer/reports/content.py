@@ -38,7 +38,7 @@ from viewer.pane.incident_words import incident_of, lost_kind, lost_rows
 from viewer.pane.plan_words import plan_rows, release_name
 from viewer.pane.position_facts import NAMES
 from viewer.reports.report_html import Bars, LogLine, Mark, Part, Picture, Report, Section, Table, hex_listing
-from viewer.runtime.bookmarks import Bookmark, Kept
+from viewer.runtime.bookmarks import Bookmark, SavedBookmarks
 from viewer.runtime.jobs import Control
 from viewer.runtime.survey import Survey
 from viewer.widgets.hex_pages import HexField, hex_fields
@@ -65,7 +65,7 @@ class ReportInputs:
     findings: tuple[Finding, ...]
     complete: bool
     plan: RecoveryPlan | None
-    saved: Kept
+    saved: SavedBookmarks
     versions: str
     mask: Masking = field(default_factory=Masking)
     harmed: bool = False

@@ -16,7 +16,7 @@ from viewer.look.theme import px, ui
 from viewer.pane.finding_facts import unread_findings
 from viewer.reports.content import ReportInputs, gather
 from viewer.reports.report_html import Picture, render
-from viewer.runtime.bookmarks import Kept, bookmarks_of
+from viewer.runtime.bookmarks import SavedBookmarks, bookmarks_of
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession, in_store
@@ -153,7 +153,7 @@ def _report_inputs(session: StoreSession, mask: Masking, grab_window: Callable[[
         (*unread_findings(session.unread), *session.findings),
         session.findings_complete,
         recovery_of(session).plan,
-        Kept(marks.list, marks.notes),
+        SavedBookmarks(marks.list, marks.notes),
         facts(),
         mask,
         session.harmed,

@@ -27,7 +27,7 @@ from engine.remoting.exchanges import (
     Exchange,
     Exchanges,
     FrameEvent,
-    Talker,
+    HeartbeatClient,
     digest,
 )
 from engine.remoting.frame import Command
@@ -196,7 +196,7 @@ class Client:
     name: str
     peer: str
     server: str
-    talker: Talker = field(default_factory=Talker)
+    talker: HeartbeatClient = field(default_factory=HeartbeatClient)
     requests: int = 0
     not_ok: int = 0
     open: bool = True

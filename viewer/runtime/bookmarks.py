@@ -52,7 +52,7 @@ class Bookmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedBookmarks:
     """Saved state of a store: its bookmarks, and the notes about it as a whole."""
 
     marks: tuple[Bookmark, ...] = ()
@@ -67,7 +67,7 @@ class Bookmarks(QObject):
     changed = Signal()
     edited = Signal(object)
     saveAsked = Signal(object)
-    """Everything, as :class:`Kept`, after every change."""
+    """Everything, as :class:`SavedBookmarks`, after every change."""
 
     def __init__(self, session: StoreSession) -> None:
         super().__init__(session)
@@ -88,7 +88,7 @@ class Bookmarks(QObject):
         """Replace the notes about the store. Saves them; no ``changed``: the editor shows them already."""
         if text != self._notes:
             old_notes, self._notes = self._notes, text
-            self.saveAsked.emit(Kept(self.list, text))
+            self.saveAsked.emit(SavedBookmarks(self.list, text))
             self.edited.emit(Edit(tr("notes on this store"), old_notes, text, self._put_notes, run="notes"))
 
     def _put_notes(self, text: str) -> None:
@@ -125,14 +125,14 @@ class Bookmarks(QObject):
         self._list = [*marks]
         self._tell()
 
-    def fill(self, saved: Kept) -> None:
+    def fill(self, saved: SavedBookmarks) -> None:
         """Put the saved bookmarks in front of those made meanwhile. Emits ``changed``; does not save."""
         saved_places = {mark.place for mark in saved.marks}
         self._list = [*saved.marks, *(mark for mark in self._list if mark.place not in saved_places)]
         self._notes = self._notes or saved.notes
         self.changed.emit()
 
-    def merge(self, saved: Kept) -> None:
+    def merge(self, saved: SavedBookmarks) -> None:
         """Add the bookmarks whose places have none yet, and the notes that are not there yet."""
         places_marked = {mark.place for mark in self._list}
         self._list += [mark for mark in saved.marks if mark.place not in places_marked]
@@ -141,7 +141,7 @@ class Bookmarks(QObject):
         self._tell()
 
     def _tell(self) -> None:
-        self.saveAsked.emit(Kept(self.list, self._notes))
+        self.saveAsked.emit(SavedBookmarks(self.list, self._notes))
         self.changed.emit()
 
 
@@ -181,16 +181,16 @@ def file_of(folder: Path, store: Path) -> Path:
     return folder / "bookmarks" / f"{name}.json"
 
 
-def read(file: Path) -> Kept:
+def read(file: Path) -> SavedBookmarks:
     """Read the bookmarks and notes in ``file``; raises as :func:`read_kept`."""
     saved = read_kept(file)
     notes = saved.get("notes")
-    return Kept(tuple(from_records(saved.get("bookmarks"))), notes if isinstance(notes, str) else "")
+    return SavedBookmarks(tuple(from_records(saved.get("bookmarks"))), notes if isinstance(notes, str) else "")
 
 
-def write(file: Path, store: Path, saved: Kept) -> None:
+def write(file: Path, store: Path, saved: SavedBookmarks) -> None:
     """Save bookmarks and notes. The file is replaced atomically or stays as it was. Raises OSError."""
-    if saved == Kept() and not file.exists():
+    if saved == SavedBookmarks() and not file.exists():
         return
     document = {"store": str(store), "notes": saved.notes, "bookmarks": records(saved.marks)}
     put_whole(file, json.dumps(document, ensure_ascii=False, indent=1))

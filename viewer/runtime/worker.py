@@ -227,7 +227,7 @@ class WorkerControl:
         self._send(pipe_frames.pack(self._number, "told", 0.0, None, note))
 
 
-class _Rest:
+class _IdleWork:
     """Work for idle times: done once no request has come for :data:`RESTS_AFTER`. Beside a running broker requests
     follow one another, and nothing is done between them.
 
@@ -266,7 +266,7 @@ def serve(pipe: Connection) -> None:
     stand_back()
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
-    idle_work = _Rest()
+    idle_work = _IdleWork()
     preparing = False
 
     def send(frame: bytes) -> None:

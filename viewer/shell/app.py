@@ -28,7 +28,7 @@ from viewer.runtime.settings import Settings
 from viewer.shell.command_handlers import show_choices
 from viewer.shell.crash_notes import take
 from viewer.shell.main_window import MainWindow
-from viewer.shell.single_instance import Asked, Doorbell, answer, hand_over
+from viewer.shell.single_instance import SecondStart, SecondStartListener, answer, hand_over
 from viewer.shell.system_libraries import explained_instead_of_aborted
 from viewer.shell.windows import all_closed, close_all
 
@@ -79,7 +79,7 @@ def main(start: Start) -> int:
         app = make_application()
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
-    if start.hands_over and hand_over(settings.folder, Asked(start.store, start.at)):
+    if start.hands_over and hand_over(settings.folder, SecondStart(start.store, start.at)):
         return 0
     apply_settings(app, settings, start)
     previous_last_words = take(settings.folder)
@@ -155,7 +155,7 @@ async def run(window: MainWindow, start: Start) -> int:
     if store is None:
         window.show_welcome()
     window.show()
-    doorbell = Doorbell(window.settings.folder) if window.remembers else None
+    doorbell = SecondStartListener(window.settings.folder) if window.remembers else None
     if doorbell is not None:
         doorbell.rung.connect(lambda request: answer(window, request))
     with _interruptible(window):

@@ -18,7 +18,7 @@ from viewer.runtime.places import Place
 from viewer.shell.window_theme import windows_of_program
 
 if TYPE_CHECKING:
-    from viewer.shell.lab_stores import LabRoom
+    from viewer.shell.lab_stores import WindowLab
     from viewer.shell.layout import Layout
     from viewer.shell.main_window import MainWindow
     from viewer.shell.store_changes import StoreChanges
@@ -31,7 +31,7 @@ class Parts:
 
     window: MainWindow
     workspace: Workspace
-    lab: LabRoom
+    lab: WindowLab
     layouts: Layout
     changes: StoreChanges
 

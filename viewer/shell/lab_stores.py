@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
 
-class LabRoom(QObject):
+class WindowLab(QObject):
     """The lab of one window. It outlives the panes, which are made again when the language changes."""
 
     def __init__(self, window: MainWindow) -> None:

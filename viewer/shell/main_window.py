@@ -32,7 +32,7 @@ from viewer.shell.command_handlers import Parts, tick, wire
 from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
 from viewer.shell.crumbs import crumbs_of, siblings
 from viewer.shell.error_page import error_page
-from viewer.shell.lab_stores import LabRoom
+from viewer.shell.lab_stores import WindowLab
 from viewer.shell.layout import SMALLEST, Layout
 from viewer.shell.menu_strip import MenuStrip
 from viewer.shell.opening_stages import Stages
@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         self.layouts = Layout(self)
         self.keep_columns = self.layouts.remember_columns
         self.window_theme = WindowTheme(self)
-        self.changes, self.lab = StoreChanges(self), LabRoom(self)
+        self.changes, self.lab = StoreChanges(self), WindowLab(self)
         self.workspace = Workspace(self, self.layouts, self.lab)
         self.stages = Stages(self, self.changes)
         self.parts = Parts(self, self.workspace, self.lab, self.layouts, self.changes)

@@ -24,7 +24,7 @@ LARGEST_UNPACKED = 64 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StoreToOpen:
     """The store to open, with the configuration and the session if they were named."""
 
     store: Path
@@ -44,25 +44,25 @@ def kind_of(path: Path) -> str:
     return "conf" if name.endswith((".conf", ".properties")) else ""
 
 
-def take(control: Control, path: Path, cache: Path) -> Taken:
+def take(control: Control, path: Path, cache: Path) -> StoreToOpen:
     """Find out what ``path`` refers to. Raises StoreError, OSError.
 
     Reads the disk and may unpack a copy below ``cache``.
     """
     if not path.is_file():
-        return Taken(path)
+        return StoreToOpen(path)
     match kind_of(path):
         case "session":
             session = session_file.read(path)
-            return Taken(Path(session.store), session=session)
+            return StoreToOpen(Path(session.store), session=session)
         case "archive":
-            return Taken(unpack(control, path, cache), archive=path.absolute())
+            return StoreToOpen(unpack(control, path, cache), archive=path.absolute())
         case "conf":
             config = read_properties(path)[0]
             if not config.store_path_root_dir:
                 raise StoreError("expected storePathRootDir in the configuration, found none", file=str(path))
-            return Taken(Path(config.store_path_root_dir), config)
-    return Taken(path)
+            return StoreToOpen(Path(config.store_path_root_dir), config)
+    return StoreToOpen(path)
 
 
 def unpack(control: Control, archive: Path, cache: Path) -> Path:

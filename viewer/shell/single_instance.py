@@ -35,7 +35,7 @@ TAKEN = b"taken\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SecondStart:
     """The request of a second start: a store (None: only the window) and a place in it."""
 
     store: Path | None = None
@@ -47,7 +47,7 @@ class Asked:
         return json.dumps(message).encode() + b"\n"
 
 
-def read_line(line: bytes) -> Asked | None:
+def read_line(line: bytes) -> SecondStart | None:
     """Parse the received line. Return None if it is not a request."""
     try:
         message = json.loads(line)
@@ -55,7 +55,7 @@ def read_line(line: bytes) -> Asked | None:
         return None
     match message:
         case {"store": str() | None as store, "at": str() | None as place_text}:
-            return Asked(Path(store) if store else None, place_text)
+            return SecondStart(Path(store) if store else None, place_text)
     return None
 
 
@@ -73,7 +73,7 @@ def address(folder: Path) -> str:
     return str(Path(runtime) / f"storescope-{key}") if runtime and Path(runtime).is_dir() else f"storescope-{key}"
 
 
-def hand_over(folder: Path, request: Asked) -> bool:
+def hand_over(folder: Path, request: SecondStart) -> bool:
     """Send the request to the running window. Return True if it accepts. Waits at most twice :data:`ANSWER_MS`."""
     socket = QLocalSocket()
     socket.connectToServer(address(folder))
@@ -87,8 +87,8 @@ def hand_over(folder: Path, request: Asked) -> bool:
     return answer == TAKEN
 
 
-class Doorbell(QObject):
-    """Listens for second starts: ``rung(Asked)``. There is one in a process, at the first window."""
+class SecondStartListener(QObject):
+    """Listens for second starts: ``rung(SecondStart)``. There is one in a process, at the first window."""
 
     rung = Signal(object)
 
@@ -126,7 +126,7 @@ class Doorbell(QObject):
                 socket.readyRead.emit()
 
 
-def _reader(socket: QLocalSocket, ring: Callable[[Asked], object]) -> Callable[[], None]:
+def _reader(socket: QLocalSocket, ring: Callable[[SecondStart], object]) -> Callable[[], None]:
     """Return a function that reads one line, answers it and calls ``ring``. Any other content closes the connection."""
 
     def read() -> None:
@@ -146,7 +146,7 @@ def _reader(socket: QLocalSocket, ring: Callable[[Asked], object]) -> Callable[[
     return read
 
 
-def answer(window: MainWindow, request: Asked) -> MainWindow:
+def answer(window: MainWindow, request: SecondStart) -> MainWindow:
     """Show what a second start requests, in front of everything. Return the window that shows it.
 
     If a window shows the store already, it is used. Another store opens in the first window if that is empty,

@@ -96,10 +96,10 @@ class SideSplit(QSplitter):
         self.setChildrenCollapsible(False)
 
     def createHandle(self) -> QSplitterHandle:
-        return _Hair(self.orientation(), self)
+        return _SplitterLine(self.orientation(), self)
 
 
-class _Hair(QSplitterHandle):
+class _SplitterLine(QSplitterHandle):
     def paintEvent(self, _event: QPaintEvent) -> None:
         QPainter(self).fillRect(self.rect(), C("accent" if self.underMouse() else "hair"))
 

@@ -16,7 +16,7 @@ from engine.errors import StoreError
 from viewer.look.assets import tr, tr_plural
 from viewer.pane import Pane
 from viewer.runtime import bookmarks, places
-from viewer.runtime.bookmarks import Kept, bookmarks_of
+from viewer.runtime.bookmarks import SavedBookmarks, bookmarks_of
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.settings import default_cache
 from viewer.runtime.store_session import StoreSession, in_store
@@ -26,7 +26,7 @@ from viewer.shell.crumbs import crumbs_of
 from viewer.shell.end_question import EndQuestion
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.lab_stores import running_in_words
-from viewer.shell.open_other import Taken, kind_of, take
+from viewer.shell.open_other import StoreToOpen, kind_of, take
 from viewer.shell.session_file import Session
 from viewer.shell.undo import Edits
 from viewer.shell.windows import show_beside
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from viewer.log.pane import UnitsPane
     from viewer.reports.report_html import Picture
     from viewer.requests.watch import RequestWatch
-    from viewer.shell.lab_stores import LabRoom
+    from viewer.shell.lab_stores import WindowLab
     from viewer.shell.layout import Layout
     from viewer.shell.main_window import MainWindow
     from viewer.shell.pipeline_jobs import PipelineRoom
@@ -53,9 +53,9 @@ LAST = "last" + session_file.SUFFIX
 class Workspace:
     """The user's own data of one window."""
 
-    def __init__(self, window: MainWindow, layouts: Layout, lab: LabRoom) -> None:
+    def __init__(self, window: MainWindow, layouts: Layout, lab: WindowLab) -> None:
         self._window, self._layouts, self._lab = window, layouts, lab
-        self._taken: Taken | None = None
+        self._taken: StoreToOpen | None = None
         self._asked = 0
         self._found: Finding | None = None
         """The finding that was shown last. Several findings can have the same place."""
@@ -176,10 +176,10 @@ class Workspace:
 
     # ---- opening -----------------------------------------------------------------------------------------------------
 
-    async def taken(self, path: Path) -> Taken:
+    async def taken(self, path: Path) -> StoreToOpen:
         """Find out what ``path`` refers to: a store, or a file that leads to one. Raises StoreError, OSError."""
         self._asked += 1
-        number, source = self._asked, Taken(path)
+        number, source = self._asked, StoreToOpen(path)
         kind = kind_of(path)
         if kind:
             job_title = tr("Unpacking a copy of {name}", name=path.name) if kind == "archive" else path.name
@@ -199,17 +199,17 @@ class Workspace:
         file = bookmarks.file_of(self._window.settings.folder, session.path)
         saved_session = self._taken.session if self._taken is not None else None
 
-        def keep(stored: Kept) -> None:
+        def keep(stored: SavedBookmarks) -> None:
             session.jobs.keep(file, lambda: bookmarks.write(file, session.path, stored), self._failed)
 
-        def on_read(stored: Kept) -> None:
-            meanwhile = Kept(marks.list, marks.notes)
+        def on_read(stored: SavedBookmarks) -> None:
+            meanwhile = SavedBookmarks(marks.list, marks.notes)
             marks.fill(stored)
             marks.saveAsked.connect(keep)
-            if meanwhile != Kept():
-                keep(Kept(marks.list, marks.notes))
+            if meanwhile != SavedBookmarks():
+                keep(SavedBookmarks(marks.list, marks.notes))
             if saved_session is not None:
-                marks.merge(Kept(saved_session.bookmarks, saved_session.notes))
+                marks.merge(SavedBookmarks(saved_session.bookmarks, saved_session.notes))
 
         session.jobs.read_kept(lambda: bookmarks.read(file), on_read, self._failed)
         self.edits.forget()

@@ -40,7 +40,7 @@ from viewer.widgets.boxes import column, empty, fill, fixed_row, row, splitter, 
 from viewer.widgets.flow import WrappedRow
 from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
-from viewer.widgets.log_line import Pin
+from viewer.widgets.log_line import LinePin
 from viewer.widgets.record_state import state_of
 from viewer.widgets.record_view import RecordView
 
@@ -275,7 +275,7 @@ class WherePane(Pane):
         self._results_head.set_note(self.model.head_note())
         if self.model.results:
             offsets = log_offsets(self.model.results)
-            self.strip.set_pins([Pin(offset, "note", self.model.question.text) for offset in offsets])
+            self.strip.set_pins([LinePin(offset, "note", self.model.question.text) for offset in offsets])
             self.table.go_to_row(0)
         else:
             self._show_result(None)

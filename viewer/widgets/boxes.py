@@ -35,7 +35,7 @@ def fill(layout: QBoxLayout | WrappedRow, parts: Iterable[Part]) -> None:
             layout.addWidget(part)
 
 
-class Boxed(QWidget):
+class BoxWidget(QWidget):
     """A widget with a row or column of parts; ``box`` is its layout."""
 
     def __init__(self, box: QBoxLayout) -> None:
@@ -53,12 +53,12 @@ def empty(layout: QLayout) -> None:
             part.deleteLater()
 
 
-def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
+def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> BoxWidget:
     """Put ``parts`` side by side."""
     return _box(QHBoxLayout(), parts, gap, margins)
 
 
-def fixed_row(*parts: Part, gap: int = 8) -> Boxed:
+def fixed_row(*parts: Part, gap: int = 8) -> BoxWidget:
     """Put ``parts`` side by side, as wide as they want to be: what is left of a line is for others."""
     fixed = row(*parts, gap=gap)
     fixed.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
@@ -82,13 +82,13 @@ def wrapped_row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] =
     return wrapped
 
 
-def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
+def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> BoxWidget:
     """Put ``parts`` one below the other."""
     return _box(QVBoxLayout(), parts, gap, margins)
 
 
-def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int, int, int, int]) -> Boxed:
-    box = Boxed(layout)
+def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int, int, int, int]) -> BoxWidget:
+    box = BoxWidget(layout)
     layout.setContentsMargins(*(px(m) for m in margins))
     layout.setSpacing(px(gap))
     fill(layout, parts)
@@ -106,7 +106,7 @@ def stacked(*parts: QWidget, room: int = 1) -> QWidget:
     return stack
 
 
-def beside(wide_part: QWidget, narrow_part: QWidget) -> Boxed:
+def beside(wide_part: QWidget, narrow_part: QWidget) -> BoxWidget:
     """Put two parts side by side without a gap. ``wide_part`` takes the remaining width."""
     pair = row(wide_part, narrow_part, gap=0)
     pair.box.setStretch(0, 1)

@@ -10,7 +10,7 @@ from typing import Any
 from viewer.look.assets import tr
 from viewer.look.broken import Broken
 from viewer.look.field_words import FIELDS
-from viewer.widgets.log_line import LineFile, Pin
+from viewer.widgets.log_line import LineFile, LinePin
 from viewer.widgets.row_commands import Facts
 from viewer.widgets.store_tree_rows import Node
 
@@ -110,7 +110,7 @@ def units_from(offset: int, count: int = 1) -> str:
     return shlex.join(["storescope", "units", "STORE", "--from", str(offset), "--limit", str(count), "--json"])
 
 
-def pin_mark(pin: Pin) -> Mark:
+def pin_mark(pin: LinePin) -> Mark:
     """A finding or a bookmark on a Line."""
     kind, field = ("lineMark", "bookmark") if pin.finding is None else ("findingMark", "")
     facts = Facts(

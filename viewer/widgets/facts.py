@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.look.theme import px
 from viewer.widgets.basics import Elided, Label, Link
-from viewer.widgets.boxes import Boxed, empty, row
+from viewer.widgets.boxes import BoxWidget, empty, row
 
 UNBROKEN = 44
 """Letters of a value without spaces that still fit beside its name. Longer values are shortened; the tool tip has
@@ -101,7 +101,7 @@ class Facts(QWidget):
             line_row.box.setStretch(1, 1)
         return line_row
 
-    def _row(self, name: Label, value: Label, fact: Fact) -> Boxed:
+    def _row(self, name: Label, value: Label, fact: Fact) -> BoxWidget:
         notes = self._note(fact)
         self._labels.append((value, *(note for note in notes if isinstance(note, Label))))
         return row(name, value, *notes)

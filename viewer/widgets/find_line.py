@@ -18,7 +18,7 @@ from viewer.widgets.choices import TickBox
 from viewer.widgets.record_state import unread_of
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.row_window import Bounds
-from viewer.widgets.search_term import KINDS, Kind, NotSought, Sought
+from viewer.widgets.search_term import KINDS, Kind, NotSought, SearchTerm
 from viewer.widgets.word_tabs import WordTabs
 
 NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Numbers")}
@@ -116,10 +116,10 @@ class FindLine(QWidget):
 
     # ---- search term and result --------------------------------------------------------------------------------------
 
-    def sought(self) -> Sought | None:
+    def sought(self) -> SearchTerm | None:
         """The search term; None if it is invalid, and then the reason is shown."""
         kind: Kind = self.kinds.key  # type: ignore[assignment]
-        term = Sought(kind, self.field.text(), self.case.isChecked(), self.bodies.isChecked())
+        term = SearchTerm(kind, self.field.text(), self.case.isChecked(), self.bodies.isChecked())
         try:
             term.check()
         except NotSought as error:

@@ -28,7 +28,7 @@ from viewer.look.theme import C, dark, mono, px, scale, ui
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.drawn_marks import broken_mark, file_mark, pin_mark
-from viewer.widgets.log_line import LogLine, Mix, Pin, joined, reaching, worst_pins
+from viewer.widgets.log_line import LinePin, LogLine, Mix, joined, reaching, worst_pins
 from viewer.widgets.paint import broken_box, mark
 from viewer.widgets.record_menu import Found, MarkMenu
 
@@ -60,7 +60,7 @@ class LineStrip(Canvas):
         self._drawn = self._line
         self._mixes: list[Mix] = []
         self._times: dict[int, int] = {}
-        self._pins: tuple[Pin, ...] = ()
+        self._pins: tuple[LinePin, ...] = ()
         self._broken: tuple[Broken, ...] = ()
         self._frame = (0, 0)
         self._words = ""
@@ -134,7 +134,7 @@ class LineStrip(Canvas):
             self._reach()
             self.update()
 
-    def set_pins(self, pins: Sequence[Pin]) -> None:
+    def set_pins(self, pins: Sequence[LinePin]) -> None:
         """Set the pins of findings, bookmarks and other places."""
         if tuple(pins) != self._pins:
             self._pins = tuple(pins)

@@ -41,7 +41,7 @@ class Mix:
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
+class LinePin:
     """A finding, a bookmark or another place on the line. ``finding`` and ``link`` are for its menu."""
 
     offset: int
@@ -177,10 +177,10 @@ def joined(mixes: Sequence[Mix], least: int) -> list[Mix]:
     return merged
 
 
-def worst_pins(pins: Sequence[Pin], places: Sequence[float], apart: float) -> list[tuple[float, Pin]]:
+def worst_pins(pins: Sequence[LinePin], places: Sequence[float], apart: float) -> list[tuple[float, LinePin]]:
     """Pins that can be drawn ``apart`` px from each other. Of pins that would overlap the worst stays."""
     rank = {"error": 0, "warn": 1, "note": 2}
-    shown: list[tuple[float, Pin]] = []
+    shown: list[tuple[float, LinePin]] = []
     for place, pin in sorted(zip(places, pins, strict=True), key=lambda pair: pair[0]):
         if shown and place - shown[-1][0] < apart:
             if rank.get(pin.kind, 3) < rank.get(shown[-1][1].kind, 3):

@@ -65,7 +65,7 @@ class MenuTable(RowTable):
         self.filters = False
         """A filter line filters these rows. Without one a cell's condition leads to ``filter_place``."""
         self.filter_place: Callable[[str, str], object] | None = None
-        self.doer: Doer | None = None
+        self.doer: RowActions | None = None
         """The view of a store that runs the menu's commands; None in a dialog."""
         self.menuRequested.connect(lambda row, section, position: open_menu(self, row, section, position))
 
@@ -105,7 +105,7 @@ def open_menu(view: MenuTable, row: Record, section: int, position: QPoint) -> N
     menu.popup(position)
 
 
-class Doer(Protocol):
+class RowActions(Protocol):
     """The actions that the view of a store offers to its tables. It is asked only when a menu opens."""
 
     def able(self) -> frozenset[str]: ...
@@ -145,7 +145,7 @@ def build_menu(view: MenuTable, row: Record, section: int) -> QMenu:
 COPIES = {"copy.cell": "cell", "copy.row": "row", "copy.json": "json", "copy.cli": "cli"}
 
 
-def do(parent: QWidget, doer: Doer | None, command: str, facts: Facts) -> None:
+def do(parent: QWidget, doer: RowActions | None, command: str, facts: Facts) -> None:
     """Run a command that needs no table: copy, or explain a field. All others, also the page of a finding, go to the
     view.
     """
@@ -160,7 +160,7 @@ def do(parent: QWidget, doer: Doer | None, command: str, facts: Facts) -> None:
 
 
 def add_row_commands(
-    menu: QMenu, facts: Facts, run: Run, doer: Doer | None, filters: Callable[[QMenu], object] | None
+    menu: QMenu, facts: Facts, run: Run, doer: RowActions | None, filters: Callable[[QMenu], object] | None
 ) -> None:
     """Add every command of this kind of row in the order of the parts. A command that is not available is grey. Its
     reason is in the tool tip and, while it is highlighted, in the status bar.
@@ -219,7 +219,7 @@ def _menu_style() -> MenuStyle:
     return style
 
 
-def _tell_reasons(menu: QMenu, doer: Doer | None) -> None:
+def _tell_reasons(menu: QMenu, doer: RowActions | None) -> None:
     """Show the reason of a grey entry in the status bar while it is highlighted, then restore the status bar's
     sentence.
     """
@@ -306,7 +306,7 @@ Found = tuple[Mark, QPointF]
 """A mark, and the place where its menu opens by key."""
 
 
-class MenuDoor(QObject):
+class MenuOpener(QObject):
     """Opens the menu of a part of a widget. ``make(point)`` returns the menu and where it opens, or None if nothing
     is there. ``point`` is None for the part that has the focus.
     """
@@ -339,13 +339,13 @@ class MenuDoor(QObject):
             menu.popup(position if point is not None else self._widget.mapToGlobal(below.toPoint()))
 
 
-class MarkMenu(MenuDoor):
+class MarkMenu(MenuOpener):
     """The menu of the mark that ``find`` returns. ``doer`` is the view's, None without a store."""
 
     def __init__(self, widget: QWidget, find: Callable[[QPointF | None], Found | None]) -> None:
         super().__init__(widget, self._menu)
         self._find, self._parent = find, widget
-        self.doer: Doer | None = None
+        self.doer: RowActions | None = None
 
     def _menu(self, point: QPointF | None) -> tuple[QMenu, QPointF] | None:
         mark_and_place = self._find(point)

@@ -45,7 +45,7 @@ WHOLE = -1
 """The section number of a glow over the whole row."""
 
 
-class Glow:
+class CellGlow:
     """The glowing cells of one table. ``widget`` is repainted until all of them have faded."""
 
     def __init__(self, widget: QWidget, clock: Callable[[], float] = time.monotonic) -> None:
@@ -149,7 +149,7 @@ class RowTable(SizedTable):
         self._set_up()
         self.bar = LongScrollBar(self)
         self.note = StateLine(self.viewport(), strip=False)
-        self.glow = Glow(self.viewport())
+        self.glow = CellGlow(self.viewport())
         self.strip = StateLine(strip=True)
         self.fitting = TableColumns(self)
         self.apply_sizes()

@@ -25,7 +25,7 @@ class NotSought(ValueError):
 
 
 @dataclass(frozen=True)
-class Sought:
+class SearchTerm:
     """A search term: ``text`` as typed, its kind and its options. ``bodies`` also searches unpacked bodies."""
 
     kind: Kind
@@ -91,12 +91,12 @@ class Sought:
         match = needle.search(data, start)
         return None if match is None else (match.start(), min(match.end(), match.start() + LARGEST))
 
-    def folded(self, data: bytes) -> tuple[bytes, Sought]:
+    def folded(self, data: bytes) -> tuple[bytes, SearchTerm]:
         """``data`` and this term, both in lower case unless case matters."""
         if self.case or self.kind != "text":
             return data, self
         letters = self.text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
-        return data.lower(), Sought("text", letters, True, self.bodies)
+        return data.lower(), SearchTerm("text", letters, True, self.bodies)
 
     def find_all(self, data: bytes, max_count: int = 64) -> list[Span]:
         """The first ``max_count`` occurrences, without overlaps."""

@@ -442,7 +442,7 @@ def _follows_new_log(finding: Finding) -> bool:
     return finding.id in _EXPLAINED_BY_NEW_LOG and finding.caused_by is None
 
 
-class Beyond(NamedTuple):
+class OffsetBeyondEnd(NamedTuple):
     """A queue in which a group's offset is beyond the end."""
 
     topic: str
@@ -471,7 +471,7 @@ def offset_findings(
         if table is None:
             continue
         path = str(store.paths.config / (table.file or name))
-        groups: dict[str, list[Beyond]] = {}
+        groups: dict[str, list[OffsetBeyondEnd]] = {}
         for row in config_tables.consumer_offsets(table.value).rows:
             groups.setdefault(row.group, []).extend(_offsets_beyond(store, row.topic, row.offsets))
             for span in broken_spans:
@@ -492,7 +492,7 @@ def offset_findings(
                     yield _offset_finding(store, path, group, queues, cause)
 
 
-def _offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[Beyond]:
+def _offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[OffsetBeyondEnd]:
     for queue_id, offset in sorted(offsets.items()):
         queue = store.queue(topic, queue_id)
         if queue is None:
@@ -500,10 +500,12 @@ def _offsets_beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]
         # a table is written after its queue, so in a copy of a running store it may be ahead
         queue_end = max(queue.max_offset, queue.raw_end // queue.unit_size if queue.kind == "simple" else 0)
         if offset > queue_end:
-            yield Beyond(topic, queue_id, offset, queue_end)
+            yield OffsetBeyondEnd(topic, queue_id, offset, queue_end)
 
 
-def _offset_finding(store: StoreSnapshot, path: str, group: str, queues: list[Beyond], cause: str | None) -> Finding:
+def _offset_finding(
+    store: StoreSnapshot, path: str, group: str, queues: list[OffsetBeyondEnd], cause: str | None
+) -> Finding:
     queue = queues[0]
     text = sentence(
         "Group {group} will ask {queue} for offset {n:,}, it ends at {end:,}",

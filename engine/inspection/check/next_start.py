@@ -29,7 +29,7 @@ from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
 from engine.sentences import join, plural, sentence, with_and
 from engine.store.recovery.blockers import FOLDER
 from engine.store.recovery.plan import Blocker, RecoveryPlan, file_limit_words, undispatched_words
-from engine.store.written_release import Written
+from engine.store.written_release import WrittenRelease
 from engine.system_names import TIMER_TOPIC
 
 _LINES: tuple[Release, ...] = ("5.3", "4.9")
@@ -62,9 +62,9 @@ class Starts:
         self.releases = (own_release, *(name for name in _LINES if name != own_release))
         """Releases whose starts are planned: first the one that wrote the store."""
 
-    def _written(self) -> Written | None:
+    def _written(self) -> WrittenRelease | None:
         if self._store.release is not None:
-            return Written(self._store.release, sentence("--release names it"))
+            return WrittenRelease(self._store.release, sentence("--release names it"))
         with contextlib.suppress(CannotRead):
             return undecoded.guess(self._store)
         return None

@@ -32,18 +32,18 @@ _WAITS = {
 _KIND = "load exception java.lang.RuntimeException: The queue type of topic:"
 
 
-class Loaded(NamedTuple):
+class LoadResult(NamedTuple):
     """Result of loading: the blockers, and empty last files that it deletes without asking."""
 
     blockers: list[Blocker]
     deleted: list[str]
 
 
-def load(source: RecoverySource, release: Release) -> Loaded:
+def load(source: RecoverySource, release: Release) -> LoadResult:
     """Go through a start's loading in a broker's order. There may be several blockers; a broker names only the
     first.
     """
-    loaded = Loaded([], [])
+    loaded = LoadResult([], [])
     paths = StorePaths(source.root)
     loaded.blockers.extend(_tables(source, release))
     _file_queue(source, source.log.folders, source.log_file_size, "CL07", release, loaded)
@@ -70,7 +70,7 @@ def load(source: RecoverySource, release: Release) -> Loaded:
 
 
 def _file_queue(
-    source: RecoverySource, folders: tuple[Path, ...], size: int, rule: str, release: Release, loaded: Loaded
+    source: RecoverySource, folders: tuple[Path, ...], size: int, rule: str, release: Release, loaded: LoadResult
 ) -> None:
     """MappedFileQueue.load over one folder, or over all folders of a multi-path log: the first misfit ends it."""
     if len(loaded.blockers) >= MOST_BLOCKERS:

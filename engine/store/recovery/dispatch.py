@@ -30,7 +30,7 @@ _NO_MULTI_DISPATCH = (RETRY_PREFIX, SYSTEM_PREFIX)
 Int64 = NDArray[np.int64]
 
 
-class Taker(Protocol):
+class UnitReceiver(Protocol):
     """Takes the units that are dispatched, in the order of the log."""
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: Int64, *, queued: bool = False) -> None:
@@ -63,7 +63,7 @@ class QueueTable:
         self._rules = rules
         self._light = light
         self.after = -1
-        self.taker: Taker | None = None
+        self.taker: UnitReceiver | None = None
         self.dispatched = 0
         self.first_dispatched = -1
         self.queues: dict[tuple[str, int], RecoveredQueue] = {}

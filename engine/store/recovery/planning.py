@@ -27,7 +27,7 @@ from engine.rules.unit_check import MoreBytes, Request, Rules, check
 from engine.sentences import msgid, plural, sentence
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
-from engine.store.recovery.dispatch import QueueTable, Taker
+from engine.store.recovery.dispatch import QueueTable, UnitReceiver
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import (
     Blocker,
@@ -41,7 +41,7 @@ from engine.store.recovery.plan import (
 )
 from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery.source import TIMER_METRICS, IndexHead, RecoverySource, Watch
-from engine.store.recovery.walk import LARGEST_READ, NO_SUCH_ARRAY, LogWalk, Walked, asked_for
+from engine.store.recovery.walk import LARGEST_READ, NO_SUCH_ARRAY, LogWalk, WalkResult, asked_for
 
 _HEAD_BYTES = 100
 _PIECE = 256 << 10
@@ -50,7 +50,7 @@ LARGE_HEAP_BYTES = 64 << 20
 _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", TIMER_METRICS)
 
 
-class Execution(Taker, Protocol):
+class Execution(UnitReceiver, Protocol):
     """Carries a recovery out while it is being planned: one walk through the log serves both."""
 
     def begin(self, prepared: Prepared) -> None:
@@ -75,7 +75,7 @@ class Prepared:
 class _Passes(NamedTuple):
     """Result of the walk over the log, and the spans of it that were dispatched."""
 
-    walked: Walked
+    walked: WalkResult
     end: int  # where the next unit goes
     bytes_behind: int
     first: DispatchPass | None
@@ -115,7 +115,7 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
     if not source.heal:
         blockers += recovery_blockers.out_of_memory(files, walked.end_offset, heap_bytes)
         blockers += recovery_blockers.waits_for_ever(files, passes.blocked_at, end, like)
-    dropped = Dropped(files, end)
+    dropped = DroppedBytes(files, end)
     ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
         like=like,
@@ -174,7 +174,7 @@ def without_log(source: RecoverySource, like: Release = NEWEST) -> EmptyLog | No
     return empty_log.find(source, files, lambda: _queues(source, rules_of(source, like)))
 
 
-def _log_files(source: RecoverySource, loaded: recovery_blockers.Loaded) -> list[ReadOnlyFile]:
+def _log_files(source: RecoverySource, loaded: recovery_blockers.LoadResult) -> list[ReadOnlyFile]:
     return [file for file in source.log.files if file.path not in loaded.deleted]
 
 
@@ -221,7 +221,7 @@ def rules_of(source: RecoverySource, like: Release) -> Rules:
 
 
 def _empty_log(
-    source: RecoverySource, like: Release, loaded: recovery_blockers.Loaded, table: QueueTable, known_end: int
+    source: RecoverySource, like: Release, loaded: recovery_blockers.LoadResult, table: QueueTable, known_end: int
 ) -> RecoveryPlan:
     for queue in table:
         queue.as_destroyed()
@@ -624,7 +624,7 @@ def _lost_tail_notes(known_end: int, data_end: int) -> tuple[str, ...]:
     return (note,)
 
 
-def _heap_asked(files: list[ReadOnlyFile], first_number: int, walked: Walked, rules: Rules) -> int:
+def _heap_asked(files: list[ReadOnlyFile], first_number: int, walked: WalkResult, rules: Rules) -> int:
     """Bytes of heap that the check asks for where the walk ended, 0 for none."""
     for file in files[first_number:]:
         if file.start_offset <= walked.end_offset < file.end_offset:
@@ -632,7 +632,7 @@ def _heap_asked(files: list[ReadOnlyFile], first_number: int, walked: Walked, ru
     return 0
 
 
-def _heap_notes(heap_bytes: int, walked: Walked) -> tuple[str, ...]:
+def _heap_notes(heap_bytes: int, walked: WalkResult) -> tuple[str, ...]:
     if not LARGE_HEAP_BYTES <= heap_bytes < NO_SUCH_ARRAY:
         return ()
     note = sentence(
@@ -644,7 +644,7 @@ def _heap_notes(heap_bytes: int, walked: Walked) -> tuple[str, ...]:
     return (note,)
 
 
-def _askew(walked: Walked, end: int) -> tuple[str, ...]:
+def _askew(walked: WalkResult, end: int) -> tuple[str, ...]:
     if end == walked.end_offset:
         return ()
     note = sentence(
@@ -664,7 +664,7 @@ def _checkpoint_notes(source: RecoverySource) -> tuple[str, ...]:
     return (sentence("The checkpoint holds numbers that no broker writes: {numbers}", numbers=numbers),)
 
 
-def _confirm_notes(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
+def _confirm_notes(source: RecoverySource, walked: WalkResult) -> tuple[str, ...]:
     confirm = source.checkpoint.confirm_phy_offset or 0
     if confirm <= walked.end_offset or source.config.duplication_enable or source.checkpoint.impossible:
         return ()
@@ -700,7 +700,7 @@ ROWS = 1 << 14
 OVERLAP = 64
 
 
-class Dropped:
+class DroppedBytes:
     """Counts over all ``files`` from ``end`` (offset of the log) on; ``data_end`` is where the last byte stands."""
 
     def __init__(self, files: list[ReadOnlyFile], end: int) -> None:

@@ -37,7 +37,7 @@ NO_SUCH_ARRAY = (1 << 31) - 2
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class WalkResult:
     """Result of a walk: ``end_offset`` is the end of the log as recovery takes it.
 
     ``last_unit`` is the start of the last good unit, −1 without one.
@@ -76,7 +76,7 @@ class LogWalk:
         self._bytes = 0
         self._last = -1
 
-    def run(self, first_number: int, start: int = 0) -> Walked:
+    def run(self, first_number: int, start: int = 0) -> WalkResult:
         """Walk from byte ``start`` of file number ``first_number`` to the first unit that fails, as recovery does."""
         self._from = self._files[first_number].start_offset if first_number < len(self._files) else 0
         for number in range(first_number, len(self._files)):
@@ -88,7 +88,7 @@ class LogWalk:
                 return self._walked(file.start_offset + position, sentence("the last file ends with a blank unit"))
         return self._walked(0, sentence("there are no files"))
 
-    def run_dispatch(self, start: int, end: int, *, cross: bool = True) -> Walked:
+    def run_dispatch(self, start: int, end: int, *, cross: bool = True) -> WalkResult:
         """Walk [start, end) as the dispatch thread does: from what it cannot read to the next file
         (docs/formats/writing.md#dispatch).
 
@@ -108,8 +108,8 @@ class LogWalk:
             offset = file.end_offset
         return self._walked(end if cross or offset >= end else offset, "" if cross or offset >= end else NO_FILE)
 
-    def _walked(self, end: int, reason: str) -> Walked:
-        return Walked(end, reason, self._last, self._units, self._bytes)
+    def _walked(self, end: int, reason: str) -> WalkResult:
+        return WalkResult(end, reason, self._last, self._units, self._bytes)
 
     def _walk_file(self, file: ReadOnlyFile, position: int, size: int, body: bool = True) -> tuple[int, str]:
         """Return (position of what stops the walk, reason); the reason is ``blank`` at a file's end."""

@@ -11,7 +11,7 @@ import pytest
 
 from engine.cli import serving
 from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, port
-from engine.services.status import Trouble
+from engine.services.status import ServiceFailure
 
 
 def test_an_address_and_a_list_of_them():
@@ -61,7 +61,7 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
     monkeypatch.setattr(serving, "POLL_INTERVAL_S", 0.001)
 
     class Store:
-        found: tuple[Trouble, ...] = ()
+        found: tuple[ServiceFailure, ...] = ()
 
         def troubles(self):
             return self.found
@@ -75,9 +75,12 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
 
     async def main():
         telling = asyncio.ensure_future(serving.report_troubles(store, said.append))
-        store.found = (Trouble("the log cannot grow", "no room at 4,096"),)
+        store.found = (ServiceFailure("the log cannot grow", "no room at 4,096"),)
         await until(1)
-        store.found = (Trouble("the log cannot grow", "no room at 8,192"), Trouble("dispatch waits", "no room"))
+        store.found = (
+            ServiceFailure("the log cannot grow", "no room at 8,192"),
+            ServiceFailure("dispatch waits", "no room"),
+        )
         await until(2)
         store.found = ()
         await until(4)

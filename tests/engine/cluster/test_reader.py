@@ -12,7 +12,7 @@ from typing import ClassVar
 from brokers import Asking, run
 
 from engine.broker.serving import serving_store
-from engine.cluster.reader import Asked, ClusterReader
+from engine.cluster.reader import ClusterReader, ReadRequest
 from engine.cluster.state import Queue
 from engine.namesrv.server import ListeningNameServer
 from engine.remoting.connection import Connection
@@ -61,7 +61,7 @@ async def cluster(path: Path) -> AsyncIterator[tuple[str, Asking]]:
 
 def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
     async def told() -> None:
-        asked: list[Asked] = []
+        asked: list[ReadRequest] = []
         async with cluster(tmp_path) as (names, client), ClusterReader([names], asked.append) as reader:
             for number in range(3):
                 assert (await client.send("Orders", b"%d" % number)).code == 0

@@ -309,7 +309,7 @@ def test_plain_python_answers_while_there_is_a_doubt() -> None:
     assert columns.twin() is columns._try_twin()
 
 
-class Lent:
+class BorrowedBytes:
     """Bytes that a call gives, or those of an open file."""
 
     def __init__(self, data, descriptor=-1):
@@ -336,7 +336,7 @@ def walked(source, rows=64, position=0, stop=None):
 
 @pytest.mark.parametrize("rows", [1, 7, 8192])
 def test_every_unit_comes_once_in_blocks_of_any_size(made, rows):
-    assert walked(Lent(bytes(made.log)), rows) == [unit.offset for unit in made.units]
+    assert walked(BorrowedBytes(bytes(made.log)), rows) == [unit.offset for unit in made.units]
 
 
 def test_a_file_is_read_by_its_descriptor(made, tmp_path):
@@ -344,23 +344,25 @@ def test_a_file_is_read_by_its_descriptor(made, tmp_path):
     file.write_bytes(bytes(made.log).ljust(1 << 16, b"\0"))
     descriptor = os.open(file, os.O_RDONLY)
     try:
-        assert walked(Lent(file.read_bytes(), descriptor)) == [unit.offset for unit in made.units]
+        assert walked(BorrowedBytes(file.read_bytes(), descriptor)) == [unit.offset for unit in made.units]
     finally:
         os.close(descriptor)
 
 
 def test_it_begins_at_a_unit_and_ends_before_an_offset(made):
     first, last = made.units[40], made.units[90]
-    assert walked(Lent(bytes(made.log)), 16, first.offset, last.offset) == [u.offset for u in made.units[40:90]]
+    assert walked(BorrowedBytes(bytes(made.log)), 16, first.offset, last.offset) == [
+        u.offset for u in made.units[40:90]
+    ]
 
 
 def test_it_ends_at_what_is_no_unit_and_gives_nothing_where_that_is_at_once(made, monkeypatch):
     data = bytearray(made.log)
     data[made.units[50].offset : made.units[50].offset + 8] = bytes(8)
-    assert walked(Lent(bytes(data))) == [unit.offset for unit in made.units[:50]]
-    assert walked(Lent(bytes(data)), position=made.units[50].offset) == []
+    assert walked(BorrowedBytes(bytes(data))) == [unit.offset for unit in made.units[:50]]
+    assert walked(BorrowedBytes(bytes(data)), position=made.units[50].offset) == []
     monkeypatch.setattr(columns, "twin", lambda: None)
-    assert walked(Lent(bytes(data))) == [unit.offset for unit in made.units[:50]]
+    assert walked(BorrowedBytes(bytes(data))) == [unit.offset for unit in made.units[:50]]
 
 
 @pytest.mark.parametrize(("name", "value"), [("byteorder", "big"), ("maxsize", (1 << 31) - 1)])

@@ -180,7 +180,7 @@ def test_an_entry_that_is_counted_before_its_bytes_are_there_is_looked_at_again(
     assert file.most <= codec.HEADER_SIZE
 
 
-class Held:
+class Releasable:
     """An index file in memory."""
 
     def __init__(self, data: bytes) -> None:
@@ -193,7 +193,7 @@ class Held:
         return self.data[position : position + size]
 
 
-def index_file(geometry: Geometry, hashes: list[int]) -> Held:
+def index_file(geometry: Geometry, hashes: list[int]) -> Releasable:
     """An index file with an entry for each hash, linked into the chains of its slots."""
     data = bytearray(geometry.file_size)
     data[: codec.HEADER_SIZE] = codec.encode_header(IndexHeader(1, 2, 3, 4, 1, len(hashes) + 1))
@@ -204,7 +204,7 @@ def index_file(geometry: Geometry, hashes: list[int]) -> Held:
         data[geometry.entry_position(number) : geometry.entry_position(number) + len(entry)] = entry
         data[geometry.slot_position(slot) : geometry.slot_position(slot) + 4] = number.to_bytes(4, "big")
         heads[slot] = number
-    return Held(bytes(data))
+    return Releasable(bytes(data))
 
 
 HASHES = [index_key_hash("Orders", f"order-{number % 37}") for number in range(90)]
@@ -223,7 +223,7 @@ def test_a_few_damaged_links_do_not_hide_the_number_of_slots() -> None:
     for number in (5, 9):
         position = geometry.entry_position(number)
         data[position : position + 4] = b"\xff" * 4
-    assert derive_geometry(Held(bytes(data)))[0] == geometry
+    assert derive_geometry(Releasable(bytes(data)))[0] == geometry
 
 
 def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
@@ -247,7 +247,7 @@ def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
         (file.data[: codec.HEADER_SIZE + 8], "no number of slots agrees with the chains in a file of 48 bytes"),
         (vague.data, "several numbers of slots agree with the chains: 5, 10"),
     ):
-        assert derive_geometry(Held(data)) == (None, reason)
+        assert derive_geometry(Releasable(data)) == (None, reason)
 
 
 class Sparse(Growing):

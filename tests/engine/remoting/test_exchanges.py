@@ -15,7 +15,7 @@ from engine.remoting.exchanges import (
     Exchange,
     Exchanges,
     FrameEvent,
-    Talker,
+    HeartbeatClient,
     exchange_of,
     request_record,
 )
@@ -150,7 +150,7 @@ def test_broken_bytes_are_an_exchange_of_their_own() -> None:
 
 
 def test_a_client_is_who_its_heartbeat_says(talked: list[Exchange]) -> None:
-    talker = Talker()
+    talker = HeartbeatClient()
     for one in talked:
         if one.direction == "in":
             talker.hear(one)
@@ -159,7 +159,7 @@ def test_a_client_is_who_its_heartbeat_says(talked: list[Exchange]) -> None:
 
 
 def test_a_heartbeat_that_is_no_json_tells_nothing() -> None:
-    talker = Talker()
+    talker = HeartbeatClient()
     command = Command(34, body=b"{no", version=399)
     (one,) = Exchanges().take(a_frame(command))
     talker.hear(one)

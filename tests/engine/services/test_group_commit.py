@@ -24,7 +24,7 @@ from engine.message_store import MessageStore
 from engine.services import group_commit
 from engine.services.flush import LogFlush
 from engine.services.group_commit import IDLE_MS, GroupCommit
-from engine.services.service_thread import SHORT_TURN_S, Crowd
+from engine.services.service_thread import SHORT_TURN_S, ThreadContention
 
 
 def made(small: SmallLog) -> LogFlush:
@@ -74,7 +74,7 @@ def test_turns_are_short_while_somebody_waits_in_a_crowd(dense: bool, monkeypatc
     """
     small = SmallLog()
     group, before = grouped(small), sys.getswitchinterval()
-    monkeypatch.setattr(Crowd, "is_dense", dense)
+    monkeypatch.setattr(ThreadContention, "is_dense", dense)
     seen: list[float] = []
     flush = MappedFileQueue.flush
 
@@ -90,8 +90,8 @@ def test_turns_are_short_while_somebody_waits_in_a_crowd(dense: bool, monkeypatc
 
 def test_the_service_s_thread_tells_the_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(Crowd, "wakes", lambda _: told.append("wakes"))
-    monkeypatch.setattr(Crowd, "sleeps", lambda _, seconds: told.append(f"sleeps {seconds}"))
+    monkeypatch.setattr(ThreadContention, "wakes", lambda _: told.append("wakes"))
+    monkeypatch.setattr(ThreadContention, "sleeps", lambda _, seconds: told.append(f"sleeps {seconds}"))
     small = SmallLog()
     group = grouped(small)
     small.append(100)

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from engine.errors import StoreClosed
-from engine.services.service_thread import SHORT_TURN_S, Bell, Crowd, ServiceThread, short_turns
+from engine.services.service_thread import SHORT_TURN_S, ServiceThread, ThreadContention, WakeSignal, short_turns
 
 
 class Counting:
@@ -92,7 +92,7 @@ def test_by_hand_an_error_comes_to_the_caller() -> None:
 
 
 def test_a_ring_before_the_wait_is_kept_once() -> None:
-    bell = Bell()
+    bell = WakeSignal()
     bell.ring()
     bell.ring()
     assert bell.wait(0)
@@ -169,7 +169,7 @@ def test_an_error_ends_it_too() -> None:
     assert sys.getswitchinterval() == before
 
 
-def naps(crowd: Crowd, clock: list[float], late: float, count: int) -> None:
+def naps(crowd: ThreadContention, clock: list[float], late: float, count: int) -> None:
     for _ in range(count):
         crowd.sleeps(0.01)
         clock[0] += 0.01 + late
@@ -178,7 +178,7 @@ def naps(crowd: Crowd, clock: list[float], late: float, count: int) -> None:
 
 def test_a_crowd_is_dense_where_naps_are_late_on_the_mean() -> None:
     clock = [100.0]
-    crowd = Crowd(lambda: clock[0])
+    crowd = ThreadContention(lambda: clock[0])
     crowd.wakes()
     assert not crowd.is_dense
     naps(crowd, clock, 0.001, 50)
@@ -194,7 +194,7 @@ def test_a_crowd_is_dense_where_naps_are_late_on_the_mean() -> None:
 
 def test_one_long_pause_is_forgotten_soon() -> None:
     clock = [100.0]
-    crowd = Crowd(lambda: clock[0])
+    crowd = ThreadContention(lambda: clock[0])
     naps(crowd, clock, 3600.0, 1)
     assert crowd.is_dense
     naps(crowd, clock, 0.0, 9)

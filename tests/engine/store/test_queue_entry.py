@@ -17,7 +17,7 @@ from engine.store.queue_entry import CqEntry, entries_of_file, find_batch, numbe
 
 
 @dataclass
-class Lent:
+class BorrowedBytes:
     """Files of ``file_size`` bytes, one behind the other."""
 
     kind: str
@@ -41,13 +41,13 @@ class Lent:
 
 
 def simple(count):
-    return Lent("simple", b"".join(encode_simple(CqUnit(100 * n, 90, n)) for n in range(count)), 60)
+    return BorrowedBytes("simple", b"".join(encode_simple(CqUnit(100 * n, 90, n)) for n in range(count)), 60)
 
 
 def batch(*units):
     entries = (BatchCqUnit(100 * n, 90, n, 1000 + n, first, count) for n, (first, count) in enumerate(units))
     data = b"".join(map(encode, entries))
-    return Lent("batch", data, 92, 46)
+    return BorrowedBytes("batch", data, 92, 46)
 
 
 def test_a_simple_entry_by_number_and_to_the_end_of_its_file():
@@ -61,7 +61,9 @@ def test_a_simple_entry_by_number_and_to_the_end_of_its_file():
 
 
 def test_the_tag_of_an_ext_address_is_the_ext_unit_s():
-    queue = Lent("simple", struct.pack(">qiq", 5, 90, -(1 << 63)) + struct.pack(">qiq", 6, 90, -(1 << 63) + 20), 40)
+    queue = BorrowedBytes(
+        "simple", struct.pack(">qiq", 5, 90, -(1 << 63)) + struct.pack(">qiq", 6, 90, -(1 << 63) + 20), 40
+    )
     assert unit_at(queue, 0).real_tags_code == 77
     assert unit_at(queue, 1).real_tags_code is None
 
@@ -76,4 +78,4 @@ def test_batches_to_the_end_of_a_file_and_none_between_two():
     queue = batch((10, 3), (13, 4), (17, 3))
     assert [(one.queue_offset, one.next_offset) for one in entries_of_file(queue, 11, 9)] == [(10, 13), (13, 17)]
     assert entries_of_file(queue, 20, 9) is None
-    assert find_batch(Lent("batch", b"", 92, 46), 0) is None
+    assert find_batch(BorrowedBytes("batch", b"", 92, 46), 0) is None

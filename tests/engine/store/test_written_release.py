@@ -10,7 +10,7 @@ from engine.codec.checkpoint import Checkpoint, encode
 from engine.files.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.services.opening import written_by
-from engine.store.written_release import TagEntries, Written, guess
+from engine.store.written_release import TagEntries, WrittenRelease, guess
 
 ORDER_INFO = b'{"orderInfoCount":0,"orderedConsumptionLevel":"QUEUE","table":{}}'
 
@@ -29,7 +29,7 @@ class Files:
         return [path.name for path in self._held if path.parent == folder]
 
 
-def guessed(held: dict[str, bytes], entries: TagEntries | None = None) -> Written | None:
+def guessed(held: dict[str, bytes], entries: TagEntries | None = None) -> WrittenRelease | None:
     root = Path("/store")
     return guess(StorePaths(root), Files(root, held), lambda: entries)
 

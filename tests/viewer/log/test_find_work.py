@@ -12,14 +12,14 @@ from engine.query import parse
 from tests.support.controls import FakeControl
 from viewer.log import find_work
 from viewer.log.find_work import Found, find, find_near, find_near_back, spans_in, unit_holds
-from viewer.widgets.search_term import Sought
+from viewer.widgets.search_term import SearchTerm
 
 SOUGHT = (
-    Sought("text", "so-00001"),
-    Sought("hex", "DA A3 20 A7"),
-    Sought("regex", "eu-[a-z]+"),
-    Sought("number", "100..140"),
-    Sought("text", "nobody has this"),
+    SearchTerm("text", "so-00001"),
+    SearchTerm("hex", "DA A3 20 A7"),
+    SearchTerm("regex", "eu-[a-z]+"),
+    SearchTerm("number", "100..140"),
+    SearchTerm("text", "nobody has this"),
 )
 
 
@@ -29,7 +29,7 @@ def store():
         yield opened
 
 
-def plain(store, sought: Sought, within: str = "") -> list[int]:
+def plain(store, sought: SearchTerm, within: str = "") -> list[int]:
     """Offsets of all rows that hold it, by the plain walk."""
     wanted = parse(within)
     found = []
@@ -43,13 +43,13 @@ def plain(store, sought: Sought, within: str = "") -> list[int]:
     return found
 
 
-def ask(store, sought: Sought, at: int, forward: bool = True, within: str = "") -> Found:
+def ask(store, sought: SearchTerm, at: int, forward: bool = True, within: str = "") -> Found:
     return find(FakeControl(), store.path, None, sought, within, 0, at, 0, store.log.max_offset, forward)
 
 
 @pytest.mark.parametrize("sought", SOUGHT, ids=lambda s: f"{s.kind} {s.text}")
 @pytest.mark.parametrize("within", ["", 'topic = "OrderPaid"'])
-def test_rows_are_those_of_a_plain_walk(store, sought: Sought, within: str) -> None:
+def test_rows_are_those_of_a_plain_walk(store, sought: SearchTerm, within: str) -> None:
     expected = plain(store, sought, within)
     at, found = 0, []
     while len(found) < 8 and (hit := ask(store, sought, at, within=within)).offset is not None and not hit.wrapped:
@@ -87,18 +87,18 @@ def test_packed_bodies_are_looked_into() -> None:
 
         text = unpack(packed.body, packed.sys_flag).data.decode()
         piece = text[len(text) // 2 : len(text) // 2 + 24]
-        sought = Sought("text", piece, case=True)
+        sought = SearchTerm("text", piece, case=True)
         raw = store.log.read(packed.offset, packed.size)
         assert sought.find(raw) is None, "the stored bytes do not show it"
         assert ask(store, sought, packed.offset).offset == packed.offset
-        without = Sought("text", piece, case=True, bodies=False)
+        without = SearchTerm("text", piece, case=True, bodies=False)
         assert ask(store, without, packed.offset).offset != packed.offset
         assert spans_in(store.log, sought, packed.offset, packed.size) == ([], "body")
 
 
 def test_spans_name_their_field(store) -> None:
     unit = next(u for u in store.log.walk() if isinstance(u, Unit))
-    spans, field = spans_in(store.log, Sought("hex", "DA A3 20 A7"), unit.offset, unit.size)
+    spans, field = spans_in(store.log, SearchTerm("hex", "DA A3 20 A7"), unit.offset, unit.size)
     assert (spans[0], field) == ((unit.offset + 4, unit.offset + 8), "magicCode")
-    _, field = spans_in(store.log, Sought("number", str(unit.size)), unit.offset, unit.size)
+    _, field = spans_in(store.log, SearchTerm("number", str(unit.size)), unit.offset, unit.size)
     assert field == "totalSize"

@@ -15,7 +15,7 @@ from viewer.log.row_markings import RowMarks
 from viewer.log.rows import EdgeRow, LogSource, MatchSource, UnitRow
 from viewer.look.broken import Broken
 from viewer.widgets.log_line import LogLine
-from viewer.widgets.search_term import Sought
+from viewer.widgets.search_term import SearchTerm
 
 GIB = 1 << 30
 
@@ -47,7 +47,7 @@ def filtered(model: LogModel) -> LogModel:
 def test_a_store_that_is_closed_leaves_what_is_a_persons(filtered: LogModel) -> None:
     filtered.markings.marked.add(1000)
     filtered.rules, filtered.made = [Rule("mine", 'topic = "Orders"')], ("bornHost",)
-    filtered.find.sought, filtered.upto = Sought("text", "a"), 17
+    filtered.find.sought, filtered.upto = SearchTerm("text", "a"), 17
     filtered.close()
     assert (filtered.log, filtered.filter.source, filtered.filter.text, filtered.upto) == (None, None, "", -1)
     assert (filtered.find.sought, filtered.find.hit, filtered.marks) == (None, None, RowMarks())
@@ -133,7 +133,7 @@ def test_an_index_of_a_log_that_is_shorter_now_counts_nothing(model: LogModel) -
 
 # ---- find ------------------------------------------------------------------------------------------------------------
 
-TEXT, OTHER = Sought("text", "needle"), Sought("text", "thread")
+TEXT, OTHER = SearchTerm("text", "needle"), SearchTerm("text", "thread")
 
 
 def test_looking_begins_at_the_row_and_behind_it_where_it_is_the_hit() -> None:

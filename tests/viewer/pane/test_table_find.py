@@ -8,7 +8,7 @@ from controls import FakeControl
 from viewer.pane.table_find import RowHit, find_row
 from viewer.widgets.columns import RecordKind, text_column
 from viewer.widgets.row_window import ListSource
-from viewer.widgets.search_term import Sought
+from viewer.widgets.search_term import SearchTerm
 
 KIND = RecordKind("row", (text_column("name", "Name", 90),))
 ROWS = [{"name": name} for name in ("alpha", "needle 1", "beta", "needle 2", "gamma")]
@@ -16,7 +16,7 @@ ROWS = [{"name": name} for name in ("alpha", "needle 1", "beta", "needle 2", "ga
 
 def find(at, *, text="needle", forward=True, span=None):
     source = ListSource(ROWS)
-    return find_row(FakeControl(), source, KIND, Sought("text", text, False, False), at, forward, span)
+    return find_row(FakeControl(), source, KIND, SearchTerm("text", text, False, False), at, forward, span)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from viewer.pipeline.form import JobForm
-from viewer.pipeline.preview import Looked
+from viewer.pipeline.preview import JobPreview
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def form(themed_app, qtbot):
 
 def seen(form, lacking=()):
     form._look()
-    form.looks[-1]((Looked(), lacking))
+    form.looks[-1]((JobPreview(), lacking))
 
 
 def test_each_job_asks_for_what_it_needs(form):
@@ -84,8 +84,8 @@ def test_an_answer_that_came_too_late_is_not_shown(form):
     form._look()
     first = form.looks[-1]
     form._look()
-    form.looks[-1]((Looked(), ()))
-    first((Looked(), ("pyspark",)))
+    form.looks[-1]((JobPreview(), ()))
+    first((JobPreview(), ("pyspark",)))
     assert form.lacks.text() == ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.pipeline.preview import Looked
+from viewer.pipeline.preview import JobPreview
 from viewer.pipeline.request import JobRequest
 from viewer.pipeline.state import JobState
 from viewer.pipeline.words import (
@@ -74,9 +74,9 @@ def test_the_head_has_a_dash_for_what_is_not_known():
 
 
 def test_what_it_would_read_and_write():
-    looked = Looked(stores=1, log_bytes=1 << 20, splits=4)
+    looked = JobPreview(stores=1, log_bytes=1 << 20, splits=4)
     assert reads_words(STATS, looked) == "1 store, 1.00 MiB of log, 4 splits"
     assert writes_words(STATS, looked) == ""
     export = JobRequest("export", ("/s",), out="/tmp/x")
     assert "is written as a row" in writes_words(export, looked)
-    assert look_fault(export, Looked(out_fault="there")) == "Something exists at this place already."
+    assert look_fault(export, JobPreview(out_fault="there")) == "Something exists at this place already."

@@ -12,7 +12,7 @@ from engine.inspection import open_store
 from engine.rules.masking import Masking
 from viewer.reports.content import ReportInputs, gather
 from viewer.reports.report_html import render
-from viewer.runtime.bookmarks import Kept
+from viewer.runtime.bookmarks import SavedBookmarks
 from viewer.runtime.jobs import Control
 
 pytestmark = pytest.mark.golden
@@ -31,7 +31,7 @@ def incident(golden):
 
 
 def report_of(store, incident, mask=None):
-    inputs = ReportInputs(None, (), True, None, Kept((), ""), "", mask or Masking(), incident=incident)
+    inputs = ReportInputs(None, (), True, None, SavedBookmarks((), ""), "", mask or Masking(), incident=incident)
     with open_store(store) as snapshot:
         return gather(Control(lambda *_told: None), snapshot, inputs)
 

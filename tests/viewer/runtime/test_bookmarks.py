@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from viewer.runtime import bookmarks
-from viewer.runtime.bookmarks import Bookmark, Bookmarks, Kept, file_of, from_records, read, records, write
+from viewer.runtime.bookmarks import Bookmark, Bookmarks, SavedBookmarks, file_of, from_records, read, records, write
 from viewer.runtime.edit import Edit
 from viewer.runtime.places import queue
 
@@ -61,7 +61,7 @@ def test_merged_ones_leave_what_is_there(marks: Bookmarks) -> None:
     marks.put(HERE)
     marks.put(THERE)
     marks.set_notes("mine")
-    marks.merge(Kept((Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")), "theirs"))
+    marks.merge(SavedBookmarks((Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")), "theirs"))
     assert marks.notes == "mine\ntheirs"
     assert [one.name for one in marks.list] == ["flipped", "entry", "ruler"]
 
@@ -69,11 +69,11 @@ def test_merged_ones_leave_what_is_there(marks: Bookmarks) -> None:
 def test_they_are_kept_in_a_file_of_the_settings(tmp_path: Path) -> None:
     store = tmp_path / "store"
     file = file_of(tmp_path / "config", store)
-    assert read(file) == Kept()
-    write(file, store, Kept())
+    assert read(file) == SavedBookmarks()
+    write(file, store, SavedBookmarks())
     assert not file.exists(), "a store without bookmarks leaves no file"
-    write(file, store, Kept((HERE, THERE), "both"))
-    assert read(file) == Kept((HERE, THERE), "both")
+    write(file, store, SavedBookmarks((HERE, THERE), "both"))
+    assert read(file) == SavedBookmarks((HERE, THERE), "both")
     assert json.loads(file.read_text("utf-8"))["store"] == str(store)
     assert file != file_of(tmp_path / "config", tmp_path / "other")
 
@@ -82,7 +82,7 @@ def test_they_are_kept_in_a_file_of_the_settings(tmp_path: Path) -> None:
 def test_a_broken_file_holds_none(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, "utf-8")
-    assert read(file) == Kept()
+    assert read(file) == SavedBookmarks()
 
 
 def test_an_unknown_mark_becomes_a_dot() -> None:

@@ -23,10 +23,10 @@ from viewer.runtime import worker
 from viewer.runtime.jobs import Jobs
 from viewer.runtime.worker import WorkerControl
 from viewer.where.work import Question
-from viewer.widgets.search_term import Sought
+from viewer.widgets.search_term import SearchTerm
 
 END = 1 << 40
-NOWHERE = Sought("text", "nowhere to be found")
+NOWHERE = SearchTerm("text", "nowhere to be found")
 Args = Callable[[Path], tuple[Any, ...]]
 JOBS: dict[str, tuple[str, Args]] = {
     "log.count_work:count": ("commitlog", lambda tmp: (tmp / "cache",)),

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from viewer.shell import single_instance as second_start
-from viewer.shell.single_instance import Asked, Doorbell, address, hand_over, read_line
+from viewer.shell.single_instance import SecondStart, SecondStartListener, address, hand_over, read_line
 
 ROOT = Path(__file__).resolve().parents[3]
 Run = Callable[[Any], Any]
 
 
-def called(folder: Path, asked: Asked) -> bool:
+def called(folder: Path, asked: SecondStart) -> bool:
     """Hand over from a process of its own: waiting in Qt holds the interpreter."""
     code = (
         "import sys; from pathlib import Path; from viewer.shell.single_instance import Asked, hand_over\n"
@@ -44,9 +44,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_what_is_said_is_read_again() -> None:
-    asked = Asked(Path("/data/主题 store"), "queue:Orders/0/42")
+    asked = SecondStart(Path("/data/主题 store"), "queue:Orders/0/42")
     assert read_line(asked.line()) == asked
-    assert read_line(Asked().line()) == Asked()
+    assert read_line(SecondStart().line()) == SecondStart()
 
 
 @pytest.mark.parametrize("line", [b"", b"\xff\n", b"[]\n", b"7\n", b'{"store": 5, "at": null}\n', b'{"at": "log"}\n'])
@@ -56,7 +56,7 @@ def test_anything_else_is_nothing(line: bytes) -> None:
 
 def test_a_relative_path_is_sent_from_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert json.loads(Asked(Path("store")).line())["store"] == str(tmp_path / "store")
+    assert json.loads(SecondStart(Path("store")).line())["store"] == str(tmp_path / "store")
 
 
 def test_settings_elsewhere_are_another_address(short: Path) -> None:
@@ -66,10 +66,10 @@ def test_settings_elsewhere_are_another_address(short: Path) -> None:
 
 
 def test_the_window_that_runs_hears_it(run: Run, short: Path) -> None:
-    bell = Doorbell(short / "settings")
-    heard: list[Asked] = []
+    bell = SecondStartListener(short / "settings")
+    heard: list[SecondStart] = []
     bell.rung.connect(heard.append)
-    asked = Asked(Path("/data/store"), "log:5")
+    asked = SecondStart(Path("/data/store"), "log:5")
     assert bell.listening
     assert run(asyncio.to_thread(called, short / "settings", asked))
     assert heard == [asked]
@@ -78,13 +78,13 @@ def test_the_window_that_runs_hears_it(run: Run, short: Path) -> None:
 
 
 def test_where_nobody_runs_nothing_is_handed_over(short: Path) -> None:
-    assert not hand_over(short / "settings", Asked())
+    assert not hand_over(short / "settings", SecondStart())
 
 
 def test_a_second_bell_leaves_the_first_one_alone(run: Run, short: Path) -> None:
-    first, second = Doorbell(short), Doorbell(short)
+    first, second = SecondStartListener(short), SecondStartListener(short)
     assert (first.listening, second.listening) == (True, False)
-    assert run(asyncio.to_thread(called, short, Asked()))
+    assert run(asyncio.to_thread(called, short, SecondStart()))
     first.close()
     second.close()
 
@@ -93,10 +93,10 @@ def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short: Path) ->
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(address(short))
     assert Path(address(short)).exists()
-    assert not hand_over(short, Asked())
-    bell = Doorbell(short)
+    assert not hand_over(short, SecondStart())
+    bell = SecondStartListener(short)
     assert bell.listening
-    assert run(asyncio.to_thread(called, short, Asked()))
+    assert run(asyncio.to_thread(called, short, SecondStart()))
     bell.close()
 
 
@@ -104,12 +104,12 @@ def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short: P
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(address(short))
         mute.listen(1)
-        assert not hand_over(short, Asked())
+        assert not hand_over(short, SecondStart())
 
 
 def test_a_caller_who_says_something_else_is_cut_off(run: Run, short: Path) -> None:
-    bell = Doorbell(short)
-    heard: list[Asked] = []
+    bell = SecondStartListener(short)
+    heard: list[SecondStart] = []
     bell.rung.connect(heard.append)
 
     def call() -> bytes:

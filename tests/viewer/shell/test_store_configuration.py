@@ -22,7 +22,7 @@ from viewer.runtime.places import Place
 from viewer.shell import session_file, windows
 from viewer.shell.main_window import MainWindow
 from viewer.shell.session_file import Session
-from viewer.shell.single_instance import Asked, answer
+from viewer.shell.single_instance import SecondStart, answer
 from viewer.shell.windows import close_all, open_beside, show_beside
 
 Run = Callable[[Any], Any]
@@ -79,7 +79,7 @@ def test_the_next_store_does_not_inherit_it(
             case "session":
                 assert await window.open(session_of(other, tmp_path))
             case "second start":
-                shown = answer(window, Asked(other))
+                shown = answer(window, SecondStart(other))
             case "beside":
                 shown = open_beside(window, other)
         await settled(shown)

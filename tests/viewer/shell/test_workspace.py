@@ -20,7 +20,7 @@ from viewer.runtime.lab_session import LabSession
 from viewer.runtime.places import History, Place
 from viewer.shell import session_file
 from viewer.shell import workspace as module
-from viewer.shell.open_other import Taken
+from viewer.shell.open_other import StoreToOpen
 from viewer.shell.session_file import Session
 from viewer.shell.workspace import LAST, Workspace
 
@@ -302,21 +302,21 @@ def test_a_last_session_that_cannot_be_kept_is_said(space: Workspace, made: Wind
 
 
 @pytest.fixture
-def takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Taken]:
+def takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, StoreToOpen]:
     """What files lead to, by their names."""
-    found: dict[str, Taken] = {}
+    found: dict[str, StoreToOpen] = {}
     monkeypatch.setattr(module, "take", lambda _control, path, _cache: found[path.name])
     monkeypatch.setattr(module, "default_cache", lambda: tmp_path / "cache")
     return found
 
 
-def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes: dict[str, Taken]) -> None:
-    assert asyncio.run(space.taken(Path("/data/store"))) == Taken(Path("/data/store"))
+def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes: dict[str, StoreToOpen]) -> None:
+    assert asyncio.run(space.taken(Path("/data/store"))) == StoreToOpen(Path("/data/store"))
     assert space.first_place() == "log"
 
 
 def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
-    space: Workspace, made: Window, session: Opened, layouts: Layouts, takes: dict[str, Taken]
+    space: Workspace, made: Window, session: Opened, layouts: Layouts, takes: dict[str, StoreToOpen]
 ) -> None:
     told = Session(
         str(session.path),
@@ -327,7 +327,7 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
         size=(900, 600),
         layout={"split.side": b"ab"},
     )
-    takes["a.storescope"] = Taken(session.path, session=told)
+    takes["a.storescope"] = StoreToOpen(session.path, session=told)
     asyncio.run(space.taken(Path("a.storescope")))
     assert space.first_place() == "queue:Orders/0/5"
     space.began(session)  # type: ignore[arg-type]
@@ -339,19 +339,19 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
 
 
 def test_an_older_answer_does_not_become_the_newer_store_s(
-    space: Workspace, made: Window, session: Opened, takes: dict[str, Taken]
+    space: Workspace, made: Window, session: Opened, takes: dict[str, StoreToOpen]
 ) -> None:
     """A session file that took long to read came after another store had been asked for: that store got the file's
     bookmarks and notes, and kept them.
     """
     other = Session("/data/other", "log:5", bookmarks=(Bookmark("log:5", "of another store"),), notes="of another")
-    takes["slow.storescope"] = Taken(Path("/data/other"), session=other)
+    takes["slow.storescope"] = StoreToOpen(Path("/data/other"), session=other)
 
     async def opened() -> None:
         gate = made.jobs.gates["slow.storescope"] = asyncio.Event()
         slow = asyncio.create_task(space.taken(Path("slow.storescope")))
         await asyncio.sleep(0)
-        assert await space.taken(session.path) == Taken(session.path)
+        assert await space.taken(session.path) == StoreToOpen(session.path)
         gate.set()
         assert (await slow).session is other, "whoever asked for it is told"
 

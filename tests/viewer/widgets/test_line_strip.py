@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetrics
 from viewer.look.broken import Broken
 from viewer.look.theme import mono
 from viewer.widgets.line_strip import LineStrip
-from viewer.widgets.log_line import LineFile, LogLine, Mix, Pin
+from viewer.widgets.log_line import LineFile, LinePin, LogLine, Mix
 
 GIB = 1 << 30
 BASE = 1 << 42
@@ -30,7 +30,7 @@ def strip(qtbot):
             Mix(BASE + GIB, BASE + 2 * GIB, ()),
         ]
     )
-    made.set_pins([Pin(BASE + 5 * GIB, "error", "LOG01 unreadable")])
+    made.set_pins([LinePin(BASE + 5 * GIB, "error", "LOG01 unreadable")])
     made.set_broken([HURT])
     made.set_frame(BASE + 3 * GIB, BASE + 3 * GIB + 6000)
     made.set_times({file.start: 1_763_603_000_000 for file in FILES})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.inspection import open_store
-from viewer.widgets.log_line import LogLine, Mix, Pin, joined, line_of, sample, sample_places, worst_pins
+from viewer.widgets.log_line import LinePin, LogLine, Mix, joined, line_of, sample, sample_places, worst_pins
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_samples_cover_the_line_once_and_name_topics(flipped):
 
 
 def test_of_pins_that_would_overlap_the_worst_is_drawn():
-    pins = [Pin(1, "warn"), Pin(2, "error"), Pin(90, "note")]
+    pins = [LinePin(1, "warn"), LinePin(2, "error"), LinePin(90, "note")]
     assert [(x, pin.kind) for x, pin in worst_pins(pins, [10.0, 12.0, 50.0], 6)] == [(10.0, "error"), (50.0, "note")]
 
 

@@ -79,7 +79,7 @@ def has_menu(made: type[QWidget]) -> bool:
     """Whether it opens one: by a door of its own, or in Qt's own way."""
     own = [one for one in made.__mro__ if one.__module__.startswith("viewer.")]
     return any(
-        "contextMenuEvent" in vars(one) or "MarkMenu(" in source or "MenuDoor(" in source
+        "contextMenuEvent" in vars(one) or "MarkMenu(" in source or "MenuOpener(" in source
         for one in own
         for source in [inspect.getsource(one)]
     )

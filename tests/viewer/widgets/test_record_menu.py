@@ -20,7 +20,7 @@ from viewer.queues.queue_line import QueueFlag, QueueLine, QueueSpan
 from viewer.space.file_strip import FileStrip
 from viewer.space.space_line import Block, SpaceLine
 from viewer.widgets.line_strip import LineStrip
-from viewer.widgets.log_line import LineFile, LogLine, Pin
+from viewer.widgets.log_line import LineFile, LinePin, LogLine
 from viewer.widgets.record_menu import ExplainBox, build_menu, words_of
 from viewer.widgets.row_commands import row_commands_of
 from viewer.widgets.ruler import Ruler, RulerFlag, RulerView
@@ -90,7 +90,7 @@ def test_the_log_s_line_tells_finding_bookmark_damage_and_file_apart(shown) -> N
     assert line.mark_at(None) is None
     line.set_line(LogLine(0, 2000, 2000, FILES))
     finding, goal = SimpleNamespace(id="CL01", command="storescope check"), SimpleNamespace(kind="log", offset=600)
-    line.set_pins([Pin(300, "error", "CL01 damaged", finding), Pin(600, "note", "mine", link=goal)])
+    line.set_pins([LinePin(300, "error", "CL01 damaged", finding), LinePin(600, "note", "mine", link=goal)])
     line.set_broken([Broken(1000, 1200, "damaged"), Broken(1500, 1700, "missing")])
     under = {offset: line.mark_at(QPointF(line._x(offset), 30))[0] for offset in (100, 300, 600, 1100, 1600)}
     assert under[300].facts.finding is finding

@@ -13,7 +13,7 @@ from viewer.look.theme import theme
 from viewer.positions.pane import renew_rows
 from viewer.widgets.columns import RecordKind, RowLook, number_column, text_column
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.row_table import WHOLE, Glow
+from viewer.widgets.row_table import WHOLE, CellGlow
 
 KIND = RecordKind(
     "row",
@@ -94,7 +94,7 @@ class Clock:
 def lit(qtbot):
     widget, clock = QWidget(), Clock()
     qtbot.addWidget(widget)
-    return Glow(widget, clock), clock
+    return CellGlow(widget, clock), clock
 
 
 def test_it_is_held_and_then_fades(lit) -> None:

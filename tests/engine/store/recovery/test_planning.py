@@ -10,7 +10,7 @@ from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.store.recovery import planning as recovery_dropped
-from engine.store.recovery.planning import Dropped
+from engine.store.recovery.planning import DroppedBytes
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def files(made, tmp_path):
 def test_every_unit_behind_the_end_counts(kept, chunk, made, files, monkeypatch):
     monkeypatch.setattr(recovery_dropped, "CHUNK", chunk)
     end = made.units[kept].offset if kept < 80 else made.end
-    dropped = Dropped(files, end)
+    dropped = DroppedBytes(files, end)
     assert dropped.units == 80 - kept
     assert dropped.data_end == made.end
     assert (dropped.bytes > 0) == (kept < 80)
@@ -43,7 +43,7 @@ def test_damage_in_between_is_stepped_over(made, files, tmp_path):
     with path.open("r+b") as file:
         file.seek(unit.offset % LOG_SIZE + 4)
         file.write(b"xxxx")
-    assert Dropped(files, made.units[20].offset).units == 59
+    assert DroppedBytes(files, made.units[20].offset).units == 59
 
 
 def planned(root, release, **settings):
