@@ -47,6 +47,10 @@ def wait_until(true: Callable[[], bool], otherwise: str) -> None:
         time.sleep(0.5)
 
 
+def log_text(slave: Path) -> str:
+    return "".join(file.read_text("utf-8", "replace") for file in slave.rglob("broker.log"))
+
+
 def wait_for_same_end(ours: Path, theirs: Path) -> None:
     wait_until(lambda: same_end(ours, theirs), "the slave does not follow")
 
@@ -71,8 +75,9 @@ def test_a_real_slave_has_our_bytes_and_our_tables(tmp_path: Path) -> None:
                 if len(list(theirs.iterdir())) >= 2:
                     break
             wait_until(lambda: names(store) <= names(Path(slave["store"])), "the slave has not our topics")
-            logs = "".join(file.read_text("utf-8", "replace") for file in (tmp_path / "slave").rglob("broker.log"))
-            assert "Update slave Message Request Mode from master" in logs
+            synchronized = "Update slave Message Request Mode from master"
+            wait_until(lambda: synchronized in log_text(tmp_path / "slave"), "the slave has not our request modes")
+            logs = log_text(tmp_path / "slave")
             assert "Exception, 127.0.0.1" not in logs, "our master refuses what its slave asks (60, 61, 402)"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
