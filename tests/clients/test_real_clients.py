@@ -35,7 +35,8 @@ def namesrv():
         process.stderr.close()
 
 
-@pytest.mark.parametrize("release", ["5.3.3", pytest.param("4.9.7", marks=pytest.mark.clients_full)])
+@pytest.mark.clients_full
+@pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
 def test_real_clients_are_told_the_same_by_both_name_servers(namesrv, release, tmp_path, request):
     """One scenario of sends, batches, groups and admin questions, with a real broker behind our name server; in full
     form the same once more behind RocketMQ's own, and what the clients were told must not differ.

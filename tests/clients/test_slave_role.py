@@ -166,7 +166,8 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
         assert (answer.code, answer.fields["queueOffset"]) == (0, "400")
 
 
-@pytest.mark.parametrize("release", ["5.3.3", *(pytest.param(one, marks=pytest.mark.clients_full) for one in NEWER)])
+@pytest.mark.clients_full
+@pytest.mark.parametrize("release", ["5.3.3", *NEWER])
 def test_timers_of_a_real_master_go_on_in_the_store_of_our_slave(tmp_path: Path, release: str) -> None:
     """The real broker opens our slave's store as a master: what was delivered is not delivered again, what waits is."""
     store = tmp_path / "slave" / "store"

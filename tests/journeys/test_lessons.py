@@ -81,6 +81,7 @@ async def until_told(walker: Walker, pane: ClusterPane) -> dict[str, dict[str, s
     return {key: {one.name: one.figure for one in run.figures} for key, run in runs.items()}
 
 
+@pytest.mark.clients_full
 def test_lessons_about_a_rebalance_in_two_windows_tell_what_they_showed(
     run: Run, walker: Walker, begin: Begin, served: Addresses, orders: Path
 ) -> None:

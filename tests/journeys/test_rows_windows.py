@@ -15,7 +15,7 @@ from walker import Run, Walker
 
 from viewer.shell import single_instance as second_start
 from viewer.shell import windows
-from viewer.shell.single_instance import Asked, SecondStartListener
+from viewer.shell.single_instance import SecondStart, SecondStartListener
 
 pytestmark = pytest.mark.journey
 
@@ -68,7 +68,7 @@ def test_row_91_a_second_start_hands_its_store_to_the_window_that_runs(
         await beside.settled(60)
         assert "1,310,900" in beside.top.crumbs.accessibleName()
         assert window.session.path == orders
-        assert second_start.answer(window, Asked()) is window
+        assert second_start.answer(window, SecondStart()) is window
         assert len(windows.windows()) == 1
 
     run(walk())

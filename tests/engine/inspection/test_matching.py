@@ -46,7 +46,7 @@ def test_near_and_far_are_one_story(golden: Callable[..., Path], name: str) -> N
             for start, stop in ((None, None), (middle, None), (None, middle), (units[1].offset, middle)):
                 *plain, last = log.walk(start, stop)
                 expected = [item for item in plain if isinstance(item, Unit) and test(item)]
-                for near in (0, 1, 5000, 1 << 30):
+                for near in (0, 5000, 1 << 30):
                     *rows, end = found(log, wanted, near, start, stop)
                     assert rows == expected, (text, start, stop, near)
                     assert end == last, (text, start, stop, near)
