@@ -47,6 +47,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
             raise UsageError("expected a store, found a part of one", file=args.store)
         open_each(source)
         source.refuse_unread("nothing is copied without it")
+        if source.log.end_offset <= max(source.log.min_offset, 0):
+            source.require("log")  # all messages are in a log that is not decoded: an empty copy would look complete
         target = check_new_path(args.to, source.path)
         from engine.cli.copying import copy_store, target_config
 

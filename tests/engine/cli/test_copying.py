@@ -23,6 +23,19 @@ def test_an_empty_store_is_copied(tmp_path, capsys):
     assert copying.Copied(0, 0, 0, 0, 0, ()).units == 0
 
 
+def test_a_store_whose_messages_are_in_a_dledger_log_is_refused_before_a_folder_is_made(tmp_path, capsys):
+    """It made a store, said "0 units appended", and ended with an error behind that."""
+    data = tmp_path / "source" / "dledger-n0" / "data"
+    data.mkdir(parents=True)
+    (tmp_path / "source" / "commitlog").mkdir()
+    (data / f"{0:020d}").write_bytes(bytes(100))
+    assert main(["copy", str(tmp_path / "source"), str(tmp_path / "copy")]) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "DLedger" in said.err
+    assert not (tmp_path / "copy").exists()
+
+
 PARTS = ["commitlog", "consumequeue", "index", "config", "checkpoint", "consumequeue/Orders"]
 
 
