@@ -132,7 +132,7 @@ def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pyte
     monkeypatch.setattr(worker, "RESTS_AFTER", 1.0)
     monkeypatch.setattr(worker.memory, "give_back", given.release)
     monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
-    rest = worker._Rest()
+    rest = worker._IdleWork()
     for _ in range(20):
         rest.put_off()
         rest.begin()
@@ -146,7 +146,7 @@ def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytes
     monkeypatch.setattr("engine.codec.block_texts.prepare", lambda: prepared.append("search"))
     monkeypatch.setattr(worker.memory, "give_back", lambda: None)
     monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
-    rest = worker._Rest()
+    rest = worker._IdleWork()
     rest._give_back()
     rest._give_back()
     assert prepared == ["search"]

@@ -24,9 +24,9 @@ Run = Callable[[Any], Any]
 def called(folder: Path, asked: SecondStart) -> bool:
     """Hand over from a process of its own: waiting in Qt holds the interpreter."""
     code = (
-        "import sys; from pathlib import Path; from viewer.shell.single_instance import Asked, hand_over\n"
+        "import sys; from pathlib import Path; from viewer.shell.single_instance import SecondStart, hand_over\n"
         "store, at = (text or None for text in sys.argv[2:])\n"
-        "print(hand_over(Path(sys.argv[1]), Asked(Path(store) if store else None, at)))"
+        "print(hand_over(Path(sys.argv[1]), SecondStart(Path(store) if store else None, at)))"
     )
     parts = (str(folder), str(asked.store or ""), asked.at or "")
     done = subprocess.run([sys.executable, "-c", code, *parts], capture_output=True, text=True, timeout=60, cwd=ROOT)

@@ -35,7 +35,7 @@ NO_MARKS = {
             "top_bar",
             "crumbs",
             "rail",
-            "_Hair",
+            "_SplitterLine",
             "FocusRing",
             "SeverityChip",
             "row_table",
