@@ -51,6 +51,7 @@ from engine.client.messages import (
     sent_properties,
 )
 from engine.client.queue_choice import QueueChoice, by_key
+from engine.client.renamed_keywords import renamed
 from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
@@ -234,6 +235,7 @@ class Producer(ClientPart):
         route = self.instance.known_route(topic) if topic in self._topics else None
         return () if route is None else route.publish_queues
 
+    @renamed("patience", "timeout_s")
     async def send(
         self,
         message: Message | Sequence[Message],
@@ -258,6 +260,7 @@ class Producer(ClientPart):
             message, queue, order_by, select, timeout_s, self.config.retries, asks_again_on_codes=True
         )
 
+    @renamed("patience", "timeout_s")
     def send_soon(
         self,
         message: Message | Sequence[Message],
@@ -634,6 +637,7 @@ class Producer(ClientPart):
 
     # Requests that are replied to, and recall
 
+    @renamed("patience", "timeout_s")
     async def request(self, message: Message, timeout_s: float, **choice: Any) -> ReceivedMessage:
         """Send a message and wait ``timeout_s`` seconds for the reply of the consumer; ``choice`` as for :meth:`send`.
 
