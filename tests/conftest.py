@@ -11,7 +11,7 @@ from typing import Any
 import golden_stores
 import hypothesis
 import pytest
-from main_garbage import pytest_collection_finish, pytest_runtest_teardown
+from garbage_on_main_thread import pytest_collection_finish, pytest_runtest_teardown
 from partners import pytest_report_collectionfinish, pytest_runtest_setup
 from suite_minutes import pytest_configure, pytest_terminal_summary
 from suite_order import pytest_collection_modifyitems

@@ -56,7 +56,7 @@ def say(record: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-class Looking:
+class FollowingWindow:
     """A window of its own process that follows ``store`` until :meth:`end`."""
 
     def __init__(self, folder: Path, store: Path) -> None:
@@ -91,7 +91,7 @@ class Looking:
         return found
 
 
-class Writing:
+class JavaWriter:
     """``peer write --hold`` without end; :attr:`puts` counts its answers."""
 
     def __init__(self, folder: Path, pause_every: int = 0, pause_ms: int = 0) -> None:
@@ -138,7 +138,7 @@ def beside_broker(args: argparse.Namespace, folder: Path) -> None:
     """Alternating stretches of one broker."""
     pause = (0, 0)
     if args.half:
-        trial = Writing(folder)
+        trial = JavaWriter(folder)
         trial.rate(10)
         full = trial.rate(min(args.seconds, 20))
         trial.end()
@@ -149,9 +149,9 @@ def beside_broker(args: argparse.Namespace, folder: Path) -> None:
     for number in range(2 * args.pairs):
         with_us = number % 2 == 1
         if not with_us:  # a broker for each pair: at full rate it writes 10 GB in one
-            broker = Writing(folder, *pause)
+            broker = JavaWriter(folder, *pause)
             broker.rate(15)  # compile the path, make the first files
-        looking = Looking(folder, broker.store) if with_us else None
+        looking = FollowingWindow(folder, broker.store) if with_us else None
         if looking is not None:
             time.sleep(args.settle)
         rate = broker.rate(args.seconds)
@@ -200,7 +200,7 @@ def beside_bench(args: argparse.Namespace, folder: Path) -> None:
         while with_us and looking is None and process.poll() is None:
             found = [one for one in folder.glob("store-peer-bench*/store") if any(one.glob("commitlog/*"))]
             if found:
-                looking = Looking(folder, found[0])
+                looking = FollowingWindow(folder, found[0])
             time.sleep(0.2)
         while process.poll() is None:
             time.sleep(0.1)

@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
-    import made_clusters as made
+    import sample_clusters as made
     from PySide6.QtWidgets import QApplication
 
     from viewer.cluster.cluster_model import Reading, Selection
@@ -42,7 +42,7 @@ def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
 
     app = QApplication([])
     theme.apply(app)
-    works = made.Works()
+    works = made.FakeReaderProcess()
     pane = ClusterPane()
     pane.set_watch(ClusterWatch(works, lambda work, done, _failed: done(work()), pane))
     pane.resize(1600, 1000)

@@ -55,8 +55,8 @@ class Fleet:
     def is_folder(self, path: str) -> bool:
         return True
 
-    def open(self, path: str) -> Full:
-        return Full(self)
+    def open(self, path: str) -> FullLogFile:
+        return FullLogFile(self)
 
     def _call(self) -> None:
         self.calls += 1
@@ -64,7 +64,7 @@ class Fleet:
             time.sleep(self._wait)
 
 
-class Full:
+class FullLogFile:
     """A file without a zero byte."""
 
     descriptor = -1

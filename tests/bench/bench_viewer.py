@@ -79,7 +79,7 @@ def _unit(n: int) -> UnitRow:
 
 
 @dataclass
-class Bench:
+class StepTimer:
     """Runs steps and keeps how long each took."""
 
     frames: int
@@ -138,7 +138,7 @@ def main() -> None:
     app = QApplication.instance() or QApplication([])
     assert isinstance(app, QApplication)
     theme.apply(app)
-    bench, rng = Bench(args.frames, args.rows), random.Random(1)
+    bench, rng = StepTimer(args.frames, args.rows), random.Random(1)
     view = RecordView("units.table", unit_kind(lambda *place: place))
     view.resize(1264, 640)
     view.show()
@@ -168,7 +168,7 @@ def main() -> None:
 POINTS = 36_000
 
 
-def bench_live(bench: Bench) -> None:
+def bench_live(bench: StepTimer) -> None:
     """A live frame of the four plots of Positions, each series of them full: an hour at ten looks a second."""
     history = LiveHistory(POINTS)
     rng, wrote, flushed, dispatched, now = random.Random(2), 0, 0, 0, 1_795_280_000_000

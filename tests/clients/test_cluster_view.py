@@ -34,7 +34,7 @@ docs/protocol/broker.md#admin).
 GROUP, MIN_SHOWN_LAG, TOPIC, MESSAGES = "java-readers", "late", "Orders", 40
 
 
-class Sent:
+class RequestCodeTap:
     """A tap that gathers the codes of what this side asks."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ async def until_shared(namesrv: str, seconds: float = 120) -> ClusterState:
 
 @pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
 def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tap = Sent()
+    tap = RequestCodeTap()
 
     def tapped(host: str, port: int, handler: Handler) -> object:
         return connect(host, port, handler, Limits(tap=tap))

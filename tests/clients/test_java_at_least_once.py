@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import real_cluster
-from counted_deliveries import Account, Reading, settle
+from delivery_account import Account, QueueReading, settle
 from fault_rounds import BATCHED, GROUPS, QUEUES, TIMEOUT_S, TOPIC, campaign, ends_of, make_topic, units_of
 
 from engine.cli.main import main
@@ -150,7 +150,7 @@ class JavaClients:
         """The deliveries of all processes by the clock that they share, each in the reading that handed it out."""
         account = self.account
         account.order.clear()
-        readings: dict[tuple[Any, ...], Reading] = {}
+        readings: dict[tuple[Any, ...], QueueReading] = {}
         for process, line in sorted(self._received, key=lambda one: one[1]["at"]):
             group, queue, offset = line["group"], line["queue"], line["offset"]
             last = process, group, queue

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 import real_cluster
-from clients_beside import until
 from java_members import JavaMember, Member, OurMember
+from served_broker import until
 
 from engine.client.messages import Message
 from engine.client.producer import Producer, ProducerConfig

@@ -30,7 +30,7 @@ NO_DROPS = "brokerFastFailureEnable=false"
 """A real broker's setting: what waits in its queue is not dropped."""
 
 
-class Place(NamedTuple):
+class ListeningProcess(NamedTuple):
     """A broker that listens on the loopback, and its process."""
 
     port: int
@@ -54,18 +54,18 @@ def frames(topic: str, count: int, size: int = 100) -> bytes:
     return b"".join(frame(topic, number, size) for number in range(count))
 
 
-def each_over_its_own(place: Place, topic: str, count: int) -> None:
+def each_over_its_own(place: ListeningProcess, topic: str, count: int) -> None:
     for number in range(count):
         with place.open() as one:
             one.sendall(frame(topic, number))
 
 
-def all_over_one(place: Place, topic: str, count: int) -> None:
+def all_over_one(place: ListeningProcess, topic: str, count: int) -> None:
     with place.open() as one:
         one.sendall(frames(topic, count))
 
 
-def in_pieces(place: Place, topic: str, count: int) -> None:
+def in_pieces(place: ListeningProcess, topic: str, count: int) -> None:
     """Ten connections by turns, each frame cut anywhere; no end of a connection is that of a piece's frame."""
     drawn = random.Random(7)
     with contextlib.ExitStack() as opened:
@@ -77,13 +77,13 @@ def in_pieces(place: Place, topic: str, count: int) -> None:
             left = [(one, data[size:]) for (one, data), size in zip(left, cut, strict=True) if data[size:]]
 
 
-def large(place: Place, topic: str, count: int) -> None:
+def large(place: ListeningProcess, topic: str, count: int) -> None:
     for number in range(0, count, 10):
         with place.open() as one:
             one.sendall(frames(topic, 10, 200_000 + number))
 
 
-def behind_questions(place: Place, topic: str, count: int) -> None:
+def behind_questions(place: ListeningProcess, topic: str, count: int) -> None:
     """Each behind a question whose answer is not read: the connection ends with a reset."""
     for start in range(0, count, 10):
         question = b"".join(map(bytes, encode(Command(30, {"topic": topic, "queueId": "0"}))))
@@ -91,13 +91,13 @@ def behind_questions(place: Place, topic: str, count: int) -> None:
             one.sendall(b"".join(question + frame(topic, start + number) for number in range(10)))
 
 
-def first_of_their_topics(place: Place, topic: str, count: int) -> None:
+def first_of_their_topics(place: ListeningProcess, topic: str, count: int) -> None:
     """Each makes its topic."""
     with place.open() as one:
         one.sendall(b"".join(frame(f"{topic}-{number}", number) for number in range(count)))
 
 
-def while_it_is_stopped(place: Place, topic: str, count: int) -> None:
+def while_it_is_stopped(place: ListeningProcess, topic: str, count: int) -> None:
     """A machine that gives the broker no time."""
     with place.open() as one:
         for start in range(0, count, 50):
@@ -116,7 +116,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 TOPICS = "first of their topics"
-WAYS: dict[str, Callable[[Place, str, int], None]] = {
+WAYS: dict[str, Callable[[ListeningProcess, str, int], None]] = {
     "each over its own": each_over_its_own,
     "all over one": all_over_one,
     "in pieces": in_pieces,
@@ -127,13 +127,13 @@ WAYS: dict[str, Callable[[Place, str, int], None]] = {
 }
 
 
-def stored(place: Place, topics: list[str]) -> int:
+def stored(place: ListeningProcess, topics: list[str]) -> int:
     """Messages in the first queues of these."""
     questions = [Command(30, {"topic": one, "queueId": "0"}) for one in topics]
     return sum(int(answer.fields.get("offset", 0)) for answer in asked(place.address, *questions))
 
 
-def arrived(place: Place, way: str, count: int) -> int:
+def arrived(place: ListeningProcess, way: str, count: int) -> int:
     """How many of ``count`` are stored, once all are, or no more come. Each count has topics of its own: tests share a
     broker.
     """
@@ -152,22 +152,22 @@ def arrived(place: Place, way: str, count: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ListeningProcess]:
     with served(tmp_path_factory.mktemp("ours") / "store") as (process, record):
-        yield Place(int(record["broker"].rpartition(":")[2]), process.pid)
+        yield ListeningProcess(int(record["broker"].rpartition(":")[2]), process.pid)
 
 
 @contextlib.contextmanager
-def a_real_broker(folder: Path, *sets: str) -> Iterator[Place]:
+def a_real_broker(folder: Path, *sets: str) -> Iterator[ListeningProcess]:
     port = real_cluster.free_port()
     words = [word for one in ("mappedFileSizeCommitLog=67108864", *sets) for word in ("--set", one)]
     where = ("--namesrv-port", real_cluster.free_port(), "--port", port)
     with real_cluster.real(folder, *where, *words) as record:
-        yield Place(port, record["pid"])
+        yield ListeningProcess(port, record["pid"])
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_came_whole_is_stored(ours: Place, way: str) -> None:
+def test_what_came_whole_is_stored(ours: ListeningProcess, way: str) -> None:
     count = 20 if way == TOPICS else 100
     assert arrived(ours, way, count) == count
 
@@ -177,7 +177,9 @@ MANY = {**dict.fromkeys(WAYS, 5000), "large": 300, TOPICS: 300, "while it is sto
 
 @pytest.mark.clients_full
 @pytest.mark.timeout(900)
-def test_of_thousands_ours_stores_all_as_a_real_broker_does_that_drops_nothing(ours: Place, tmp_path: Path) -> None:
+def test_of_thousands_ours_stores_all_as_a_real_broker_does_that_drops_nothing(
+    ours: ListeningProcess, tmp_path: Path
+) -> None:
     assert {way: arrived(ours, way, count) for way, count in MANY.items()} == MANY
     with a_real_broker(tmp_path / "real", NO_DROPS) as real:
         assert {way: arrived(real, way, count) for way, count in MANY.items()} == MANY

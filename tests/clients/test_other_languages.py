@@ -15,9 +15,19 @@ from typing import Any
 
 import peer
 import pytest
-import stores_beside
-from other_clients import OtherClient, Setting
-from other_traffic import CONFIG, LACKS, SCENARIOS, SERVERS, Traffic, compared, differences, handed_out, has_places
+import store_comparison
+from other_clients import OtherClient, ServerPair
+from other_traffic import (
+    CONFIG,
+    LACKS,
+    SCENARIOS,
+    SERVERS,
+    ClientTraffic,
+    compared,
+    differences,
+    handed_out,
+    has_places,
+)
 
 from engine.cli.main import main
 
@@ -36,12 +46,12 @@ Told = dict[str, dict[str, Any]]
 def told(language: str, names: str, broker: str, folder: Path) -> Told:
     """What one client was told in each scenario."""
     found: Told = {}
-    with Setting(names, broker, folder, CONFIG, SERVERS[language]) as setting:
+    with ServerPair(names, broker, folder, CONFIG, SERVERS[language]) as setting:
         for scenario, run in SCENARIOS.items():
             if scenario in LACKS[language]:
                 continue
             client = OtherClient(language, setting.namesrv, folder / scenario)
-            traffic = Traffic(language, client, setting, SEED)
+            traffic = ClientTraffic(language, client, setting, SEED)
             try:
                 run(traffic)
             finally:
@@ -50,7 +60,7 @@ def told(language: str, names: str, broker: str, folder: Path) -> Told:
             found[scenario]["deliveries"] = handed_out(client.lines)
     if broker == "ours":
         assert main(["check", str(setting.store)]) == 0
-    account = stores_beside.account(setting.store)
+    account = store_comparison.account(setting.store)
     account.pop(NAMELESS, None)
     found["store"] = {name: bool(row) if name.startswith(OFFSETS) else row for name, row in account.items()}
     return found

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import real_cluster
-from clients_beside import until
 from java_members import JavaMember
+from served_broker import until
 
 from engine.client.broker_api import POP, pop, query_assignment, set_request_mode
 from engine.client.consumer import Consumer
@@ -88,7 +88,7 @@ def reader(cluster, group: str, topic: str, seen: list[ReceivedMessage], **confi
     return made
 
 
-class Decides:
+class DecidingListener:
     """Commits what is to be committed, and answers late for the rest."""
 
     def execute(self, message: Message, _argument: object) -> TransactionState:
@@ -103,7 +103,7 @@ def test_sends_of_every_kind_come_whole_to_both_kinds_of_consumers(cluster, tmp_
 
     async def what() -> None:
         seen: list[ReceivedMessage] = []
-        async with producing(cluster, listener=Decides()) as producer:
+        async with producing(cluster, listener=DecidingListener()) as producer:
             topic = await make_topic(producer, broker, 4)
             member = JavaMember(release, namesrv, "java-readers", topic, tmp_path / "home")
             try:

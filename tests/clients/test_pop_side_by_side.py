@@ -37,7 +37,7 @@ _TURN = re.compile(r"^(\d+ T \d+) [0-7]\b")
 _ADDRESS = re.compile(r"/?127\.0\.0\.1:\d+")
 
 
-class Told:
+class BrokerRecord:
     """What one broker was asked, and what it told."""
 
     def __init__(self, client: Asking) -> None:
@@ -73,7 +73,7 @@ def told(answer: Command) -> tuple[Any, ...]:
     return answer.code, remark, sorted(fields.items()), body
 
 
-async def refusals(it: Told) -> None:
+async def refusals(it: BrokerRecord) -> None:
     await it.pop(bornTime=1)
     await it.pop(maxMsgNums=33)
     await it.pop(topic="None")
@@ -96,7 +96,7 @@ async def refusals(it: Told) -> None:
         await it.ask(401, json.dumps({**mode, **more}).encode())
 
 
-async def plain_pops(it: Told) -> None:
+async def plain_pops(it: BrokerRecord) -> None:
     for number in range(6):
         await it.client.send("Orders", b"%d" % number, 0, f"TAGS\x01{'even' if number % 2 == 0 else 'odd'}\x02")
     await asyncio.sleep(1)
@@ -128,7 +128,7 @@ async def plain_pops(it: Told) -> None:
     await it.ask(14, **WHERE)
 
 
-async def orderly_pops(it: Told) -> None:
+async def orderly_pops(it: BrokerRecord) -> None:
     group = {"consumerGroup": "ordered"}
     first = await it.pop(**group, order=True, attemptId="att-1", maxMsgNums=3)
     await it.pop(**group, order=True, attemptId="att-2")
@@ -149,7 +149,7 @@ async def orderly_pops(it: Told) -> None:
     await it.ask(14, **where)
 
 
-async def assignments(it: Told) -> None:
+async def assignments(it: BrokerRecord) -> None:
     consumer = {
         "consumeType": "CONSUME_PASSIVELY",
         "groupName": GROUP,
@@ -180,7 +180,7 @@ async def assignments(it: Told) -> None:
 
 
 async def everything(client: Asking) -> list[tuple[Any, ...]]:
-    it = Told(client)
+    it = BrokerRecord(client)
     assert (await client.ask(17, **TOPIC)).code == 0
     await asyncio.sleep(1.5)  # until the name server knows the topic
     for part in (refusals, plain_pops, orderly_pops, assignments):

@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 
+import cluster_watch
 import pytest
 import real_cluster
-import watched_cluster
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 
@@ -51,9 +51,9 @@ def test_real_clients_are_told_the_same_by_both_name_servers(namesrv, release, t
             "brokerName": "broker-a",
             "address": f"127.0.0.1:{port}",
         }
-        with watched_cluster.watched(address) as states:
+        with cluster_watch.watched(address) as states:
             told = real_cluster.traffic("orders", 2, tmp_path / "told-ours", address, release)
-    watched_cluster.seen_as_it_is(states)
+    cluster_watch.seen_as_it_is(states)
     assert [one for one in told if one["kind"] == "failure"] == []
     assert sum(one["kind"] == "received" for one in told) > 500
     assert json.loads(lines.readline())["state"] == "gone"

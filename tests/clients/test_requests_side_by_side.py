@@ -10,9 +10,9 @@ import asyncio
 import json
 from pathlib import Path
 
-import odd_requests
+import malformed_requests
 import pytest
-from other_clients import Setting
+from other_clients import ServerPair
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(900)]
 KNOWN = Path(__file__).with_name("known_differences.json")
@@ -20,9 +20,9 @@ RELEASES = {"5.3": "5.3.3", "4.9": "4.9.7"}
 CONFIG = {"brokerClusterName": "PeerCluster", "longPollingEnable": "false"}
 
 
-def told(kind: str, like: str, folder: Path) -> dict[str, odd_requests.Answered]:
-    with Setting(kind, kind, folder, CONFIG, RELEASES[like]) as setting:
-        return asyncio.run(odd_requests.answers(setting.address, like))
+def told(kind: str, like: str, folder: Path) -> dict[str, malformed_requests.Answered]:
+    with ServerPair(kind, kind, folder, CONFIG, RELEASES[like]) as setting:
+        return asyncio.run(malformed_requests.answers(setting.address, like))
 
 
 @pytest.mark.parametrize("like", RELEASES)
@@ -30,7 +30,7 @@ def test_each_is_answered_as_by_rocketmq(like: str, tmp_path: Path) -> None:
     theirs, ours = (told(kind, like, tmp_path / kind) for kind in ("real", "ours"))
     assert theirs.keys() == ours.keys()
     assert len(theirs) > 1000
-    different = {name for name, real in theirs.items() if not odd_requests.is_same(real, ours[name])}
+    different = {name for name, real in theirs.items() if not malformed_requests.is_same(real, ours[name])}
     known = {name for names in json.loads(KNOWN.read_text("utf-8"))[like].values() for name in names}
     lines = [f"{name}:\n  real {theirs[name]}\n  ours {ours[name]}" for name in theirs if name in different - known]
     (tmp_path / "different.txt").write_text("\n".join(lines), "utf-8")

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 import real_cluster
-import stores_beside
-from other_clients import Setting
+import store_comparison
+from other_clients import ServerPair
 from served_stores import served_to_clients
 
 from engine.cli.main import main
@@ -113,7 +113,7 @@ def _asked(
 ) -> tuple[Path, Path]:
     """A scenario of clients beside a name server and a broker: their record, and the store behind it."""
     config = dict(line.split("=", 1) for line in (SMALL + PATIENT + SCENARIOS[scenario]).splitlines())
-    with Setting(names, broker, folder, config, servers) as setting:
+    with ServerPair(names, broker, folder, config, servers) as setting:
         told = real_cluster.traffic(scenario, seed, folder / "told", setting.namesrv, clients or servers)
     assert [one for one in told if one["kind"] == "failure"] == []
     return folder / "told", setting.store
@@ -138,7 +138,7 @@ def test_other_seeds_beside_a_real_broker(release: str, scenario: str, seed: int
             lambda kind: _asked(kind, kind, scenario, seed, tmp_path / kind, release), ("real", "ours")
         )
     assert_same(theirs, ours)
-    assert stores_beside.differences(their_store, our_store) == []
+    assert store_comparison.differences(their_store, our_store) == []
     assert main(["check", str(our_store)]) == 0
 
 
@@ -166,5 +166,5 @@ def test_clients_of_4_9_8_in_each_setting(
     theirs, their_store = by_real_servers(scenario)
     ours, our_store = _asked(names, broker, scenario, 733, tmp_path / "servers", SERVERS, CLIENTS)
     assert_same(theirs, ours)
-    assert stores_beside.differences(their_store, our_store) == []
+    assert store_comparison.differences(their_store, our_store) == []
     assert main(["check", str(our_store)]) == 0

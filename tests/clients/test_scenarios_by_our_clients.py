@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import real_cluster
-from clients_beside import served
 from our_traffic import OurTraffic, is_compared
+from served_broker import served
 
 from engine.broker.config import BrokerConfig
 from engine.config import parse_properties

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import pytest
 import real_cluster
 from brokers import run
-from sync_masters import PATIENT, SETTINGS, SLOWLY, TIMEOUT, Sender, record
+from sync_masters import PATIENT, SETTINGS, SLOWLY, TIMEOUT, MessageSender, record
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
@@ -145,7 +145,7 @@ def the_end(store: str) -> tuple[str, bytes]:
     return last.name, last.read_bytes()
 
 
-async def told_at_last(sender: Sender, code: int, body: bytes) -> None:
+async def told_at_last(sender: MessageSender, code: int, body: bytes) -> None:
     """Send until that is the answer: a slave, and its end, may be noticed late, and a machine may be busy for longer
     than a send waits.
     """
@@ -174,7 +174,7 @@ def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str
     async def told() -> None:
         async with master(tmp_path / "master", release) as said:
             host, _, port = said["broker"].rpartition(":")
-            sender = Sender(await connect(host, int(port)))
+            sender = MessageSender(await connect(host, int(port)))
             assert (await sender.ask("send")).code == alone
             own = real_cluster.free_port()
             options = ("--namesrv", said["namesrv"], "--port", own, "--slave-of", said["brokerName"], "--small")

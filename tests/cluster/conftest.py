@@ -5,7 +5,7 @@ import shutil
 import sys
 
 import pytest
-from asked_jobs import Asked
+from pipeline_job_runs import JobCommands
 from spark_cluster import Driver, _environment
 
 
@@ -24,5 +24,5 @@ def alone(fleet, tmp_path_factory):
     """``alone(job)``: what a job answers on this machine, without a cluster; asked once."""
     folder = tmp_path_factory.mktemp("alone")
     driver = Driver("local[2]", folder / "driver", _environment(folder), sys.executable)
-    yield functools.cache(lambda job: Asked(fleet, folder).run(driver, job))
+    yield functools.cache(lambda job: JobCommands(fleet, folder).run(driver, job))
     driver.stop()

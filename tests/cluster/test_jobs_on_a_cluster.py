@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from asked_jobs import Asked
+from pipeline_job_runs import JobCommands
 from spark_cluster import PROJECT, Cluster, Driver, assert_elsewhere, kill_all, until
 
 from engine.cli.commands.pipeline import JOBS
@@ -42,7 +42,7 @@ def without_units(said):
 @pytest.mark.spark_full
 def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, cluster, tmp_path, request):
     """The command as a user gives it; the next run takes what is whole of the staged pieces."""
-    asked, (same, expected, files) = Asked(fleet, tmp_path), alone("rebuild")
+    asked, (same, expected, files) = JobCommands(fleet, tmp_path), alone("rebuild")
     words = [sys.executable, "-c", "from engine.cli.main import main; raise SystemExit(main())", "pipeline"]
     words += [*map(str, asked.words("rebuild")), "--master", cluster.url, "--log-file", str(tmp_path / "spark.log")]
     environment = {**cluster.environment, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": str(cluster.python)}
@@ -79,21 +79,21 @@ def test_workers_run_elsewhere_without_the_project_and_have_the_engine(cluster, 
 def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_path, job):
     expected = alone(job)
     driver.await_executors(2)
-    assert Asked(fleet, tmp_path).run(driver, job) == expected
+    assert JobCommands(fleet, tmp_path).run(driver, job) == expected
 
 
 def test_stores_named_from_here_are_found_by_workers_that_run_elsewhere(fleet, alone, driver, tmp_path):
     """Named relatively, all of a store was one span of damage, for no file had that name in a worker's folder."""
     here = driver.folder / "fleet"
     here.symlink_to(fleet)
-    code, said, _ = Asked(Path("fleet"), tmp_path).run(driver, "stats")
+    code, said, _ = JobCommands(Path("fleet"), tmp_path).run(driver, "stats")
     assert (code, [line.replace(str(here), str(fleet)) for line in said], None) == alone("stats")
 
 
 def test_stores_that_workers_do_not_see_are_told_and_not_called_damaged(fleet, driver, tmp_path):
     """A disk of this machine alone, as a folder of this process alone."""
     (driver.folder / "here alone").symlink_to(fleet)
-    words = Asked(Path("/proc/self/cwd/here alone"), tmp_path).words("stats")
+    words = JobCommands(Path("/proc/self/cwd/here alone"), tmp_path).words("stats")
     code, said, words = driver.run(words)
     assert (code, said) == (3, [])
     log = "/proc/self/cwd/here alone/a/store/commitlog"
@@ -108,7 +108,7 @@ def pytest_generate_tests(metafunc):
 
 def test_a_worker_killed_in_the_middle_changes_no_answer(fleet, alone, cluster, driver, tmp_path, killed_job):
     """One of the two executors is given tasks and stops to move; when the other has done its own, it is killed."""
-    asked, job = Asked(fleet, tmp_path), killed_job
+    asked, job = JobCommands(fleet, tmp_path), killed_job
     expected = alone(job)
     # Whether the workers see the stores is asked once a session, of all of them.
     driver.run(asked.words("export" if job == "import" else "stats"))

@@ -4,16 +4,16 @@ import subprocess
 import sys
 
 import pytest
-from asked_jobs import Asked
+from pipeline_job_runs import JobCommands
 from spark_cluster import PROJECT, Driver, assert_elsewhere
-from yarn_cluster import Yarn
+from yarn_cluster import YarnCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.peer, pytest.mark.golden, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
 def yarn(tmp_path_factory):
-    one = Yarn(tmp_path_factory.mktemp("yarn"))
+    one = YarnCluster(tmp_path_factory.mktemp("yarn"))
     yield one
     one.stop()
 
@@ -49,7 +49,7 @@ def test_containers_have_the_engine_and_not_the_project(yarn, driver):
 def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_path, job):
     expected = alone(job)
     driver.await_executors(2)
-    assert Asked(fleet, tmp_path).run(driver, job) == expected
+    assert JobCommands(fleet, tmp_path).run(driver, job) == expected
 
 
 def test_a_queue_without_room_for_an_executor_is_told(yarn, tmp_path):

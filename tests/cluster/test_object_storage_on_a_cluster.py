@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from asked_jobs import Asked, plainly
+from pipeline_job_runs import JobCommands, plainly
 from s3_server import KEYS, s3_server, upload
 from spark_cluster import Cluster, Driver
 
@@ -40,7 +40,7 @@ def in_the_bucket(words, fleet):
 
 
 def test_sums_over_a_bucket_are_those_of_the_disk(fleet, alone, driver, tmp_path):
-    code, said, _ = driver.run(in_the_bucket(Asked(fleet, tmp_path).words("stats"), fleet))
+    code, said, _ = driver.run(in_the_bucket(JobCommands(fleet, tmp_path).words("stats"), fleet))
     expected = alone("stats")
     here = [json.loads(line.replace(str(fleet), "s3://backups/fleet")) for line in expected[1]]
     assert (code, plainly(said)) == (expected[0], plainly(here))
@@ -48,7 +48,7 @@ def test_sums_over_a_bucket_are_those_of_the_disk(fleet, alone, driver, tmp_path
 
 
 def test_rows_of_a_bucket_are_those_of_the_disk(fleet, alone, driver, tmp_path):
-    asked, expected = Asked(fleet, tmp_path), alone("export")
+    asked, expected = JobCommands(fleet, tmp_path), alone("export")
     code, _, err = driver.run(in_the_bucket(asked.words("export"), fleet))
     assert (code, err) == (expected[0], "")
     found = [row.replace("s3://backups/fleet", str(fleet)) for row in asked.written("export")]

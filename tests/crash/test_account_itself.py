@@ -8,12 +8,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
-from counted_deliveries import Account, body_of, number_of, settle
+from delivery_account import Account, body_of, number_of, settle
 
 COUNT, LOST_ANSWER = 10, 5
 
 
-class Story:
+class DeliveryStory:
     """Ten messages of one queue, one of them stored twice because its answer was lost; two readings in order."""
 
     def __init__(self) -> None:
@@ -43,45 +43,45 @@ def test_a_body_says_its_message() -> None:
 
 
 def test_doubles_are_booked_to_what_happened_before_them() -> None:
-    report = Story().settle()
+    report = DeliveryStory().settle()
     assert (report.acknowledged, report.stored, report.copies) == (COUNT, COUNT, Counter({"a kill": 1}))
     assert (report.delivered, report.again) == ({"readers": COUNT + 1}, {"readers": Counter({"a kill": 2})})
     assert "1 of them twice (1 behind a kill); 1 tries without an answer" in report.line()
 
 
-def a_message_is_gone(story: Story) -> None:
+def a_message_is_gone(story: DeliveryStory) -> None:
     story.stored[-1:] = []
 
 
-def one_is_stored_twice(story: Story) -> None:
+def one_is_stored_twice(story: DeliveryStory) -> None:
     story.account.unanswered.clear()
 
 
-def a_queue_is_out_of_order(story: Story) -> None:
+def a_queue_is_out_of_order(story: DeliveryStory) -> None:
     story.stored[7:9] = reversed(story.stored[7:9])
 
 
-def one_is_not_delivered(story: Story) -> None:
+def one_is_not_delivered(story: DeliveryStory) -> None:
     story.second.given.pop()
 
 
-def another_is_delivered(story: Story) -> None:
+def another_is_delivered(story: DeliveryStory) -> None:
     story.second.given[0] = (2, (0, 3))
 
 
-def a_delivery_leaves_one_out(story: Story) -> None:
+def a_delivery_leaves_one_out(story: DeliveryStory) -> None:
     del story.second.given[1]
 
 
-def a_group_goes_back_in_order(story: Story) -> None:
+def a_group_goes_back_in_order(story: DeliveryStory) -> None:
     story.account.order["readers"][0][8:10] = reversed(story.account.order["readers"][0][8:10])
 
 
-def a_reading_gives_one_again(story: Story) -> None:
+def a_reading_gives_one_again(story: DeliveryStory) -> None:
     story.second.given.append(story.second.given[-1])
 
 
-def one_comes_again_though_nothing_happened(story: Story) -> None:
+def one_comes_again_though_nothing_happened(story: DeliveryStory) -> None:
     story.second.cause = ""
 
 
@@ -99,8 +99,8 @@ def one_comes_again_though_nothing_happened(story: Story) -> None:
         (one_comes_again_though_nothing_happened, "came twice for no reason"),
     ],
 )
-def test_what_is_wrong_is_named(spoil: Callable[[Story], None], words: str) -> None:
-    story = Story()
+def test_what_is_wrong_is_named(spoil: Callable[[DeliveryStory], None], words: str) -> None:
+    story = DeliveryStory()
     spoil(story)
     with pytest.raises(AssertionError, match=re.escape(words)):
         story.settle()

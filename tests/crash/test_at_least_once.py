@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from counted_deliveries import Account, Reading, body_of, number_of, settle
+from delivery_account import Account, QueueReading, body_of, number_of, settle
 from fault_rounds import (
     BATCH,
     BATCHED,
@@ -65,7 +65,7 @@ class OurClients:
         await self._join(group)
 
     async def _join(self, group: str) -> None:
-        readings: dict[int, Reading] = {}
+        readings: dict[int, QueueReading] = {}
         events = EventStream()
 
         def saw(event: Event) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import killed_writer
 import pytest
-from power_loss import MODES, Ledger, check
+from power_loss import MODES, PutLedger, check
 
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
@@ -93,7 +93,7 @@ def pytest_generate_tests(metafunc):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_killed_store_keeps_its_promises(killer, tmp_path, mode, seed):
-    rng, ledger = random.Random(f"{mode} {seed}"), Ledger()
+    rng, ledger = random.Random(f"{mode} {seed}"), PutLedger()
     config = MessageStoreConfig(**killed_writer.SIZES, **MODES[mode])
     threads = rng.choice([1, 1, 2, 4])
     for number in range(LIVES_OF_A_STORE):

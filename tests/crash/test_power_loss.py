@@ -10,7 +10,7 @@ import logging
 import random
 
 import pytest
-from power_loss import MODES, Clock, Ledger, Life, verify
+from power_loss import MODES, Clock, PutLedger, StoreLifetime, verify
 from simulated_disk import PowerLoss, SimulatedDisk
 
 pytestmark = pytest.mark.crash
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc):
 @pytest.mark.parametrize("mode", MODES)
 def test_the_plug_is_pulled_at_every_call(mode, seed):
     rng = random.Random(seed)
-    clock, ledger = Clock(), Ledger()
+    clock, ledger = Clock(), PutLedger()
 
     def look(number, kind, path):
         ledger.note_call(kind, path)
@@ -47,7 +47,7 @@ def test_the_plug_is_pulled_at_every_call(mode, seed):
             raise
 
     disk = SimulatedDisk(clock=clock, on_call=look, write_back=random.Random(seed))
-    life = Life(mode, seed, disk, ledger, clock)
+    life = StoreLifetime(mode, seed, disk, ledger, clock)
     life.run(STEPS, close=seed % 2 == 0)
     assert disk.calls
 
@@ -57,12 +57,12 @@ def test_the_plug_is_pulled_at_every_call(mode, seed):
 def test_a_store_lives_on_after_each_power_loss(mode, seed):
     """What was cut away once never comes back, though its bytes may stand in the file for long."""
     rng = random.Random(seed)
-    clock, ledger = Clock(), Ledger()
+    clock, ledger = Clock(), PutLedger()
     disk = SimulatedDisk(clock=clock)
     for number in range(LIVES):
         disk.crash_at = disk.calls + rng.randint(1, 120)
         disk.on_call = lambda _, kind, path: ledger.note_call(kind, path)
-        life = Life(mode, 100 * seed + number, disk, ledger, clock)
+        life = StoreLifetime(mode, 100 * seed + number, disk, ledger, clock)
         try:
             life.run(STEPS, close=rng.random() < 0.5)
         except PowerLoss:

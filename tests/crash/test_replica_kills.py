@@ -50,7 +50,7 @@ SEND = {
 }
 
 
-class Life:
+class ServeProcess:
     """One process of ``serve`` after the other over one store."""
 
     def __init__(self, folder: Path, config: str) -> None:
@@ -103,7 +103,7 @@ class Life:
 class Account:
     """What senders were told: messages that a slave has, too, and those that only the master had in time."""
 
-    master: Life
+    master: ServeProcess
     acknowledged: set[tuple[int, int]] = field(default_factory=set)
     stored: set[tuple[int, int]] = field(default_factory=set)
     sending: bool = True
@@ -148,14 +148,14 @@ def same(master: Path, slave: Path) -> bool:
     )
 
 
-async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, Life, Life]:
+async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, ServeProcess, ServeProcess]:
     chance = random.Random(seed)
-    master = Life(folder / "master", MASTER)
+    master = ServeProcess(folder / "master", MASTER)
     account = Account(master)
     link = Link(lambda: master.ha)
     await link.open()
     try:
-        slave = Life(folder / "slave", SLAVE.format(port=link.port))
+        slave = ServeProcess(folder / "slave", SLAVE.format(port=link.port))
         try:
             await master.begin()
             await slave.begin()

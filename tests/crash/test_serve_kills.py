@@ -51,7 +51,7 @@ class Account:
     address: str = ""
 
 
-class Life:
+class ServeProcess:
     """One process of ``serve``."""
 
     def __init__(self, store: Path, port: int) -> None:
@@ -197,7 +197,7 @@ async def popping_rounds(store: Path, kills: int, seed: int) -> tuple[Popped, se
     enough, ended = asyncio.Event(), asyncio.Event()
     # not one of those that the system gives to connections: while it is dead somebody's would have its port
     port = free_port()
-    life = Life(store, port)
+    life = ServeProcess(store, port)
     await life.begin()
     account.address = life.address
     sender = asyncio.create_task(send_some(account, sent, enough))
@@ -206,7 +206,7 @@ async def popping_rounds(store: Path, kills: int, seed: int) -> tuple[Popped, se
         await asyncio.sleep(chance.uniform(0.5, 2.5))
         assert await life.end(signal.SIGKILL) == -signal.SIGKILL
         account.life += 1
-        life = Life(store, port)
+        life = ServeProcess(store, port)
         await life.begin()
     await asyncio.sleep(0.3)
     enough.set()

@@ -18,9 +18,9 @@ from collections import defaultdict
 from dataclasses import replace
 
 import pytest
-from other_user import as_nobody
-from power_loss import MODES, ROOT, SMALL, Clock, Ledger, Life, check, verify
+from power_loss import MODES, ROOT, SMALL, Clock, PutLedger, StoreLifetime, check, verify
 from simulated_disk import SimulatedDisk
+from unprivileged_user import as_nobody
 
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
@@ -62,9 +62,9 @@ def test_whichever_call_fails_nothing_acknowledged_is_lost(mode, number, kind, t
     runs = 8 * request.config.getoption("--power-runs")
     for after in range(0, 8 * runs, 8):
         rng = random.Random(after)
-        clock, ledger = Clock(), Ledger()
+        clock, ledger = Clock(), PutLedger()
         disk = SimulatedDisk(clock=clock, on_call=lambda _, kind, path, ledger=ledger: ledger.note_call(kind, path))
-        life = Life(mode, after, disk, ledger, clock)
+        life = StoreLifetime(mode, after, disk, ledger, clock)
         life.open().close()  # opening itself may fail as it likes
         disk.fail(number, kind=kind, after=after + rng.randrange(8), times=times)
         life.run_or_fail(STEPS)
@@ -184,9 +184,9 @@ def test_a_clock_that_jumps_loses_nothing(mode, request):
     """Store times run back and forth: recovery chooses its first file by them."""
     for seed in range(3 * request.config.getoption("--power-runs")):
         rng = random.Random(seed)
-        clock, ledger = Clock(), Ledger()
+        clock, ledger = Clock(), PutLedger()
         disk = SimulatedDisk(clock=clock, on_call=lambda _, kind, path, ledger=ledger: ledger.note_call(kind, path))
-        life = Life(mode, seed, disk, ledger, clock, jumps=True)
+        life = StoreLifetime(mode, seed, disk, ledger, clock, jumps=True)
         life.run(3 * STEPS, close=False)
         flushed = life.flushed
         verify(disk.after_power_loss(rng), life, flushed, rng)

@@ -164,14 +164,14 @@ def test_a_disk_that_is_shut_waits_for_what_is_under_way(tmp_path: Path) -> None
     disk = RealDisk()
     begun, go, shut = threading.Event(), threading.Event(), threading.Event()
 
-    class Slow(type(tmp_path)):  # type: ignore[misc]
+    class SlowPath(type(tmp_path)):  # type: ignore[misc]
         def unlink(self, missing_ok: bool = False) -> None:
             begun.set()
             assert go.wait(60)
             super().unlink(missing_ok)
 
     (tmp_path / "file").write_bytes(b"x")
-    deletes = threading.Thread(target=lambda: disk.delete(Slow(tmp_path / "file")), daemon=True)
+    deletes = threading.Thread(target=lambda: disk.delete(SlowPath(tmp_path / "file")), daemon=True)
     deletes.start()
     assert begun.wait(60)
     shuts = threading.Thread(target=lambda: (disk.shut(), shut.set()), daemon=True)

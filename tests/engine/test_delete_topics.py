@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from simulated_disk import SimulatedDisk
-from topics_put import ROOT, SMALL, bodies, put
+from stores_with_topics import ROOT, SMALL, bodies, put
 
 from engine.config import from_mapping
 from engine.mapped.mapped_file import MappedFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.derived_config import derived_config
@@ -14,7 +14,7 @@ from engine.rebuilding import STAGING, rebuild_beside, rebuild_in_place
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(50):
         made.put(("Orders", "Paid")[number % 2], number % 3, tags=f"T{number % 4}", keys=f"K{number}")
     return made.write(tmp_path / "store")

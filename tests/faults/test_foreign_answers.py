@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from brokers import run
-from clients_beside import Served, served
+from served_broker import ServedBroker, served
 
 from engine.broker.registration import ask_routes_at
 from engine.client import broker_api
@@ -113,7 +113,7 @@ class Forger:
         return errors
 
 
-async def _walk_client(forger: Forger, producer: Producer, beside: Served) -> None:
+async def _walk_client(forger: Forger, producer: Producer, beside: ServedBroker) -> None:
     instance = producer.instance
     everything = Subscription("Orders")
     (unit,) = beside.units("Orders", 1)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import golden_stores
-import made_stores
+import handmade_stores
 import pytest
 
 from engine.cli.main import build_parser, main
@@ -114,7 +114,7 @@ def reached() -> Iterator[socket.socket]:
 @pytest.fixture
 def place(tmp_path: Path, reached: socket.socket) -> Path:
     """A live store, a copy of it from before a crash, and the live broker's configuration."""
-    live = made_stores.healthy().write(tmp_path / "live")
+    live = handmade_stores.healthy().write(tmp_path / "live")
     (live / "config").mkdir()
     (live / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": {"Orders@readers": {"0": 3}}}))
     (live / "lock").touch()

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import golden_stores
-import made_stores
+import handmade_stores
 import pytest
 import recorded_requests
 from writing_commands import WRITERS
@@ -33,7 +33,7 @@ def answer(words: list[str]) -> tuple[int, str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """``cp -al`` of a store after a crash; the original must stay as it is."""
-    original = made_stores.healthy().write(tmp_path / "original")
+    original = handmade_stores.healthy().write(tmp_path / "original")
     (original / "abort").write_text("1")
     (original / "lock").touch()
     return Path(shutil.copytree(original, tmp_path / "copies" / "copy", copy_function=os.link))

@@ -14,7 +14,7 @@ import planted_in_index
 import planted_in_log
 import planted_in_queues
 import pytest
-from planted_faults import Spoiled, Unsuitable
+from planted_faults import NothingToSpoil, SpoiledStore
 
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
@@ -57,8 +57,8 @@ def plant(kind, rng, golden, folder):
     for name in rng.sample(HEALTHY, len(HEALTHY)):
         copy = folder / name
         shutil.copytree(golden(name), copy, ignore=shutil.ignore_patterns("timerwheel"))
-        with contextlib.suppress(Unsuitable):
-            return name, copy, KINDS[kind](rng, Spoiled(copy))
+        with contextlib.suppress(NothingToSpoil):
+            return name, copy, KINDS[kind](rng, SpoiledStore(copy))
     raise AssertionError(f"no store has room for {kind}")
 
 

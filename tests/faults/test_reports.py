@@ -13,7 +13,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from report_states import STATES, Question
+from report_states import STATES, Command
 
 from engine.cli.main import main
 from engine.inspection import archives
@@ -38,7 +38,7 @@ def digests(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha1(path.read_bytes()).hexdigest() for path in files}
 
 
-def faults_of(question: Question, here: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def faults_of(question: Command, here: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What of the answer to a question is not right."""
     words = [word.replace("STORE", str(here / "store")) for word in shlex.split(question.command)]
     code = main([word.replace("HERE", str(here)) for word in words])
@@ -60,7 +60,7 @@ def test_a_report_is_told_rightly(states, name, capsys):
     for asked in QUESTIONS[name]["questions"]:
         watched = Path(asked["unchanged"].replace("HERE", str(here))) if asked["unchanged"] else None
         before = digests(watched) if watched is not None else None
-        question = Question(asked["command"], tuple(asked["must"]), tuple(asked["must_not"]), asked["exit"])
+        question = Command(asked["command"], tuple(asked["must"]), tuple(asked["must_not"]), asked["exit"])
         faults += faults_of(question, here, capsys)
         if watched is not None and digests(watched) != before:
             faults.append(f"{asked['command']} changed {asked['unchanged']}")

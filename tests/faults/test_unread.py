@@ -18,11 +18,11 @@ import shutil
 import sys
 from pathlib import Path
 
-import made_stores
+import handmade_stores
 import pytest
 from failing_reads import CALLS, ERRORS, FailingDisk
 from golden_stores import changes, fingerprint
-from other_user import NOBODY, as_nobody, open_folder
+from unprivileged_user import NOBODY, as_nobody, open_folder
 
 from engine.cli import main as root
 from engine.cli.main import COMMANDS, main
@@ -97,7 +97,7 @@ def test_every_command_is_asked():
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory):
-    store = made_stores.healthy().write(tmp_path_factory.mktemp("pristine") / "store")
+    store = handmade_stores.healthy().write(tmp_path_factory.mktemp("pristine") / "store")
     (store / "config").mkdir()
     (store / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": OFFSETS}))
     (store / "lock").touch()
@@ -364,13 +364,13 @@ def test_a_part_that_cannot_be_read_keeps_nobody_from_telling_of_the_others(pris
         data.seek(log.read(0, log.size).index(unit.body, unit.offset - log.start_offset))
         data.write(bytes([unit.body[0] ^ 1]))
 
-    class Part(SystemDisk):
+    class PartialDisk(SystemDisk):
         def open(self, path):
             if path.startswith(str(store / part)):
                 raise PermissionError(errno.EACCES, "Permission denied", path)
             return super().open(path)
 
-    code, out, err = told(store, ("check", "STORE"), tmp_path / "new", Part(), "--json")
+    code, out, err = told(store, ("check", "STORE"), tmp_path / "new", PartialDisk(), "--json")
     records = [json.loads(line) for line in out.splitlines()]
     assert "CL03" in {record.get("id") for record in records}
     assert any(record["type"] == "unreadable" for record in records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 import fuzz_campaign
-import fuzz_spoilers
+import fuzz_planted_bugs
 import pytest
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(300)]
@@ -25,13 +25,13 @@ CAUGHT = {
     "no_json": "",  # which of two complaints depends on what the case asked for
     "strange_exit": "exit 7",
 }
-CASES = len(fuzz_spoilers.BUGS) + 3
+CASES = len(fuzz_planted_bugs.BUGS) + 3
 STORE = "broker-transactions-4.9.7"
 
 
 def campaign(golden, folder, spoiler, cases, workers=1):
     return fuzz_campaign.run(
-        folder, {STORE: golden(STORE)}, range(cases), workers, f"fuzz_spoilers:{spoiler}", fuzz_spoilers.LIMIT
+        folder, {STORE: golden(STORE)}, range(cases), workers, f"fuzz_planted_bugs:{spoiler}", fuzz_planted_bugs.LIMIT
     )
 
 
@@ -42,7 +42,7 @@ def spoiled(golden, tmp_path_factory):
 
 @pytest.mark.parametrize("bug", CAUGHT)
 def test_a_planted_bug_is_caught_at_its_case(spoiled, bug):
-    number = [made.__name__ for made in fuzz_spoilers.BUGS].index(bug) + 1
+    number = [made.__name__ for made in fuzz_planted_bugs.BUGS].index(bug) + 1
     (named,) = [line for line in spoiled.wrong if line.startswith(f"case {number} ")]
     assert CAUGHT[bug] in named
 
@@ -52,7 +52,7 @@ def test_every_other_case_is_run_and_nothing_is_said_of_it(spoiled):
     assert spoiled.died == 3
     assert spoiled.cases == CASES - spoiled.died
     numbers = {int(line.split()[1]) for line in spoiled.wrong if line.startswith("case ")}
-    assert numbers == set(range(1, len(fuzz_spoilers.BUGS) + 1))
+    assert numbers == set(range(1, len(fuzz_planted_bugs.BUGS) + 1))
 
 
 def test_a_small_leak_is_caught_over_many_cases(golden, tmp_path):
@@ -65,7 +65,7 @@ def test_a_case_follows_from_its_number_alone(golden, tmp_path):
     """What is repeated by its number is what was asked in the campaign, whatever was asked before."""
     told = []
     for name, numbers in (("one", range(9, 11)), ("two", range(10, 11))):
-        bench = fuzz_campaign.Bench(tmp_path / name, {STORE: golden(STORE)}, seconds=30)
+        bench = fuzz_campaign.WorkerStores(tmp_path / name, {STORE: golden(STORE)}, seconds=30)
         messages = [message for number in numbers for message in bench.case(number)]
         told.append([message[2].replace(str(tmp_path / name), "") for message in messages if message[0] == "case"][-1])
         assert not list(bench.final_look())

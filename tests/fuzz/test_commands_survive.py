@@ -8,7 +8,7 @@ number: ``--fuzz-first NUMBER --fuzz-cases 1`` repeats it.
 from __future__ import annotations
 
 import fuzz_campaign
-import fuzz_questions
+import fuzz_commands
 import pytest
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(0)]
@@ -33,5 +33,5 @@ def test_every_command_survives_what_is_planted(golden, tmp_path, request, fuzz_
     fuzz_account(account.lines())
     assert not account.wrong, f"{len(account.wrong)} complaints:\n" + "\n".join(account.wrong[:12])
     assert account.cases == count
-    if count >= 20 * len(fuzz_questions.NAMES):
-        assert account.asked.keys() == set(fuzz_questions.NAMES)
+    if count >= 20 * len(fuzz_commands.NAMES):
+        assert account.asked.keys() == set(fuzz_commands.NAMES)

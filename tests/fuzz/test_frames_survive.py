@@ -88,7 +88,7 @@ ENDING = frozenset({25, 206, 216, 227, 307})
 """Requests that change the configuration, or empty the store: what follows would be asked of another broker."""
 
 
-class Wire(asyncio.Transport):
+class CountingTransport(asyncio.Transport):
     """Takes what is written; counts it."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class Wire(asyncio.Transport):
         pass
 
 
-class Accidents(logging.Handler):
+class UnexpectedErrors(logging.Handler):
     """What a processor raised that is no refusal: the client is told its text, and nobody meant it."""
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ def spoiled(pick: random.Random, frame: bytes, how: str) -> bytes:
 
 async def told(server: ListeningBroker, pick: random.Random, counts: dict[str, int]) -> None:
     """One connection: frames in pieces of any length, until it ends."""
-    wire = Wire()
+    wire = CountingTransport()
     connection = Connection(server._answer, Limits(largest_frame=LARGEST))
     connection.connection_made(wire)
     how = pick.choice(("whole", "whole", "inside", "bytes"))
@@ -219,7 +219,7 @@ def test_frames_with_faults_end_in_answers_or_in_the_end_of_the_connection(
                     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - grown < GROWTH
 
-    watch = Accidents()
+    watch = UnexpectedErrors()
     for name in LOGS:
         logging.getLogger(name).addHandler(watch)
     try:

@@ -9,7 +9,7 @@ import shutil
 
 import golden_stores
 import pytest
-from agree import Tally, sample
+from agree import Comparison, sample
 
 from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
@@ -46,7 +46,7 @@ def test_the_engine_answers_as_rocketmq_does(opened, golden_account, name):
     store = opened(name)
     lines = list(golden_account(name, "recovered.jsonl.xz" if name in CRASHED else "expected.jsonl.xz"))
     for ask in (gets, times, queries):
-        tally = Tally()
+        tally = Comparison()
         ask(tally, store, lines)
         assert not tally.differences, f"{ask.__name__}: {tally}"
         assert tally.compared > 10 or ask is not gets

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import forked_processes
-import main_garbage
+import garbage_on_main_thread
 import pytest
 import qasync
 from PySide6.QtWidgets import QApplication
@@ -49,7 +49,7 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     """Qt's loop as asyncio's."""
     made = qasync.QEventLoop(qapp, already_running=False)
     asyncio.set_event_loop(made)
-    with main_garbage.what_is_new():
+    with garbage_on_main_thread.what_is_new():
         garbage = LoopGarbage()
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from joined_clients import Joined, joined
+from connected_clients import ConnectedClients, joined
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QToolButton, QWidget
 from real_cluster import free_port
@@ -32,7 +32,7 @@ def served(tmp_path: Path) -> Iterator[Addresses]:
 
 
 @pytest.fixture
-def clients(served: Addresses) -> Iterator[Joined]:
+def clients(served: Addresses) -> Iterator[ConnectedClients]:
     """A sender and two readers of a group; 30 messages in queue 0, of which 10 are read."""
     with joined(served.broker) as made:
         made.producer("p@1", "senders")
@@ -73,7 +73,7 @@ def _fault(pane: ClusterPane) -> str:
 
 
 def test_a_cluster_is_looked_at_without_a_store(
-    run: Run, walker: Walker, served: Addresses, clients: Joined, tmp_path: Path
+    run: Run, walker: Walker, served: Addresses, clients: ConnectedClients, tmp_path: Path
 ) -> None:
     async def walk() -> None:
         window = walker.window
@@ -139,7 +139,7 @@ def test_a_cluster_is_looked_at_without_a_store(
 
 
 def test_beside_a_store_queues_groups_and_offsets_are_links(
-    run: Run, walker: Walker, served: Addresses, clients: Joined, orders: Path
+    run: Run, walker: Walker, served: Addresses, clients: ConnectedClients, orders: Path
 ) -> None:
     async def walk() -> None:
         clients.producer("p@2", "senders")
@@ -168,7 +168,7 @@ def test_beside_a_store_queues_groups_and_offsets_are_links(
     run(walk())
 
 
-def test_pausing_filters_and_tables(run: Run, walker: Walker, served: Addresses, clients: Joined) -> None:
+def test_pausing_filters_and_tables(run: Run, walker: Walker, served: Addresses, clients: ConnectedClients) -> None:
     async def walk() -> None:
         pane = await connected(walker, served.namesrv)
         await walker.until(lambda: pane.model.find_group("readers") is not None, "the group is there")
@@ -247,7 +247,7 @@ def test_what_does_not_answer_is_said_with_what_was_expected(
 
 
 def test_the_cluster_stays_through_languages_and_stores(
-    run: Run, walker: Walker, served: Addresses, clients: Joined, orders: Path
+    run: Run, walker: Walker, served: Addresses, clients: ConnectedClients, orders: Path
 ) -> None:
     async def walk() -> None:
         await connected(walker, served.namesrv)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cut_parts import cut_parts
+from clipped_widgets import clipped_widgets
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 from walker import ALT, CTRL, Run, Walker
@@ -62,7 +62,7 @@ def test_chinese_everywhere_and_back(run: Run, walker: Walker, damaged: Path) ->
         for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
-            assert not cut_parts(walker.window), view
+            assert not clipped_widgets(walker.window), view
             english[view] = sentences(walker) - {finding.message for finding in session.findings}
         assert not {view: words for view, words in english.items() if words}
         assert "物理偏移量" in walker.heads(LOG)
@@ -105,7 +105,7 @@ def test_a_small_window_keeps_its_offsets_and_cuts_nothing(run: Run, walker: Wal
         for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
-            assert not cut_parts(walker.window), view
+            assert not clipped_widgets(walker.window), view
             assert walker.window.size().width() == 1280, view
             assert walker.window.size().height() == 720, view
         assert walker.window.minimumSizeHint().width() <= 1280
@@ -116,7 +116,7 @@ def test_a_small_window_keeps_its_offsets_and_cuts_nothing(run: Run, walker: Wal
         for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
-            assert not cut_parts(walker.window), view
+            assert not clipped_widgets(walker.window), view
             assert walker.window.size().width() == 640, view
 
     run(walk())
@@ -134,7 +134,7 @@ def test_what_is_cut_is_found(qtbot: Any) -> None:
     box.show()
     outside.setGeometry(280, 0, 120, 30)
     outside.show()
-    found = cut_parts(box)
+    found = clipped_widgets(box)
     assert len(found) == 2
     assert any("'Commit now and here'" in line and "narrower than its words" in line for line in found)
     assert any("'Export…'" in line and "100 px lie outside" in line for line in found)

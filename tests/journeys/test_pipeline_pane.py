@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import naive_space_count
 import pipeline_lines as lines
-import plain_space
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
@@ -110,9 +110,9 @@ def test_row_82_statistics_are_made_by_spark_and_equal_the_store(run: Run, walke
         session = walker.window.session
         assert session is not None
         root = Path(str(session.path))
-        sizes, messages, _ = plain_space.units_by_queue(root / "commitlog")
+        sizes, messages, _ = naive_space_count.units_by_queue(root / "commitlog")
         assert job.summary["units"] == sum(messages.values())
-        assert job.rows["stats"][0]["bytes"] == plain_space.bytes_by_folder(root)["commitlog"]
+        assert job.rows["stats"][0]["bytes"] == naive_space_count.bytes_by_folder(root)["commitlog"]
         assert "sums equal the files" in walker.texts(walker.window.panes["pipeline"])
         topics = dict(zip(walker.values(RESULTS, "Topic"), walker.values(RESULTS, "Units"), strict=True))
         counted: Counter[str] = Counter()

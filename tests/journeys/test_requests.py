@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import recorded_requests
-from cut_parts import cut_parts
+from clipped_widgets import clipped_widgets
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
@@ -59,7 +59,7 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         walker.find(QPushButton, "lab.serve").click()
         await walker.until(lambda: lab.serving is not None, "it serves", 60)
         await walker.until(pane.serve.chip.isVisible, "the deck says so", 60)
-        assert not cut_parts(walker.window)
+        assert not clipped_widgets(walker.window)
         walker.window.resize(1600, 1000)
         pane.serve.requestsAsked.emit("")
         requests = requests_of(walker)
@@ -107,7 +107,7 @@ async def cuts_nothing(walker: Walker) -> None:
         for deck in ("plug", "serve"):
             found.deck.choose(deck)
             await walker.rest()
-            assert not cut_parts(walker.window), (language, deck)
+            assert not clipped_widgets(walker.window), (language, deck)
 
 
 async def sent_and_read(namesrv: str) -> list[SendResult]:

@@ -13,7 +13,7 @@ import planted_in_index
 import planted_in_log
 import planted_in_queues
 import pytest
-from planted_faults import Spoiled
+from planted_faults import SpoiledStore
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QWidget
 from walker import Run, Walker
@@ -35,7 +35,7 @@ def test_row_48_the_root_cause_in_three_actions(
 ) -> None:
     """Open the store (one), click the counters in the status bar (two): cause, evidence and next step stand there."""
     store = copied(orders)
-    expected = KINDS[kind](random.Random(7), Spoiled(store))
+    expected = KINDS[kind](random.Random(7), SpoiledStore(store))
 
     async def walk() -> None:
         window = walker.window

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import plain_space
+import naive_space_count
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel
@@ -49,7 +49,7 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
         await walker.act("view.space")
         pane = await counted(walker)
         rows = walker.rows(TABLE)
-        whole = sum(plain_space.bytes_by_folder(Path(str(walker.window.session.path))).values())
+        whole = sum(naive_space_count.bytes_by_folder(Path(str(walker.window.session.path))).values())
         assert rows[-1]["Commit log"] == f"{whole:,}"
         assert "equal to the files ✓" in " ".join(rows[-1].values())
         assert f"{whole:,} B accounted for to the byte" in walker.said
@@ -175,7 +175,7 @@ def test_page_cache_and_queue_skew_stand_beside(run: Run, walker: Walker, orders
 def test_the_account_is_exported_and_grows_with_the_store(
     run: Run, walker: Walker, orders: Path, tmp_path: Path, copied: Callable[[Path], Path]
 ) -> None:
-    class Control:
+    class CountingControl:
         def check(self) -> None: ...
 
         def report(self, *_told: object) -> None: ...
@@ -185,7 +185,7 @@ def test_the_account_is_exported_and_grows_with_the_store(
         await walker.open(root, "space")
         pane = await counted(walker)
         target = tmp_path / "space.jsonl"
-        count = write_rows(Control(), pane.table.source, pane.table.kind, target)  # type: ignore[arg-type]
+        count = write_rows(CountingControl(), pane.table.source, pane.table.kind, target)  # type: ignore[arg-type]
         lines = [json.loads(line) for line in target.read_text().splitlines()]
         assert count == len(lines)
         assert sum(line["bytes"] + (line["queueBytes"] or 0) * 0 for line in lines if line["what"] == "sum") > 0

@@ -142,7 +142,7 @@ def test_other_peoples_sources_get_their_whole_schema(tables):
         def read(self, partition):
             yield 1, "one"
 
-    class Pairs(DataSource):
+    class PairsSource(DataSource):
         @classmethod
         def name(cls):
             return "pairs"
@@ -153,7 +153,7 @@ def test_other_peoples_sources_get_their_whole_schema(tables):
         def reader(self, schema):
             return Reader()
 
-    tables.dataSource.register(Pairs)
+    tables.dataSource.register(PairsSource)
     frame = tables.read.format("pairs").load()
     assert [row.word for row in frame.select("word").collect()] == ["one"]
 

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from followed_logs import Query, new_store, places, put, units_of
+from followed_stores import Query, new_store, places, put, units_of
 from golden_stores import third_of_names
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st

@@ -209,7 +209,7 @@ def test_a_frame_and_its_cached_rows_answer_alike(spark, tmp_path):
 SIZE = 16 << 20
 
 
-class Told:
+class TwoTopicLog:
     """One log file with stretches of two topics; ``places`` of A, and what the queues know."""
 
     def __init__(self, root):
@@ -252,7 +252,7 @@ class Told:
 def told(tmp_path, monkeypatch):
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 2 << 20)
     monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 32 << 10)
-    return Told(tmp_path)
+    return TwoTopicLog(tmp_path)
 
 
 def of_a(told, **options):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.errors import NotAStore, UsageError
 from engine.pipeline.files import find_stores, log_files, seen_from_anywhere
@@ -13,7 +13,7 @@ from engine.pipeline.files import find_stores, log_files, seen_from_anywhere
 
 @pytest.fixture
 def fleet(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(60):
         made.put()
     for name in ("a-1", "a-2", "b-1"):

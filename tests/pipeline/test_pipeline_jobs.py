@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from told_units import store_of, units_of
+from engine_units import store_of, units_of
 
 from engine.cli.main import main
 from engine.inspection.snapshot import open_store

@@ -1,7 +1,7 @@
 """``pipeline stats`` as a command: the engine's own figures, and how the job went."""
 
 import pytest
-from told_units import store_of, units_of
+from engine_units import store_of, units_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
 

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from told_units import store_of, units_of
+from engine_units import store_of, units_of
 
 from engine.inspection.snapshot import open_store
 from engine.inspection.where.evidence import where

@@ -6,7 +6,7 @@ import random
 import struct
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 from planted_faults import patch
 
 from engine.pipeline import pruning
@@ -21,7 +21,7 @@ WANTED = QueryLimits(topics=frozenset({"Paid"}))
 def made(monkeypatch):
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1000)
     monkeypatch.setattr(pruning, "LARGE_UNIT_BYTES", 1)
-    made = MadeStore(log_size=1 << 16)
+    made = HandmadeStore(log_size=1 << 16)
     for number in range(90):
         made.put("Paid" if number in {30, 31, 60} else "Orders")
     return made
@@ -86,7 +86,7 @@ def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, s
     """Entries gone, twice there, of a wrong size, out of order: each as if all were put in order."""
     chance = random.Random(seed)
     monkeypatch.setattr(pruning, "MIN_STRETCH_BYTES", 1500)
-    made = MadeStore(log_size=1 << 14, queue_size=20 * 400)
+    made = HandmadeStore(log_size=1 << 14, queue_size=20 * 400)
     while made.end < 60_000:
         made.put(chance.choices(["Paid", "Orders", "Bills"], [1, 20, 20])[0])
     root = made.write(tmp_path / "store")
@@ -108,7 +108,7 @@ def test_sums_of_places_tell_what_entries_in_order_tell(tmp_path, monkeypatch, s
 
 @pytest.fixture
 def timed_store():
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(120):
         made.put(step=SLACK_MS)
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from broken_stores import zero_log_from
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.pipeline.files import find_stores
@@ -13,7 +13,7 @@ from engine.pipeline.queue_files import list_queues, newest_entry, queues_with_e
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(("Orders", "Paid")[number % 3 == 0], number % 2)
     return made

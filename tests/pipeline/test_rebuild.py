@@ -12,7 +12,7 @@ import pytest
 from dispatching import stored
 from golden_stores import third_of_names
 from raw_units import raw_log
-from rebuilt_stores import Here, dispatched, figures, rebuilt, tree
+from rebuilt_stores import InProcessRunner, dispatched, figures, rebuilt, tree
 
 from engine.cli.pipeline_rebuild import store_labels
 from engine.errors import StoreError, UsageError
@@ -92,21 +92,21 @@ def test_a_used_place_is_refused_and_left_alone(golden, tmp_path):
 
 
 def test_where_it_fails_nothing_is_left(golden, tmp_path):
-    class Failing(Here):
+    class FailingRunner(InProcessRunner):
         def __call__(self, shares, work, schema):
             if any(isinstance(task, QueueTask) for share in shares for task in share):
                 raise OSError(28, "No space left on device")
             return super().__call__(shares, work, schema)
 
     with pytest.raises(OSError, match="No space"):
-        rebuilt(golden("clean-5.3.3"), tmp_path / "new", run=Failing())
+        rebuilt(golden("clean-5.3.3"), tmp_path / "new", run=FailingRunner())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
     store = golden("clean-5.3.3")
 
-    class Killed(Here):
+    class KilledRunner(InProcessRunner):
         def __call__(self, shares, work, schema):
             if any(isinstance(task, QueueTask) for share in shares for task in share):
                 super().__call__(shares[:3], work, schema)
@@ -116,13 +116,13 @@ def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("engine.pipeline.rebuild.take_away", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
-            rebuilt(store, tmp_path / "new", 300_000, Killed())
+            rebuilt(store, tmp_path / "new", 300_000, KilledRunner())
     left = next(tmp_path.iterdir())
     parts = [path.name for path in (left / "work").rglob("*.json")]
     built = list((left / "done").iterdir())
     assert any((left / "tree").rglob("index/*"))
     assert built
-    second = Here()
+    second = InProcessRunner()
     done = rebuilt(store, tmp_path / "new", 300_000, second)
     assert done.reused == len(parts) + len(built)
     assert not any(isinstance(task, module.PartTask) for task in second.done)

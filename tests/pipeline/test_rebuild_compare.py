@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from golden_stores import names
-from rebuilt_stores import Here, rebuilt
+from rebuilt_stores import InProcessRunner, rebuilt
 
 from engine.cli.pipeline_rebuild import facts_of
 from engine.codec.index import Geometry
@@ -18,7 +18,7 @@ from engine.pipeline.splits import plan
 
 def differences(store, built):
     facts = next(facts_of(find_stores(str(store)), None, built))
-    rows = Here()([[task] for task in compare_tasks(facts, built, 2)], compare, SCHEMA)
+    rows = InProcessRunner()([[task] for task in compare_tasks(facts, built, 2)], compare, SCHEMA)
     assert rows
     return {
         (row["topic"], row["queueId"]): {
@@ -83,7 +83,7 @@ def test_entries_of_tags_are_no_difference_whoever_has_them(golden, tmp_path, mo
         built = tmp_path / str(tag_entries)
         facts = replace(next(facts_of(find_stores(str(golden(name))), None, built)), tag_entries=tag_entries)
         places = find_stores(str(golden(name)))
-        rebuild(Here(), [facts], plan(places).splits, built)
+        rebuild(InProcessRunner(), [facts], plan(places).splits, built)
         assert differences(golden(name), built) == {}
         assert differences(built_store(golden(name), built, tmp_path / f"other-{tag_entries}"), built) == {}
 
@@ -94,7 +94,7 @@ def built_store(store, built, target):
     facts = next(facts_of(find_stores(str(target)), None, built))
     other = target.with_name(f"{target.name}-built")
     has_tags = len(list((built / "index").iterdir())) == len(list((store / "index").iterdir()))
-    rebuild(Here(), [replace(facts, tag_entries=not has_tags)], plan(find_stores(str(target))).splits, other)
+    rebuild(InProcessRunner(), [replace(facts, tag_entries=not has_tags)], plan(find_stores(str(target))).splits, other)
     shutil.rmtree(target / "index")
     (other / "index").rename(target / "index")
     return target

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dispatching import stored
 from golden_stores import names
-from rebuilt_stores import Here, dispatched, rebuilt
+from rebuilt_stores import InProcessRunner, dispatched, rebuilt
 
 from engine.cli.main import main
 from engine.pipeline import rebuild as module
@@ -22,13 +22,13 @@ import os, signal, sys
 from pathlib import Path
 
 sys.path[:0] = sys.argv[1:3]
-from rebuilt_stores import Here, rebuilt
+from rebuilt_stores import InProcessRunner, rebuilt
 
 store, out, after = Path(sys.argv[3]), Path(sys.argv[4]), int(sys.argv[5])
 told = 0
 
 
-class Dying(Here):
+class Dying(InProcessRunner):
     def __call__(self, shares, work, schema):
         global told
         rows = []
@@ -52,7 +52,7 @@ def test_a_driver_that_is_killed_leaves_its_work_and_the_next_run_completes_it(g
     ended = subprocess.run(list(map(str, words)), cwd=tmp_path, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir()] == [".new.rebuild"]
-    second = Here()
+    second = InProcessRunner()
     done = rebuilt(store, tmp_path / "new", 200_000, second)
     assert done.reused >= min(after, 11)
     theirs = dispatched(store, tmp_path / "engine")
@@ -65,7 +65,7 @@ def test_a_piece_that_a_kill_left_half_written_is_written_anew(golden, tmp_path,
     store = golden("multi-queue-ext-5.3.3")
     rebuilt(store, tmp_path / "whole", 200_000)
 
-    class Stopping(Here):
+    class StoppingRunner(InProcessRunner):
         def __call__(self, shares, work, schema):
             rows = super().__call__(shares, work, schema)
             if any(isinstance(task, module.QueueTask) for share in shares for task in share):
@@ -75,7 +75,7 @@ def test_a_piece_that_a_kill_left_half_written_is_written_anew(golden, tmp_path,
     with monkeypatch.context() as patched:
         patched.setattr("engine.pipeline.rebuild.take_away", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
-            rebuilt(store, tmp_path / "new", 200_000, Stopping())
+            rebuilt(store, tmp_path / "new", 200_000, StoppingRunner())
     left = tmp_path / ".new.rebuild"
     for marker in (left / "done").iterdir():
         marker.unlink()

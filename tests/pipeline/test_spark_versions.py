@@ -15,7 +15,7 @@ from engine.pipeline.spark_internals import RELEASES
 
 pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "tests" / "support" / "plain_session.py"
+SCRIPT = ROOT / "tests" / "support" / "spark_session_check.py"
 HERE = "here"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 pytest.importorskip("pyarrow")
 
@@ -15,7 +15,7 @@ from engine.pipeline.stats_report import files_of, report
 
 @pytest.fixture
 def told(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(("Orders", "Paid")[number % 3 == 0], number % 2, tags=f"T{number % 2}")
     places = find_stores([str(made.write(tmp_path / "store"))])

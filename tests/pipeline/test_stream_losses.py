@@ -5,7 +5,7 @@ import time
 from collections import Counter
 
 import pytest
-from followed_logs import FILE, Query, new_store, places, put, units_of
+from followed_stores import FILE, Query, new_store, places, put, units_of
 
 from engine.config import from_mapping
 from engine.errors import StoreError

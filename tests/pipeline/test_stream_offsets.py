@@ -9,7 +9,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.pipeline.files import find_stores
 from engine.pipeline.stream_offsets import Log, lag
@@ -42,7 +42,7 @@ def test_where_no_offsets_are_named_nothing_is_told():
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(120):
         made.put()
     return made

@@ -32,7 +32,7 @@ from engine.pipeline.tasks import (
 
 
 @dataclass(frozen=True)
-class Piece:
+class FakeSplit:
     start: int
     stop: int
 
@@ -40,7 +40,7 @@ class Piece:
 @pytest.mark.parametrize("seed", range(20))
 def test_every_split_is_in_one_task_and_in_order(seed):
     rng = random.Random(seed)
-    splits = [Piece(n << 30, (n << 30) + rng.choice([0, 1, 1 << 20, 1 << 26])) for n in range(rng.randrange(1, 60))]
+    splits = [FakeSplit(n << 30, (n << 30) + rng.choice([0, 1, 1 << 20, 1 << 26])) for n in range(rng.randrange(1, 60))]
     cores = rng.randrange(1, 9)
     shares = share_out(splits, cores)
     assert [split for share in shares for split in share] == splits
@@ -49,18 +49,18 @@ def test_every_split_is_in_one_task_and_in_order(seed):
 
 
 def test_equal_splits_make_equal_tasks():
-    splits = [Piece(n << 26, (n + 1) << 26) for n in range(16)]
+    splits = [FakeSplit(n << 26, (n + 1) << 26) for n in range(16)]
     assert [len(share) for share in share_out(splits, 2)] == [4, 4, 4, 4]
 
 
 def test_a_large_fleet_makes_tasks_of_a_bounded_size():
-    splits = [Piece(n << 26, (n + 1) << 26) for n in range(1000)]
+    splits = [FakeSplit(n << 26, (n + 1) << 26) for n in range(1000)]
     shares = share_out(splits, 2)
     assert max(sum(map(size_of, share)) for share in shares) <= TASK_BYTES + (1 << 26)
 
 
 def test_a_fleet_makes_no_more_tasks_than_a_driver_can_account_for():
-    splits = [Piece(n << 30, (n + 1) << 30) for n in range(3 * MAX_TASKS)]
+    splits = [FakeSplit(n << 30, (n + 1) << 30) for n in range(3 * MAX_TASKS)]
     assert {len(share) for share in share_out(splits, 2)} == {3}
     assert len(share_out(splits, MAX_TASKS)) == 2 * MAX_TASKS
 

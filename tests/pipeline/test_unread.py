@@ -9,9 +9,9 @@ import itertools
 import os
 
 import pytest
-from failing_storage import Failing, made_fleet
-from other_user import as_nobody, open_folder
+from failing_storage import FailingDisks, made_fleet
 from pyspark.sql.datasource import EqualTo, GreaterThan
+from unprivileged_user import as_nobody, open_folder
 
 from engine.errors import CannotRead, NotAStore
 from engine.pipeline import files, storage
@@ -72,13 +72,13 @@ def test_wherever_a_call_fails_it_is_told_and_the_rest_comes(fleet, disks, sourc
     pattern = f"{fleet}/*/store"
     asked = [one for one in asked if one.attribute[0] in source.COLUMNS] if source is not CommitLogReader else asked
     asked = [one for one in asked if one.attribute != ("phyOffset",) or source is IndexReader]
-    counting = disks(Failing(below="/a/"))
+    counting = disks(FailingDisks(below="/a/"))
     whole = rows_of(source, pattern, asked)
     of_b = plain(row for row in whole if row["broker"] == "b")
     assert not reasons(whole)
     assert of_b
     for at in range(counting.calls):
-        failing = disks(Failing(at, "/a/"))
+        failing = disks(FailingDisks(at, "/a/"))
         rows = rows_of(source, pattern, asked)
         assert of_b <= plain(rows), failing.hurt
         told = reasons(rows)
@@ -89,10 +89,10 @@ def test_wherever_a_call_fails_it_is_told_and_the_rest_comes(fleet, disks, sourc
 
 @pytest.mark.parametrize("source", READERS, ids=lambda one: one.NAME if hasattr(one, "NAME") else "log")
 def test_a_read_fails_at_once_where_that_is_asked_for(fleet, disks, source):
-    counting = disks(Failing(below="/a/"))
+    counting = disks(FailingDisks(below="/a/"))
     whole = plain(rows_of(source, f"{fleet}/*/store", unreadable="fail"))
     for at in range(0, counting.calls, 3):
-        failing = disks(Failing(at, "/a/"))
+        failing = disks(FailingDisks(at, "/a/"))
         try:
             rows = plain(rows_of(source, f"{fleet}/*/store", unreadable="fail"))
         except CannotRead as error:
@@ -107,7 +107,7 @@ def test_only_what_is_gone_is_absent(tmp_path, disks):
     (tmp_path / "commitlog" / "00000000000000000000").write_bytes(bytes(4096))
     (store,) = find_stores(str(tmp_path))
     assert [file.start for file in log_files(store)] == [0]
-    disks(Failing(0, "/commitlog/00000000000000000000", errno.ESTALE))
+    disks(FailingDisks(0, "/commitlog/00000000000000000000", errno.ESTALE))
     (store,) = find_stores(str(tmp_path))
     with pytest.raises(CannotRead, match="00000000000000000000: cannot be looked at: Stale file handle"):
         log_files(store)
@@ -117,7 +117,7 @@ def test_only_what_is_gone_is_absent(tmp_path, disks):
 
 def test_a_store_that_cannot_be_looked_for_is_a_place_that_is_unread(fleet, disks):
     for below in ("/a", "/a/store", "/a/store/commitlog"):
-        disks(Failing(0, f"{fleet}{below}"))
+        disks(FailingDisks(0, f"{fleet}{below}"))
         places = {place.broker: place for place in find_stores(f"{fleet}/*/store")}
         assert set(places) == {"a", "b"}, below
         with pytest.raises(CannotRead, match="Input/output error"):
@@ -134,7 +134,7 @@ def test_an_unreadable_log_file_is_one_row_however_it_is_asked_for(fleet, disks)
     (store,) = find_stores(str(fleet / "a"))
     *_, last = log_files(store)
     for filters in ([], [GreaterThan(("physicalOffset",), last.start - 100)]):
-        failing = disks(Failing())
+        failing = disks(FailingDisks())
         failing.hurt, failing.only = last.path, "read"
         rows = [row for row in rows_of(CommitLogReader, fleet / "a", filters) if row["type"] == "damage"]
         assert [(row["physicalOffset"], row["size"]) for row in rows] == [(last.start, last.size)]
@@ -144,7 +144,7 @@ def test_queues_are_read_though_the_newest_file_of_the_log_is_not(fleet, disks):
     """The end of the log is not known then: no entry is left out, and that is told."""
     whole = plain(rows_of(QueueReader, fleet / "a"))
     (store,) = find_stores(str(fleet / "a"))
-    failing = disks(Failing())
+    failing = disks(FailingDisks())
     failing.only = "read"
     failing.hurt = log_files(store)[-1].path
     rows = rows_of(QueueReader, fleet / "a")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from failing_storage import Failing, made_fleet
+from failing_storage import FailingDisks, made_fleet
 
 from engine.cli.main import main
 from engine.pipeline import files, queue_files, storage
@@ -17,7 +17,7 @@ def job(spark, capsys, tmp_path, monkeypatch):
     fleet = made_fleet(tmp_path)
 
     def run(*words, hurt):
-        failing = Failing()
+        failing = FailingDisks()
         failing.hurt = f"{fleet}/{hurt}".rstrip("/")
         with monkeypatch.context() as patched:
             for module in (storage, files, queue_files):

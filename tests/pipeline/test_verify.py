@@ -14,10 +14,10 @@ import planted_in_queues
 import pytest
 from broken_stores import BROKEN
 from golden_stores import third_of_names
-from made_stores import healthy
+from handmade_stores import healthy
 from mutations import Mutations
-from planted_faults import Spoiled, Unsuitable
-from rebuilt_stores import Here
+from planted_faults import NothingToSpoil, SpoiledStore
+from rebuilt_stores import InProcessRunner
 
 from engine.cli.pipeline_verify import verify
 from engine.codec.columns import UnitColumns
@@ -55,7 +55,7 @@ def by_engine(store):
 
 def by_splits(store, split_bytes):
     places = find_stores(str(store))
-    return verify(Here(), places, plan(places, split_bytes).splits)[0]
+    return verify(InProcessRunner(), places, plan(places, split_bytes).splits)[0]
 
 
 def assert_same(store, *sizes):
@@ -101,8 +101,8 @@ def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
     for name in rng.sample(HEALTHY, len(HEALTHY)):
         copy = tmp_path / name
         shutil.copytree(golden(name), copy, ignore=shutil.ignore_patterns("timerwheel"))
-        with contextlib.suppress(Unsuitable):
-            KINDS[kind](rng, Spoiled(copy))
+        with contextlib.suppress(NothingToSpoil):
+            KINDS[kind](rng, SpoiledStore(copy))
             assert_same(copy, 40_000)
             return
     raise AssertionError(f"no store has room for {kind}")
@@ -192,7 +192,7 @@ def test_stores_that_are_spoiled_in_any_way_give_the_same_findings(golden, tmp_p
 def test_the_check_tells_the_same_however_often_it_looks_at_its_rows(kind, golden, tmp_path, monkeypatch):
     store = tmp_path / "store"
     shutil.copytree(golden("broker-orders"), store, ignore=shutil.ignore_patterns("timerwheel"))
-    KINDS[kind](random.Random(kind), Spoiled(store))
+    KINDS[kind](random.Random(kind), SpoiledStore(store))
     seldom = by_engine(store)
     real, scan = QueueCheck.block, findings.scan_log
 

@@ -16,7 +16,7 @@ from engine.pipeline import session
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
 
 
-class Started(Exception):
+class SparkStarted(Exception):
     """Spark was asked for."""
 
 
@@ -60,7 +60,7 @@ def test_records_are_those_of_spark(ask, golden, tmp_path, monkeypatch, name, sp
     (tmp_path / "new").rename(tmp_path / "spark")
 
     def refused(*_words, **_how):
-        raise Started
+        raise SparkStarted
 
     monkeypatch.setattr(session, "start", refused)
     assert [ask(*words, by_spark=False) for words in asked] == by_spark
@@ -103,7 +103,7 @@ def test_exports_and_imports_are_those_of_spark(ask, golden, tmp_path, monkeypat
         (tmp_path / "fresh").rename(tmp_path / "fresh-spark")
 
     def refused(*_words, **_how):
-        raise Started
+        raise SparkStarted
 
     monkeypatch.setattr(session, "start", refused)
     assert ask(*words, by_spark=False) == told
@@ -138,19 +138,19 @@ def test_spark_starts_only_where_it_is_asked_for(golden, tmp_path, capsys, monke
     """Spark was started from 512 MiB on, where it takes 2 to 14 times as long as this process."""
 
     def refused(*_words, **_how):
-        raise Started
+        raise SparkStarted
 
     monkeypatch.setattr(session, "start", refused)
     folder = str(next(path.parent for path in sorted(golden("clean-5.3.3").rglob("commitlog"))))
     assert main(["pipeline", "stats", folder]) == 0
     assert "answered in this process (--spark starts Spark)" in capsys.readouterr().out
     for words in (["--spark"], ["--master", "local[*]"]):
-        with pytest.raises(Started):
+        with pytest.raises(SparkStarted):
             main(["pipeline", "stats", folder, *words])
     assert main(["pipeline", "stats", folder, "--no-spark", "--master", "local[2]"]) == 2
     assert main(["pipeline", "export", folder, "--out", str(tmp_path / "rows")]) == 0
     monkeypatch.setattr(pipeline_import, "IMPORT_MEMORY_BYTES", 1 << 10)
     words = ["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]
-    with pytest.raises(Started):
+    with pytest.raises(SparkStarted):
         main(words)
     assert main([*words, "--no-spark"]) == 0

@@ -57,7 +57,7 @@ QUESTION_LIMIT = int(os.environ.get("STORESCOPE_QUESTIONS", "15"))
 """Maximum number of questions of each kind that a store is asked: each one opens the store anew."""
 
 
-class Tally:
+class Comparison:
     """Counts comparisons and keeps those that failed."""
 
     def __init__(self) -> None:
@@ -112,9 +112,9 @@ def sample(asked: Iterable[Line], limit: int) -> list[Line]:
     return chosen[:limit]
 
 
-def units(store: Path, account: Iterable[Line]) -> Tally:
+def units(store: Path, account: Iterable[Line]) -> Comparison:
     """Every unit between the first and the last that RocketMQ lists, field by field."""
-    tally = Tally()
+    tally = Comparison()
     java = {line["phy"]: line for line in account if line["t"] == "msg"}
     ours = {unit["physicalOffset"]: unit for unit in ask("units", store, "--body") if unit["type"] == "unit"}
     low, high = min(java, default=0), max(java, default=0)
@@ -145,9 +145,9 @@ def _unit_differences(java: Line, ours: Line) -> Line:
     return differs
 
 
-def queue(store: Path, account: Iterable[Line]) -> Tally:
+def queue(store: Path, account: Iterable[Line]) -> Comparison:
     """Every queue entry; pre-filled slots too, since RocketMQ lists them."""
-    tally = Tally()
+    tally = Comparison()
     java: dict[tuple[str, int], dict[int, tuple[int, int, int]]] = {}
     for line in account:
         if line["t"] == "cq":
@@ -165,9 +165,9 @@ def queue(store: Path, account: Iterable[Line]) -> Tally:
     return tally
 
 
-def index(store: Path, account: Iterable[Line]) -> Tally:
+def index(store: Path, account: Iterable[Line]) -> Comparison:
     """Every index header; every entry where the account lists them."""
-    tally = Tally()
+    tally = Comparison()
     heads: dict[str, Line] = {}
     java: dict[tuple[str, int], tuple[int, ...]] = {}
     for line in account:
@@ -192,9 +192,9 @@ def index(store: Path, account: Iterable[Line]) -> Tally:
     return tally
 
 
-def trace(store: Path, account: Iterable[Line]) -> Tally:
+def trace(store: Path, account: Iterable[Line]) -> Comparison:
     """Key queries: RocketMQ answers with every unit its hash points at, ours names collisions apart."""
-    tally = Tally()
+    tally = Comparison()
     for line in sample((line for line in account if line["t"] == "query"), QUESTION_LIMIT):
         begin, end = max(line["begin"], 0), min(line["end"], 2**63 - 1)
         out = ask("trace", store, line["topic"], line["key"], "--begin", begin, "--end", end, "--max", line["max"])
@@ -211,9 +211,9 @@ def trace(store: Path, account: Iterable[Line]) -> Tally:
     return tally
 
 
-def get(store: Path, account: Iterable[Line]) -> Tally:
+def get(store: Path, account: Iterable[Line]) -> Comparison:
     """What getMessage answers: status, offsets, and which units."""
-    tally = Tally()
+    tally = Comparison()
     for line in sample((line for line in account if line["t"] == "get" and line.get("status")), QUESTION_LIMIT):
         tag = ["--tag", line["tag"]] if line["tag"] else []
         out = ask("get", store, line["topic"], line["queue"], line["offset"], "--max", line["max"], *tag)
@@ -226,9 +226,9 @@ def get(store: Path, account: Iterable[Line]) -> Tally:
     return tally
 
 
-def time(store: Path, account: Iterable[Line]) -> Tally:
+def time(store: Path, account: Iterable[Line]) -> Comparison:
     """Offsets by store time; 4.9 has no boundaries and goes by the files' modification times, so it is not asked."""
-    tally = Tally()
+    tally = Comparison()
     asked = (
         line for line in account if line["t"] == "byTime" and line["offset"] is not None and line["boundary"] != "NONE"
     )
@@ -239,9 +239,9 @@ def time(store: Path, account: Iterable[Line]) -> Tally:
     return tally
 
 
-def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Tally:
+def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Comparison:
     """The plan for a store as it was left, against what RocketMQ's recovery made of it."""
-    tally = Tally()
+    tally = Comparison()
     lines = list(account)
     state = [line for line in lines if line["t"] == "state"][-1]
     told = ask("recover", store, "--plan", "--release", release)
@@ -256,9 +256,9 @@ def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Tally
     return tally
 
 
-def truth(store: Path, account: Iterable[Line]) -> Tally:
+def truth(store: Path, account: Iterable[Line]) -> Comparison:
     """What clients and an administrator were told by a running broker."""
-    tally = Tally()
+    tally = Comparison()
     lines = list(account)
     for compare in (_sends, _ranges, _client_queries, _progress, _whereabouts, _searches, _pulls):
         compare(tally, store, lines, QUESTION_LIMIT)
@@ -269,7 +269,7 @@ def _of_kind(lines: list[Line], *kinds: str) -> Iterator[Line]:
     return (line for line in lines if line["kind"] in kinds)
 
 
-def _sends(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
+def _sends(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> None:
     log = {unit["offsetMsgId"].upper(): unit for unit in ask("units", store) if unit["type"] == "unit"}
     for line in _of_kind(lines, "send", "view"):
         if not line.get("offsetMsgId"):
@@ -285,7 +285,7 @@ def _sends(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
         tally.same(there, note)
 
 
-def _ranges(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
+def _ranges(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> None:
     topics = ask("info", store)[0]["topics"]
     ours = {(t["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for t in topics for q in t["queues"]}
     for line in _of_kind(lines, "queue"):
@@ -294,7 +294,7 @@ def _ranges(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
             tally.same(want == got, f"{line['topic']}/{line['queueId']}: broker {want} ours {got}")
 
 
-def _client_queries(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+def _client_queries(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
     for line in sample(_of_kind(lines, "query"), limit):
         window = ("--begin", line["begin"], "--end", line["end"], "--max", line["max"])
         out = ask("trace", store, line["topic"], line["key"], *window)
@@ -306,7 +306,7 @@ def _client_queries(tally: Tally, store: Path, lines: list[Line], limit: int) ->
         tally.same(good, f"query {line['topic']} {line['key']}: broker {sorted(want)[:4]} ours {sorted(got)[:4]}")
 
 
-def _progress(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
+def _progress(tally: Comparison, store: Path, lines: list[Line], _limit: int) -> None:
     ours = {
         (record["group"], record["topic"], record["queueId"]): record["offset"]
         for record in ask("groups", store)
@@ -319,7 +319,7 @@ def _progress(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None
             tally.same(ours.get(key) == want, f"{key}: broker {want} ours {ours.get(key)}")
 
 
-def _whereabouts(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+def _whereabouts(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
     asked = (line for line in _of_kind(lines, "send") if line.get("offsetMsgId"))
     for line in sample(asked, limit):
         out = ask("where", store, line["offsetMsgId"])
@@ -329,7 +329,7 @@ def _whereabouts(tally: Tally, store: Path, lines: list[Line], limit: int) -> No
         tally.same(here and not lost, f"where {line['offsetMsgId']}: {got}")
 
 
-def _searches(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+def _searches(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
     for line in sample((line for line in _of_kind(lines, "search") if "lower" in line), limit):
         for boundary in ("lower", "upper"):
             queue_at = (line["topic"], line["queueId"], "--time", line["time"])
@@ -338,7 +338,7 @@ def _searches(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
             tally.same(good, f"search {queue_at} {boundary}: broker {line[boundary]} ours {got[:1]}")
 
 
-def _pulls(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+def _pulls(tally: Comparison, store: Path, lines: list[Line], limit: int) -> None:
     told = {"FOUND", "NO_NEW_MSG", "OFFSET_ILLEGAL"}
     for line in sample((line for line in _of_kind(lines, "pull") if line["status"] in told), limit):
         by_tag = line["expression"] not in {"*", "", None} and line.get("type", "TAG") == "TAG"
@@ -357,7 +357,7 @@ def _members(unit: Line) -> range:
     return range(unit["queueOffset"], unit["queueOffset"] + count)
 
 
-ASPECTS: dict[str, Callable[..., Tally]] = {
+ASPECTS: dict[str, Callable[..., Comparison]] = {
     "units": units,
     "queue": queue,
     "index": index,

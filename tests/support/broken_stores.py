@@ -1,4 +1,4 @@
-"""A broken store for every rule: what spoils the healthy one of ``made_stores`` so that the rule speaks."""
+"""A broken store for every rule: what spoils the healthy one of ``handmade_stores`` so that the rule speaks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import struct
 from pathlib import Path
 
-from made_stores import LOG_SIZE, SLOTS, MadeStore, add_key
+from handmade_stores import LOG_SIZE, SLOTS, HandmadeStore, add_key
 from planted_faults import patch, read
 
 from engine.codec import timer
@@ -41,7 +41,7 @@ def table(root: Path, name: str, text: str) -> None:
     (root / "config" / name).write_text(text)
 
 
-def early_blank(root: Path, made: MadeStore) -> None:
+def early_blank(root: Path, made: HandmadeStore) -> None:
     shutil.rmtree(root)
     room = LOG_SIZE - len(made.log) % LOG_SIZE
     made.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
@@ -49,42 +49,42 @@ def early_blank(root: Path, made: MadeStore) -> None:
     made.write(root)
 
 
-def rewritten(root: Path, made: MadeStore, topic: str, **how: int) -> None:
+def rewritten(root: Path, made: HandmadeStore, topic: str, **how: int) -> None:
     shutil.rmtree(root)
     made.put(topic, 0, **how)
     made.write(root)
 
 
-def ext_files_gone(root: Path, made: MadeStore) -> None:
+def ext_files_gone(root: Path, made: HandmadeStore) -> None:
     """The entries of a queue hold addresses, and nothing is there."""
     for number in range(20):
         patch(queue(root), 20 * number + 12, struct.pack(">q", -(1 << 63) + 20 * number))
 
 
-def later_than_born(root: Path, made: MadeStore) -> None:
+def later_than_born(root: Path, made: HandmadeStore) -> None:
     """All units stored two hours later than their producer's clock says."""
     shutil.rmtree(root)
-    again = MadeStore()
+    again = HandmadeStore()
     again.time += 7_200_000
     for _ in range(20):
         again.put()
     again.write(root)
 
 
-def far_behind(root: Path, made: MadeStore) -> None:
+def far_behind(root: Path, made: HandmadeStore) -> None:
     shutil.rmtree(root)
     made.put(step=3_600_000)
     made.write(root)
     made.write_checkpoint(root, made.units[0].store_timestamp, made.units[0].store_timestamp)
 
 
-def queue_ahead(root: Path, made: MadeStore) -> None:
+def queue_ahead(root: Path, made: HandmadeStore) -> None:
     """One queue has an entry more than the log: left over from a recovery that moved positions only."""
     entry = struct.pack(">qiq", made.end, 200, 0)
     patch(queue(root, "Payments", 1), 20 * made.next_offsets["Payments", 1], entry)
 
 
-def index_ahead(root: Path, made: MadeStore) -> None:
+def index_ahead(root: Path, made: HandmadeStore) -> None:
     newest = max((root / "index").iterdir())
     data = bytearray(newest.read_bytes())
     add_key(data, "Orders#later", made.end + 100, made.time)
@@ -95,25 +95,25 @@ def declared(root: Path, *topics: str, **fields: int) -> None:
     table(root, "topics.json", json.dumps({"topicConfigTable": dict.fromkeys(topics, fields)}))
 
 
-def first_file_expired(root: Path, made: MadeStore) -> None:
+def first_file_expired(root: Path, made: HandmadeStore) -> None:
     min((root / "commitlog").iterdir()).unlink()
     table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:0}}}')
 
 
-def delay_level_beyond(root: Path, made: MadeStore) -> None:
+def delay_level_beyond(root: Path, made: HandmadeStore) -> None:
     shutil.rmtree(root)
     made.put("SCHEDULE_TOPIC_XXXX", 2)
     made.write(root)
     table(root, "delayOffset.json", '{"offsetTable":{3:9}}')
 
 
-def log_begun_anew(root: Path, made: MadeStore) -> None:
+def log_begun_anew(root: Path, made: HandmadeStore) -> None:
     """The offsets of groups are of a log that was longer by far."""
     offsets = {f"Payments@{group}": {"0": 900, "1": 800} for group in ("billing", "audit")}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
-def filter_without_bloom(root: Path, made: MadeStore) -> None:
+def filter_without_bloom(root: Path, made: HandmadeStore) -> None:
     row = {"topic": "Orders", "expression": "a > 1", "expressionType": "SQL92", "bornTime": 1, "deadTime": 2}
     bloom = {"bitNum": 112, "bitPos": [1, 2, 3]}
     filters = {
@@ -124,7 +124,7 @@ def filter_without_bloom(root: Path, made: MadeStore) -> None:
     table(root, "consumerFilter.json", text)
 
 
-def level_stands_still(root: Path, made: MadeStore) -> None:
+def level_stands_still(root: Path, made: HandmadeStore) -> None:
     """A delayed message was due, and the broker went on for three minutes without delivering it."""
     shutil.rmtree(root)
     delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
@@ -135,7 +135,7 @@ def level_stands_still(root: Path, made: MadeStore) -> None:
     table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
 
 
-def numbers_jump(root: Path, made: MadeStore) -> None:
+def numbers_jump(root: Path, made: HandmadeStore) -> None:
     """A slave that was away: the log's first files are gone, and its queues end before what the log has."""
     (root / "abort").touch()
     for file in sorted((root / "commitlog").iterdir())[:1]:
@@ -147,7 +147,7 @@ def numbers_jump(root: Path, made: MadeStore) -> None:
             path.unlink()
 
 
-def timers(root: Path, made: MadeStore, *, queue_offset: int = 1, leads_to: int = -1, flushed: int = 0) -> None:
+def timers(root: Path, made: HandmadeStore, *, queue_offset: int = 1, leads_to: int = -1, flushed: int = 0) -> None:
     """One timer message that waits, and what is wrong with the files around it."""
     shutil.rmtree(root)
     unit = made.put("rmq_sys_wheel_timer", 0, more={"TIMER_OUT_MS": str(made.time + 1000)})
@@ -161,9 +161,9 @@ def timers(root: Path, made: MadeStore, *, queue_offset: int = 1, leads_to: int 
         (root / "timerlog" / f"{0:020d}").write_bytes(waits.encoded().ljust(520, b"\0"))
 
 
-def log_of_another_store(root: Path, made: MadeStore) -> None:
+def log_of_another_store(root: Path, made: HandmadeStore) -> None:
     """The commit log of a store whose messages have other lengths, so no entry leads to its unit."""
-    other = MadeStore()
+    other = HandmadeStore()
     for number in range(60):
         other.put("Orders" if number % 2 else "Payments", number % 2, body=b"another body %d " % number * 3)
     shutil.rmtree(root / "commitlog")
@@ -171,13 +171,13 @@ def log_of_another_store(root: Path, made: MadeStore) -> None:
     shutil.move(root.parent / "another" / "commitlog", root / "commitlog")
 
 
-def tables_of_another_broker(root: Path, made: MadeStore) -> None:
+def tables_of_another_broker(root: Path, made: HandmadeStore) -> None:
     table(root, "topics.json", json.dumps({"topicConfigTable": {"Stock": {}, "Prices": {}, "%DLQ%pricing": {}}}))
     offsets = {"Stock@pricing": {"0": 27}, "Prices@pricing": {"0": 4}}
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
-def group_barred(root: Path, made: MadeStore) -> None:
+def group_barred(root: Path, made: HandmadeStore) -> None:
     """The group may not consume, and 3 messages of the queue wait for it."""
     group = {"groupName": "billing", "consumeEnable": False}
     table(root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": {"billing": group}}))
@@ -185,26 +185,26 @@ def group_barred(root: Path, made: MadeStore) -> None:
     table(root, "consumerOffset.json", json.dumps({"offsetTable": {"Orders@billing": {"0": offset}}}))
 
 
-def copied_names_only(root: Path, made: MadeStore) -> None:
+def copied_names_only(root: Path, made: HandmadeStore) -> None:
     """The disk was full when the queues were copied: their files have no byte."""
     for path in (root / "consumequeue").rglob("0*"):
         if path.is_file():
             path.write_bytes(b"")
 
 
-def unmounted(root: Path, made: MadeStore) -> None:
+def unmounted(root: Path, made: HandmadeStore) -> None:
     """The log's folder without what is mounted there."""
     shutil.rmtree(root / "commitlog")
     (root / "commitlog").mkdir()
 
 
-def queue_lost_its_tail(root: Path, made: MadeStore) -> None:
+def queue_lost_its_tail(root: Path, made: HandmadeStore) -> None:
     """Entries of one queue are gone, another knows a later unit: no start goes back for them."""
     lost = queue(root)
     patch(lost, 200, bytes(lost.stat().st_size - 200))
 
 
-def gap_before_dispatch(root: Path, made: MadeStore) -> None:
+def gap_before_dispatch(root: Path, made: HandmadeStore) -> None:
     """A log file is lost and somebody removed the queues to have them built again."""
     sorted((root / "commitlog").iterdir())[1].unlink()
     shutil.rmtree(root / "consumequeue")

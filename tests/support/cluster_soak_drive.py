@@ -52,7 +52,7 @@ def own_memory() -> dict[str, int]:
     return found
 
 
-class Churn:
+class ClusterChurn:
     """One thing after the other that changes the cluster, and what a person looks at meanwhile."""
 
     def __init__(self, window: Any, pane: Any) -> None:
@@ -153,7 +153,7 @@ async def drive(window: Any) -> None:
     for _ in range(2):
         own.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
     await until(lambda: sum(one.status == "running" for one in own.rows.values()) == 3)
-    churn = Churn(window, pane)
+    churn = ClusterChurn(window, pane)
     begun, warm, minutes, beside = time.monotonic(), 0, [], {}
     while (gone := time.monotonic() - begun) < SECONDS or not warm:  # on a busy machine a step may outlast the time
         await churn.step()

@@ -26,7 +26,7 @@ Way = Literal["singly", "by block", "rebuilt"]
 WAYS: tuple[Way, ...] = ("singly", "by block", "rebuilt")
 
 
-class Place:
+class DispatchTarget:
     """Queues and index of a store that has nothing else; ``now`` is the clock, ms."""
 
     def __init__(
@@ -108,7 +108,7 @@ def requests(log: bytes, rules: Rules) -> Iterable[Request]:
 
 
 def stored(root: Path) -> dict[str, bytes]:
-    """Queues and index of the store at ``root`` in the shape of :meth:`Place.files`."""
+    """Queues and index of the store at ``root`` in the shape of :meth:`DispatchTarget.files`."""
     paths = [path for name in (*TREES, "index") for path in sorted((root / name).rglob("*")) if path.is_file()]
     return numbered({str(path.relative_to(root)): path.read_bytes() for path in paths})
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.errors import CannotRead
 from engine.pipeline.storage import Listed, LocalStorage
 
 
-class Failing:
+class FailingDisks:
     """Disks that fail at the ``at``-th call, and at every later one for the same path; counts calls."""
 
     def __init__(self, at=-1, below="", why=errno.EIO):

@@ -1,9 +1,9 @@
 """Rounds of faults around a broker that clients use: kills (-9), restarts, cut and half closed connections, lost
 answers, slow, full and nearly full disks, killed consumers. The clients are the test's; what they were told stands in
-an :class:`counted_deliveries.Account`.
+an :class:`delivery_account.Account`.
 
 Locks of queues (``queue_locks``) live shorter than RocketMQ's minute here, and clients renew them sooner: what a
-killed consumer held in order is free again in :data:`stumbling_disk.LOCKS_MS`.
+killed consumer held in order is free again in :data:`troubled_disk.LOCKS_MS`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from counted_deliveries import Account
+from delivery_account import Account
 from faulty_link import Link
-from stumbling_disk import Trouble
+from troubled_disk import DiskTrouble
 
 from engine.client import broker_api
 from engine.client.instance import ClientInstance
@@ -106,16 +106,16 @@ async def ends_of(instance: ClientInstance) -> list[int]:
     return [await broker_api.max_offset(instance, queue) for queue in queues]
 
 
-class Life:
+class ServeProcess:
     """One process of ``serve`` after the other over one store, on a disk that stumbles."""
 
     def __init__(self, folder: Path, namesrv: str, link: Link) -> None:
         self.store, self._said, self._config = folder / "store", folder / "said.log", folder / "broker.conf"
-        self.trouble = Trouble(folder / "trouble")
+        self.trouble = DiskTrouble(folder / "trouble")
         self.flush = "SYNC_FLUSH"
         self._words = [
             sys.executable,
-            str(ROOT / "tests/support/stumbling_disk.py"),
+            str(ROOT / "tests/support/troubled_disk.py"),
             str(folder / "trouble"),
             "serve",
             str(self.store),
@@ -186,10 +186,10 @@ class Life:
         return not known.isdisjoint(troubles)
 
 
-class Rounds:
+class FaultRounds:
     """What may happen, and what has to be so before the next thing does."""
 
-    def __init__(self, clients: Clients, life: Life, link: Link, chance: random.Random) -> None:
+    def __init__(self, clients: Clients, life: ServeProcess, link: Link, chance: random.Random) -> None:
         self._clients, self._life, self._link, self._chance = clients, life, link, chance
         self._account = clients.account
 
@@ -365,12 +365,12 @@ async def until(what: Callable[[], object], words: str, timeout_s: float = TIMEO
 
 
 @contextlib.asynccontextmanager
-async def standing(folder: Path) -> AsyncIterator[tuple[Life, Link, str]]:
+async def standing(folder: Path) -> AsyncIterator[tuple[ServeProcess, Link, str]]:
     """A name server, a broker and the link before it; the broker is gone behind the block."""
     async with ListeningNameServer(port=0) as names:
         link = Link(lambda: f"{BEHIND}:{link.port}")
         await link.open()
-        life = Life(folder, names.address, link)
+        life = ServeProcess(folder, names.address, link)
         try:
             yield life, link, names.address
         finally:
@@ -380,7 +380,7 @@ async def standing(folder: Path) -> AsyncIterator[tuple[Life, Link, str]]:
 
 async def campaign(
     folder: Path, rounds: int, seed: int, made: Callable[[Account, str], Clients]
-) -> tuple[Account, Life]:
+) -> tuple[Account, ServeProcess]:
     """So many rounds around the clients that ``made(account, name server)`` gives. ``rounds.log`` in ``folder`` has a
     line a round, as it ends.
     """
@@ -390,7 +390,7 @@ async def campaign(
         clients = made(account, namesrv)
         try:
             await clients.start(f"127.0.0.1:{link.port}")
-            rounds_of = Rounds(clients, life, link, chance)
+            rounds_of = FaultRounds(clients, life, link, chance)
             for number in range(rounds):
                 faults = FIRST[number] if number < len(FIRST) else chance.sample(ALL, chance.randint(1, 3))
                 await rounds_of.round(*faults)

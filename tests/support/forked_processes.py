@@ -23,7 +23,7 @@ STARTING = ("viewer.runtime.worker", "viewer.runtime.lab_client")
 """Modules that start a process."""
 SPAWNED = frozenset({"test_worker.py", "test_lab_client.py", "test_soak.py", "test_cluster_soak.py"})
 """Files of tests that look at what a start loads, or how much memory it takes."""
-LOADED = "loaded_ahead"
+LOADED = "preloaded_modules"
 
 
 class _Context:

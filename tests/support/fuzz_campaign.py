@@ -35,7 +35,7 @@ from typing import Any
 import agree
 import mutations
 import small_stores
-from fuzz_questions import Known, Question, question
+from fuzz_commands import CommandLine, KnownNames, question
 
 from engine.cli import main as command_line
 from engine.codec import compiled_cache
@@ -55,10 +55,10 @@ LEAP = 96 * 1024
 """KiB that one case may add to the most that the process ever held."""
 WHOLE_EVERY = 40
 WARM_UP = 40
-Seen = dict[str, tuple[object, ...]]
+StoreState = dict[str, tuple[object, ...]]
 
 
-class Hang(BaseException):
+class CommandHang(BaseException):
     """A command took longer than anybody waits; no handler for ordinary errors catches it."""
 
 
@@ -184,7 +184,7 @@ def work(
     faulthandler.enable()
     faulthandler.register(signal.SIGPROF, chain=True)  # says where it stands, then the process ends
     command_line.build_parser = functools.cache(command_line.build_parser)  # type: ignore[assignment]
-    bench = Bench(folder, sources, seconds)
+    bench = WorkerStores(folder, sources, seconds)
     for store in bench.stores:
         for name in ("check", "units", "recover"):
             agree.command(name, store.known.store, *(["--plan"] if name == "recover" else []))
@@ -211,7 +211,7 @@ def work(
     sender.close()
 
 
-class Alarm:
+class CpuAlarm:
     """Rings in this process once ``seconds`` are over in which it was working, or many more in which it was not.
 
     What hears no signal is ended from below Python: by the timer of working time, or by faulthandler's thread.
@@ -236,36 +236,36 @@ class Alarm:
         took, worked = time.monotonic() - self._began, time.process_time() - self._worked
         if worked > BUSY * self._seconds or took > BLOCKED * self._seconds:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            raise Hang(f"no answer within {took:.0f} s, {worked:.0f} of them at work")
+            raise CommandHang(f"no answer within {took:.0f} s, {worked:.0f} of them at work")
 
 
 @dataclass
-class Bed:
+class FuzzStore:
     """One store that faults are planted in: what is known of it, and how it was."""
 
     name: str
-    known: Known
+    known: KnownNames
     faults: mutations.Mutations
-    before: Seen
+    before: StoreState
 
 
-class Bench:
+class WorkerStores:
     """A worker's stores, small and whole. ``number`` is the case that is run, ``now`` the bench of this process."""
 
-    now: Bench | None = None
+    now: WorkerStores | None = None
 
     def __init__(self, folder: Path, sources: dict[str, Path], seconds: int) -> None:
         self.seconds = seconds
         self.number = -1
-        Bench.now = self
+        WorkerStores.now = self
         self.small = [_bed(f"small {name}", folder / "small" / name, path) for name, path in sources.items()]
         self.whole = [_bed(name, folder / "whole" / name, path) for name, path in sources.items()]
 
     @property
-    def stores(self) -> list[Bed]:
+    def stores(self) -> list[FuzzStore]:
         return [*self.small, *self.whole]
 
-    def bed(self, number: int) -> Bed:
+    def bed(self, number: int) -> FuzzStore:
         """The store of a case."""
         if number % WHOLE_EVERY == WHOLE_EVERY - 1:
             return self.whole[number // WHOLE_EVERY % len(self.whole)]
@@ -305,27 +305,27 @@ def _without_time(value: tuple[object, ...]) -> tuple[object, ...]:
     return mode, size, held
 
 
-def files(seen: Seen) -> Iterator[tuple[str, tuple[object, ...]]]:
+def files(seen: StoreState) -> Iterator[tuple[str, tuple[object, ...]]]:
     """What is no folder."""
     return ((name, value) for name, value in seen.items() if value[-1] is not None)
 
 
-def _bed(name: str, folder: Path, source: Path) -> Bed:
+def _bed(name: str, folder: Path, source: Path) -> FuzzStore:
     store, elsewhere = folder / "store", folder / "elsewhere"
     elsewhere.mkdir(parents=True)
     if name.startswith("small "):
         small_stores.make_small(source, store)
     else:
         small_stores.copy_sparse(source, store)
-    return Bed(name, Known.of(store, elsewhere), mutations.Mutations(store), look(store))
+    return FuzzStore(name, KnownNames.of(store, elsewhere), mutations.Mutations(store), look(store))
 
 
-def ask(asked: Question, seconds: int = SECONDS) -> tuple[int, str | None]:
+def ask(asked: CommandLine, seconds: int = SECONDS) -> tuple[int, str | None]:
     """Exit status, and what is wrong with the answer or None."""
     try:
-        with Alarm(seconds):
+        with CpuAlarm(seconds):
             status, out, err = agree.command(*asked)
-    except Hang as hang:
+    except CommandHang as hang:
         return -1, str(hang)
     except BaseException as error:  # noqa: BLE001 - whatever escapes is what is looked for
         return -1, f"escaped: {error!r}"
@@ -356,14 +356,14 @@ def _no_json(word: str) -> object:
     raise ValueError(f"{word} is no JSON")
 
 
-def changes(before: Seen, after: Seen) -> list[str]:
+def changes(before: StoreState, after: StoreState) -> list[str]:
     """Names of what differs."""
     return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
 
 
-def look(store: Path) -> Seen:
+def look(store: Path) -> StoreState:
     """Kind and mode, length, time, identity and digest of everything in the store; the digest leaves holes out."""
-    seen: Seen = {}
+    seen: StoreState = {}
     pending, root = [str(store)], len(str(store)) + 1
     while pending:
         folder = pending.pop()

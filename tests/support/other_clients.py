@@ -117,7 +117,7 @@ class OtherClient:
             self._process.stdout.close()
 
 
-class Setting:
+class ServerPair:
     """A name server and a broker, each ours or RocketMQ's of ``release``, at addresses that a restart keeps. Our broker
     speaks as one of that release.
     """

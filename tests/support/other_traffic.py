@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from other_clients import Line, OtherClient, Setting, until
+from other_clients import Line, OtherClient, ServerPair, until
 
 CONFIG = {
     "brokerClusterName": "PeerCluster",
@@ -61,10 +61,10 @@ NUMBERS_OF_A_PULL = ("MAX_OFFSET", "MIN_OFFSET")
 OF_TIME = frozenset({"CONSUME_START_TIME", "CLIENT_SEND_TIME", "BORN_TIMESTAMP", *NUMBERS_OF_A_PULL})
 
 
-class Traffic:
+class ClientTraffic:
     """One client, one setting, one seed: the scenarios, and what they told beside what the client said."""
 
-    def __init__(self, language: str, client: OtherClient, setting: Setting, seed: int) -> None:
+    def __init__(self, language: str, client: OtherClient, setting: ServerPair, seed: int) -> None:
         self.lacks = LACKS[language]
         self.client = client
         self.setting = setting
@@ -126,7 +126,7 @@ class Traffic:
                     self.facts[f"{group} stands in {topic}-{queue}"] = self.setting.consumed(group, topic, queue)
 
 
-def sends(t: Traffic) -> None:
+def sends(t: ClientTraffic) -> None:
     """Each way to send; groups of all, of tags, of SQL92, in order, and of two members that each get everything."""
     many, few = t.named("Events"), t.named("Ledger")
     t.setting.topic(many, 4)
@@ -183,7 +183,7 @@ def sends(t: Traffic) -> None:
 MEMBERS = ("wide-1", "wide-2")
 
 
-def _broadcast(t: Traffic, topic: str) -> None:
+def _broadcast(t: ClientTraffic, topic: str) -> None:
     """Two members that each get everything. A client that cannot say where they begin begins at the end: it has a topic
     of its own, where words are sent until both stand.
     """
@@ -199,7 +199,7 @@ def _broadcast(t: Traffic, topic: str) -> None:
         t.send(t.message(topic, 0, f"{WORD}{number}"))
 
 
-def _heard(t: Traffic, topic: str) -> bool:
+def _heard(t: ClientTraffic, topic: str) -> bool:
     """Whether each member got one of the words; where not, one more is sent."""
     if all(t.client.received(member) for member in MEMBERS):
         return True
@@ -216,11 +216,11 @@ def _rich(one: dict[str, Any]) -> bool:
     return 100 <= int(one["properties"]["amount"]) <= 400 and one["properties"]["region"] == "n"
 
 
-def _absent(t: Traffic) -> set[str]:
+def _absent(t: ClientTraffic) -> set[str]:
     return {consumer for consumer, lacking in (("sql", "sql"), ("ordered", "orderly")) if lacking in t.lacks}
 
 
-def retries(t: Traffic) -> None:
+def retries(t: ClientTraffic) -> None:
     """What fails comes again, or lies with the dead letters in the end; what is delayed comes later."""
     topic, group = t.named("Tries"), t.named("tries")
     t.setting.topic(topic, 2)
@@ -254,7 +254,7 @@ def retries(t: Traffic) -> None:
 PLANS = ("commit", "rollback", "commit-at-first", "rollback-at-first", "commit-at-second")
 
 
-def transactions(t: Traffic) -> None:
+def transactions(t: ClientTraffic) -> None:
     """Halves that are decided at once, at the first check or at the second."""
     topic, group = t.named("Deeds"), t.named("deeds")
     t.setting.topic(topic, 2)
@@ -280,7 +280,7 @@ def transactions(t: Traffic) -> None:
     t.closing({group: {topic: 2}})
 
 
-def restart(t: Traffic) -> None:
+def restart(t: ClientTraffic) -> None:
     """The broker is started anew while a producer and a consumer stand; both go on."""
     topic, group = t.named("Stays"), t.named("stays")
     t.setting.topic(topic, 2)
@@ -303,14 +303,14 @@ def restart(t: Traffic) -> None:
     t.closing({group: {topic: 2}})
 
 
-def _stored(t: Traffic, message: dict[str, Any]) -> bool:
+def _stored(t: ClientTraffic, message: dict[str, Any]) -> bool:
     """One try; what was refused, or not sent at all, is tried again by the caller."""
     said, error = t.client.tried(do="send", id="p", mode="sync", message=message)
     sent = [one for one in said if one["told"] == "sent" and one["keys"] == [message["key"]]]
     return error is None and bool(sent) and "error" not in sent[-1]
 
 
-def admin(t: Traffic) -> None:
+def admin(t: ClientTraffic) -> None:
     """A topic made, found by name server and list, and deleted, all by the client."""
     t.client.asked(do="admin", topic=t.named("Made"), broker=t.setting.address, queues=3)
 
@@ -322,7 +322,7 @@ def has_places(language: str, scenario: str) -> bool:
     return scenario == "sends" and not {"unique ids", "unique ids of a batch"} & LACKS[language]
 
 
-SCENARIOS: dict[str, Callable[[Traffic], None]] = {
+SCENARIOS: dict[str, Callable[[ClientTraffic], None]] = {
     "sends": sends,
     "retries": retries,
     "transactions": transactions,

@@ -444,7 +444,7 @@ class OurTraffic:
         await setting_up.stop()
         consumer = await self._consumer(group, {a: "*", b: "*"})
         config = ProducerConfig(like=self._version[:3], send_timeout=10.0)
-        decides = _Decides(self._say)
+        decides = _DecideByMessage(self._say)
         producer = Producer(f"peer-tx-{group}", self._namesrv, config, listener=decides)
         await producer.start()
         plans = ("commit", "commit", "commit", "rollback", "check-commit", "check-rollback", "second-check", "never")
@@ -497,7 +497,7 @@ class OurTraffic:
                 await asyncio.sleep(0.002)
 
 
-class _Decides:
+class _DecideByMessage:
     """The listener of the scenario's transactions: it answers by each message's plan and by how often it was asked."""
 
     MOST: ClassVar[dict[str, int]] = {"check-commit": 1, "check-rollback": 1, "second-check": 2, "never": 3}

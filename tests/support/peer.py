@@ -125,7 +125,7 @@ def _close_servers() -> None:
         _servers.popitem()[1].close()
 
 
-class Start(NamedTuple):
+class OpenOutcome(NamedTuple):
     """How opening a store ended: the process's exit status, its threads where it was still at it, what it said."""
 
     status: int
@@ -172,7 +172,7 @@ class Peer:
         with out.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines if line.endswith("\n")], death
 
-    def start(self, plan: dict[str, Any], store: Path, timeout_s: float, waits_in: str = "") -> Start:
+    def start(self, plan: dict[str, Any], store: Path, timeout_s: float, waits_in: str = "") -> OpenOutcome:
         """Opens ``store`` as it stands in a process of its own, which is killed after ``timeout_s`` seconds.
 
         Earlier, where its main thread was found in the frame ``waits_in`` at :data:`LOOKS` looks in turn.
@@ -204,7 +204,7 @@ class Peer:
             else:
                 stack = ""
             chatter.seek(0)
-            return Start(process.returncode, stack, chatter.read())
+            return OpenOutcome(process.returncode, stack, chatter.read())
 
     def _file(self, plan: dict[str, Any]) -> Path:
         path = self._work / "plan.json"

@@ -41,7 +41,7 @@ class Entry:
     tags: int
 
 
-class Spoiled:
+class SpoiledStore:
     """A copy of a store, and what healthy things are in it."""
 
     def __init__(self, root: Path) -> None:
@@ -105,21 +105,21 @@ def read(path: Path, position: int, size: int) -> bytes:
         return file.read(size)
 
 
-class Unsuitable(Exception):
+class NothingToSpoil(Exception):
     """This store has nothing that could be spoilt in this way."""
 
 
 def pick(rng: random.Random, things: Sequence[Any]) -> Any:
     """One of ``things``; a store without any is unsuitable."""
     if not things:
-        raise Unsuitable
+        raise NothingToSpoil
     return rng.choice(things)
 
 
-Kind = Callable[[random.Random, Spoiled], Expected]
+Kind = Callable[[random.Random, SpoiledStore], Expected]
 
 
-class Kinds(dict[str, Kind]):
+class FaultKinds(dict[str, Kind]):
     """Kinds of faults by their names."""
 
     def add(self, function: Kind) -> Kind:
@@ -128,7 +128,7 @@ class Kinds(dict[str, Kind]):
         return function
 
 
-def some_unit(rng: random.Random, store: Spoiled, **wanted: int) -> Unit:
+def some_unit(rng: random.Random, store: SpoiledStore, **wanted: int) -> Unit:
     """A dispatched unit that is neither the first nor the last of the log, with a body where asked."""
     able = [u for u in store.dispatched[3:-3] if len(u.body) >= wanted.get("body", 0)]
     return pick(rng, able)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from planted_faults import Expected, Kinds, patch, pick, read
+from planted_faults import Expected, FaultKinds, patch, pick, read
 
-KINDS = Kinds()
+KINDS = FaultKinds()
 kind = KINDS.add
 
 

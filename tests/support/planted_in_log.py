@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from planted_faults import Expected, Kinds, Unsuitable, patch, pick, read, some_unit
+from planted_faults import Expected, FaultKinds, NothingToSpoil, patch, pick, read, some_unit
 
-KINDS = Kinds()
+KINDS = FaultKinds()
 kind = KINDS.add
 
 
@@ -49,7 +49,7 @@ def page_zeroed(rng, store):
     path, position = store.place(page)
     first = next(u for u in store.units if u.end > page)
     if first.offset >= page + 4096 or first.offset < store.units[1].offset:
-        raise Unsuitable
+        raise NothingToSpoil
     patch(path, position, bytes(4096))
     return Expected(("CL01", "CL03", "CL04"), None, first.offset)
 
@@ -89,7 +89,7 @@ def queue_id_changed(rng, store):
 def message_turned_into_a_half_one(rng, store):
     unit = some_unit(rng, store)
     if unit.transaction_type:
-        raise Unsuitable
+        raise NothingToSpoil
     store.write(unit.offset + 36, struct.pack(">i", unit.sys_flag | rng.choice((4, 12))))
     return Expected(("CL09",), None, unit.offset)
 
@@ -184,7 +184,7 @@ def tail_zeroed(rng, store):
 def last_log_file_deleted(rng, store):
     path, start, _ = store.log_files[-1]
     if len(store.log_files) < 2 or start >= store.end:
-        raise Unsuitable
+        raise NothingToSpoil
     path.unlink()
     return Expected(("CL07",), None, start)
 

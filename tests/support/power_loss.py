@@ -56,7 +56,7 @@ class Clock:
 
 
 @dataclass
-class Ledger:
+class PutLedger:
     """What was put, by body, and what the store has said of it."""
 
     tried: dict[bytes, tuple[str, int]] = field(default_factory=dict)
@@ -86,11 +86,11 @@ class Ledger:
         self.promised &= set(found)
 
 
-class Life:
+class StoreLifetime:
     """One life of a store: opened, used by chance, perhaps closed."""
 
     def __init__(
-        self, mode: str, seed: int, disk: SimulatedDisk, ledger: Ledger, clock: Clock, *, jumps: bool = False
+        self, mode: str, seed: int, disk: SimulatedDisk, ledger: PutLedger, clock: Clock, *, jumps: bool = False
     ) -> None:
         self.rng = random.Random(seed)
         self.mode = mode
@@ -164,7 +164,7 @@ class Life:
                 self.ledger.promised.add(message.body)
 
 
-class Found:
+class StoreContents:
     """What a store holds after it was opened: every unit of the log by its body, and where its queues stand."""
 
     def __init__(self, store: MessageStore) -> None:
@@ -190,9 +190,9 @@ class Found:
         }
 
 
-def check(store: MessageStore, ledger: Ledger, flushed: int) -> Found:
+def check(store: MessageStore, ledger: PutLedger, flushed: int) -> StoreContents:
     """Nothing promised is lost, nothing is invented, queues and index know every message at its place."""
-    found = Found(store)
+    found = StoreContents(store)
     for body, unit in found.units.items():
         assert body in ledger.tried, f"invented: {body[:20]!r} at {unit.physical_offset}"
         assert ledger.placed.get(body, (unit.physical_offset,))[0] == unit.physical_offset
@@ -205,13 +205,13 @@ def check(store: MessageStore, ledger: Ledger, flushed: int) -> Found:
     return found
 
 
-def is_whole(unit: Unit, ledger: Ledger) -> bool:
+def is_whole(unit: Unit, ledger: PutLedger) -> bool:
     """Whether a unit is as it was put. RocketMQ checks the body's CRC only: the rest of the last unit may be torn."""
     number = unit.body.split(b" ")[1].decode()
     return ledger.tried[unit.body] == (unit.topic, unit.queue_id) and unit.properties.get("KEYS") == f"k{number} every"
 
 
-def _check_queues(found: Found) -> None:
+def _check_queues(found: StoreContents) -> None:
     seen = 0
     by_offset = {unit.physical_offset: unit for unit in found.units.values()}
     for (topic, queue_id), entries in found.entries.items():
@@ -226,7 +226,7 @@ def _check_queues(found: Found) -> None:
     assert seen == len(found.units), f"{len(found.units)} messages, {seen} entries in the queues"
 
 
-def _check_index(store: MessageStore, found: Found, ledger: Ledger) -> None:
+def _check_index(store: MessageStore, found: StoreContents, ledger: PutLedger) -> None:
     for unit in list(found.units.values())[-5:]:
         if not is_whole(unit, ledger) or unit.store_timestamp == store.positions().checkpoint.index_msg_timestamp:
             continue  # RocketMQ's rule loses what was stored in the very millisecond in which an index file ended
@@ -235,7 +235,7 @@ def _check_index(store: MessageStore, found: Found, ledger: Ledger) -> None:
             assert any(other.body == unit.body for other in result.units()), f"not in the index: k{key}"
 
 
-def verify(image: SimulatedDisk, life: Life, flushed: int, rng: random.Random) -> Found:
+def verify(image: SimulatedDisk, life: StoreLifetime, flushed: int, rng: random.Random) -> StoreContents:
     """Open what a power loss left, check it, and check that recovering again, also after a power loss in the middle of
     recovery, ends at the same.
     """
@@ -252,7 +252,7 @@ def verify(image: SimulatedDisk, life: Life, flushed: int, rng: random.Random) -
     return found
 
 
-def _same(found: Found, again: Found, when: str) -> None:
+def _same(found: StoreContents, again: StoreContents, when: str) -> None:
     for name in ("end", "units", "queues", "entries"):
         before, after = getattr(found, name), getattr(again, name)
         assert before == after, f"{when} changes {name}: {_difference(before, after)}"
@@ -268,7 +268,7 @@ def _difference(before: Any, after: Any) -> str:
     return f"{before} → {after}"
 
 
-def _opened(disk: SimulatedDisk, life: Life, flushed: int) -> Found:
+def _opened(disk: SimulatedDisk, life: StoreLifetime, flushed: int) -> StoreContents:
     store = MessageStore(ROOT, life.config, disk=disk, clock=life.clock, services=False, empty_log=True)
     found = check(store, life.ledger, flushed)
     store.abandon()

@@ -13,7 +13,7 @@ import shutil
 import struct
 from pathlib import Path
 
-from made_stores import START, write_queue
+from handmade_stores import START, write_queue
 from planted_faults import patch
 from raw_units import raw_blank, raw_unit
 

@@ -19,7 +19,7 @@ from engine.rebuilding import rebuild_beside
 
 
 @dataclass
-class Here:
+class InProcessRunner:
     """Carries out tasks one after the other, in this process; ``done`` are those that it was given."""
 
     cores: int = 2
@@ -37,7 +37,7 @@ def rebuilt(store: Path, out: Path, split_bytes: int = SPLIT_BYTES, run: Run | N
     """Queues and index of one store below ``out``, from splits of so many bytes."""
     places = find_stores(str(store))
     facts = list(facts_of(places, None, out))
-    return rebuild(run or Here(), facts, plan(places, split_bytes).splits, out)[0]
+    return rebuild(run or InProcessRunner(), facts, plan(places, split_bytes).splits, out)[0]
 
 
 def dispatched(store: Path, out: Path) -> Dispatched:

@@ -34,7 +34,7 @@ WRITE_LOCK_ON_BYTE_0 = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 
 
 
 @dataclass
-class Opened:
+class OpenedStore:
     """The parts of a store that recovery writes to."""
 
     paths: StorePaths
@@ -69,7 +69,7 @@ def opened(
     disk: Disk | None = None,
     clock: Callable[[], int] = lambda: 1_700_000_000_000,
     release: Release = "5.3",
-) -> Opened:
+) -> OpenedStore:
     """The parts of the store at ``root``, nothing loaded yet; topics with a folder of batch queues are batch topics."""
     paths, disk = StorePaths(root), RealDisk() if disk is None else disk
     batch = frozenset(disk.folders(paths.batchconsumequeue))
@@ -79,12 +79,12 @@ def opened(
     checkpoint.load()
     folders = load_source.log_folders(paths, config)
     files = MappedFileQueue(disk, folders, config.mapped_file_size_commit_log)
-    return Opened(paths, disk, files, queues, index, Dispatcher(queues, index, config), checkpoint)
+    return OpenedStore(paths, disk, files, queues, index, Dispatcher(queues, index, config), checkpoint)
 
 
 def recover(
     root: Path, config: MessageStoreConfig, like: Release = "5.3", disk: Disk | None = None
-) -> tuple[RecoveryPlan, Opened]:
+) -> tuple[RecoveryPlan, OpenedStore]:
     """Our recovery of the store at ``root``, whose log may be empty; the parts are left open."""
     parts = opened(root, config, disk, release=like)
     plan = recovery_apply.recover(load_source.source(parts.paths, config, parts.disk), parts, like, empty_log=True)
@@ -92,7 +92,7 @@ def recover(
 
 
 @dataclass(frozen=True)
-class Holds:
+class StoreContents:
     """What a store holds: the log to its end, the entries of every queue, the entries of every index file."""
 
     log: bytes
@@ -101,7 +101,7 @@ class Holds:
     index: list[bytes]
 
 
-def held_by(root: Path, config: MessageStoreConfig, plan: RecoveryPlan, disk: Disk | None = None) -> Holds:
+def held_by(root: Path, config: MessageStoreConfig, plan: RecoveryPlan, disk: Disk | None = None) -> StoreContents:
     """What stands in the files, bounded by ``plan``; index headers are in, names are not (clock times)."""
     disk = RealDisk() if disk is None else disk
     paths = StorePaths(root)
@@ -116,7 +116,7 @@ def held_by(root: Path, config: MessageStoreConfig, plan: RecoveryPlan, disk: Di
             queues[queue.topic, queue.queue_id] = (queue.min_offset, queue.max_offset, data)
     geometry = index_codec.Geometry(config.max_hash_slot_num, config.max_index_num)
     index = [_index_content(disk.read_file(paths.index / name), geometry) for name, _ in disk.names(paths.index)]
-    return Holds(log[: plan.end_offset - plan.log_min], plan.log_min, queues, [i for i in index if i])
+    return StoreContents(log[: plan.end_offset - plan.log_min], plan.log_min, queues, [i for i in index if i])
 
 
 def _contents(disk: Disk, folder: Path) -> bytes:
@@ -132,7 +132,7 @@ def _index_content(data: bytes | None, geometry: index_codec.Geometry) -> bytes:
 
 
 def index_rows(content: bytes, geometry: index_codec.Geometry) -> np.ndarray:
-    """The entries of :attr:`Holds.index` from entry 1 on."""
+    """The entries of :attr:`StoreContents.index` from entry 1 on."""
     return np.frombuffer(content[geometry.entry_position(1) :], INDEX_ENTRY)
 
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from broken_stores import copied_names_only, group_barred, log_of_another_store, table, tables_of_another_broker
-from made_stores import START, MadeStore, healthy, write_queue
+from handmade_stores import START, HandmadeStore, healthy, write_queue
 from planted_faults import patch
 
 from engine.codec import batch, timer
@@ -29,7 +29,7 @@ REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
 
 
 @dataclass(frozen=True)
-class Question:
+class Command:
     """A command (STORE stands for the store, HERE for the folder it is in), and patterns of the answer."""
 
     command: str
@@ -43,7 +43,7 @@ class ReportState:
     """How to make a store below a folder, and what to ask about it."""
 
     make: Callable[[Path], object]
-    questions: tuple[Question, ...]
+    questions: tuple[Command, ...]
     config: dict[str, str] = field(default_factory=dict)
 
 
@@ -75,7 +75,7 @@ def numbers_as_text(here: Path) -> None:
     both(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:"3",1:3.0}}}')
 
 
-def _goes_on(made: MadeStore, minutes: int) -> None:
+def _goes_on(made: HandmadeStore, minutes: int) -> None:
     """The broker stores a message a minute."""
     for _ in range(minutes):
         made.put(step=MINUTE)
@@ -83,7 +83,7 @@ def _goes_on(made: MadeStore, minutes: int) -> None:
 
 def timer_stands(here: Path) -> None:
     """A timed message was due; the wheel's hand did not come so far though the broker went on for half an hour."""
-    made = MadeStore()
+    made = HandmadeStore()
     due = START + 5 * MINUTE
     made.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(due)})
     _goes_on(made, 30)
@@ -95,7 +95,7 @@ def timer_stands(here: Path) -> None:
 
 def timer_waits(here: Path) -> None:
     """The same store, closed before the message was due: nothing stands still."""
-    made = MadeStore()
+    made = HandmadeStore()
     made.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(START + 90 * MINUTE)})
     _goes_on(made, 30)
     root = made.write(here / "store")
@@ -105,7 +105,7 @@ def timer_waits(here: Path) -> None:
 
 
 def transactions_stand(here: Path) -> None:
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(3):
         made.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
     _goes_on(made, 60)
@@ -115,7 +115,7 @@ def transactions_stand(here: Path) -> None:
 
 def level_waited_while_no_broker_ran(here: Path) -> None:
     """Closed while a message waited, and started ten hours later for a second: nothing stands still."""
-    made = MadeStore()
+    made = HandmadeStore()
     delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
     delayed.tags_code = delayed.store_timestamp + 10_000
     made.put(step=1000)
@@ -127,7 +127,7 @@ def level_waited_while_no_broker_ran(here: Path) -> None:
 
 def packed_batch(here: Path) -> None:
     """Messages inside a packed inner batch: neither index nor the bytes of the log have their keys."""
-    made = MadeStore()
+    made = HandmadeStore()
     members = b"".join(
         batch.encode(0, f"body {n}".encode(), {"KEYS": f"K{n}", "UNIQ_KEY": f"M{n:04}"}) for n in range(3)
     )
@@ -156,7 +156,7 @@ def two_files_of_one_name(here: Path) -> None:
 
 def properties_of_70000(here: Path) -> None:
     """Properties of 70,000 bytes: their 16-bit length overflows to a number that looks sound."""
-    made = MadeStore(log_size=1 << 18)
+    made = HandmadeStore(log_size=1 << 18)
     made.put()
     long = made.put(more={"note": "c" * 69_953})
     made.put()
@@ -203,7 +203,7 @@ def last_log_file_cut_behind_its_messages(here: Path) -> None:
 
 def _delayed_minutes_ago(here: Path, *, delivered: bool) -> None:
     """A message of delay level 3 was due half an hour ago, and delayOffset.json does not name the level."""
-    made = MadeStore()
+    made = HandmadeStore()
     more = {"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"}
     delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more=more)
     delayed.tags_code = delayed.store_timestamp + 10_000
@@ -246,7 +246,7 @@ def table_and_backup_of_zeros(here: Path) -> None:
 
 def index_of_another_store(here: Path) -> None:
     """A store of 5.4 or later whose index is another store's: its entries say nothing of the release."""
-    made, other = MadeStore(tag_entries=True), MadeStore()
+    made, other = HandmadeStore(tag_entries=True), HandmadeStore()
     for _ in range(20):
         made.put("Orders", tags="A")
         other.put("Bills!", tags="A")
@@ -270,7 +270,7 @@ def queues_of_another(here: Path) -> None:
     """Log and index are of one store, the queues of another."""
     made = healthy()
     root = made.write(here / "store")
-    other = MadeStore()
+    other = HandmadeStore()
     for number in range(40):
         other.put("Stock", number % 2, body=b"x" * (17 + number))
     other.write(here / "other")
@@ -336,7 +336,7 @@ def copy_that_ended(here: Path) -> None:
 
 
 def copy_in_text_mode(here: Path) -> None:
-    made = MadeStore(log_size=1 << 14)
+    made = HandmadeStore(log_size=1 << 14)
     for number in range(60):
         made.put(body=b"line\nand\nline %d\n" % number)
     root = made.write(here / "store")
@@ -524,7 +524,7 @@ STATES: dict[str, ReportState] = {
     "older files of the log are back in front": ReportState(
         older_files_in_front,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "2 files of an older copy of the commit log came back in front",
@@ -537,14 +537,14 @@ STATES: dict[str, ReportState] = {
                 ("Nothing holds", r"error\s", "CQ01", "RP01", "missing"),
                 exit=0,
             ),
-            Question("recover STORE --plan", ("Lost by this start .*: no message",), ("in no queue",)),
-            Question("where STORE Orders/0/1", ("expired", "came back with an older copy"), ("notInQueue", "build")),
+            Command("recover STORE --plan", ("Lost by this start .*: no message",), ("in no queue",)),
+            Command("where STORE Orders/0/1", ("expired", "came back with an older copy"), ("notInQueue", "build")),
         ),
     ),
     "a copy left its working file beside a log file": ReportState(
         log_file_half_copied,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     r"\.00000000000000004096\.aB3dEf holds messages of the log from 4,096 on",
@@ -558,7 +558,7 @@ STATES: dict[str, ReportState] = {
     "the disk was full while a queue file was made": ReportState(
         queue_file_half_made,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("was never completed: the disk was full", "no entry is missing", "Move the file out of the folder"),
                 ("was cut", "storescope dispatch"),
@@ -568,30 +568,30 @@ STATES: dict[str, ReportState] = {
     ),
     "the disk was full while an index file was made": ReportState(
         index_file_half_made,
-        (Question("check STORE", (r"note\s+IX10", "no key is missing"), ("are not found", "dispatch"), exit=0),),
+        (Command("check STORE", (r"note\s+IX10", "no key is missing"), ("are not found", "dispatch"), exit=0),),
     ),
     "a queue's folder was copied as 00": ReportState(
         queue_folder_with_a_zero,
         (
-            Question("check STORE", ("no problems found",), ("CQ11",), exit=0),
-            Question("recover STORE --plan --release 5.3", ("RocketMQ 5.3 would start: yes",)),
+            Command("check STORE", ("no problems found",), ("CQ11",), exit=0),
+            Command("recover STORE --plan --release 5.3", ("RocketMQ 5.3 would start: yes",)),
         ),
     ),
     "the log is a link to a disk that is not mounted": ReportState(
         log_on_a_disk_that_is_not_mounted,
-        (Question("check STORE", ("a link to .*disk/commitlog, where nothing is: is its disk mounted",), exit=3),),
+        (Command("check STORE", ("a link to .*disk/commitlog, where nothing is: is its disk mounted",), exit=3),),
     ),
     "a file manager left files in the folders": ReportState(
-        files_of_a_desktop, (Question("check STORE", ("no problems found",), exit=0),)
+        files_of_a_desktop, (Command("check STORE", ("no problems found",), exit=0),)
     ),
     "a middle file is lost where retention had deleted others": ReportState(
         middle_file_gone_after_retention,
-        (Question("check STORE", ("Nothing holds the 4,096 bytes", "messages lost"), ("older copy",), exit=1),),
+        (Command("check STORE", ("Nothing holds the 4,096 bytes", "messages lost"), ("older copy",), exit=1),),
     ),
     "an index file has the name of an older time": ReportState(
         index_file_renamed,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "IX11",
@@ -606,16 +606,16 @@ STATES: dict[str, ReportState] = {
     ),
     "the names of two index files are swapped": ReportState(
         index_names_swapped,
-        (Question("check STORE", ("IX11", "nor those of 1 more file", "storescope dispatch"), exit=0),),
+        (Command("check STORE", ("IX11", "nor those of 1 more file", "storescope dispatch"), exit=0),),
     ),
     "summer time ended while index files were created": ReportState(
         index_names_of_summer_time,
-        (Question("check STORE", (r"note\s+IX11", "summer time ended"), (r"warn\s+IX11", "In short"), exit=0),),
+        (Command("check STORE", (r"note\s+IX11", "summer time ended"), (r"warn\s+IX11", "In short"), exit=0),),
     ),
     "the log is another store's": ReportState(
         log_of_another,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "CL14",
@@ -638,7 +638,7 @@ STATES: dict[str, ReportState] = {
     "the log is another store's, after a crash": ReportState(
         log_of_another_after_a_crash,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("broker was not closed, and queues and commit log do not fit together", "Lost by .*: unknown"),
                 ("never written", r"error\s+CQ"),
@@ -649,7 +649,7 @@ STATES: dict[str, ReportState] = {
     "the queues are another store's": ReportState(
         queues_of_another,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "CL14",
@@ -665,7 +665,7 @@ STATES: dict[str, ReportState] = {
     "a topic's folder was copied beside it": ReportState(
         topic_folder_twice,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     r"The log has no unit of 2 of 6 queues .*Orders\.bak/0, Orders\.bak/1",
@@ -680,7 +680,7 @@ STATES: dict[str, ReportState] = {
     "the tables are another broker's": ReportState(
         config_of_another,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "CF14",
@@ -696,7 +696,7 @@ STATES: dict[str, ReportState] = {
     "the checkpoint is random bytes": ReportState(
         checkpoint_of_random_bytes,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "CK05",
@@ -707,13 +707,13 @@ STATES: dict[str, ReportState] = {
                 ("CK03", "CK04", "CL11", "lost its tail", "years behind", "another store's"),
                 exit=0,
             ),
-            Question("recover STORE --plan", ("numbers that no broker writes",), ("Written by RocketMQ 5.5",)),
+            Command("recover STORE --plan", ("numbers that no broker writes",), ("Written by RocketMQ 5.5",)),
         ),
     ),
     "the checkpoint is text, after a crash": ReportState(
         checkpoint_of_text,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("CK05", r"a start of 4\.9, .* begins at the file \d+ by them", "on a copy without the checkpoint"),
                 ("CL11", "lost its tail", "another store's", "CK02"),
@@ -724,30 +724,30 @@ STATES: dict[str, ReportState] = {
     "a group may not consume": ReportState(
         group_that_may_not_consume,
         (
-            Question("check STORE", ("CF15", r"billing may not consume .*\(3 in all\)", "consumeEnable"), exit=0),
-            Question("groups STORE", ("billing may not consume: subscriptionGroup.json says consumeEnable=false",)),
-            Question(
+            Command("check STORE", ("CF15", r"billing may not consume .*\(3 in all\)", "consumeEnable"), exit=0),
+            Command("groups STORE", ("billing may not consume: subscriptionGroup.json says consumeEnable=false",)),
+            Command(
                 "where STORE Orders/0/19 --group billing",
                 ("notConsumed", "consumeEnable=false", "the broker refuses to hand it out"),
                 ("look at its progress",),
             ),
-            Question("where STORE Orders/0/0 --group billing", ("consumed",), ("refuses to hand it out",)),
+            Command("where STORE Orders/0/0 --group billing", ("consumed",), ("refuses to hand it out",)),
         ),
     ),
     "a topic may not be read": ReportState(
         topic_that_may_not_be_read,
         (
-            Question("check STORE", ("CF07", "may not be read", "unread by billing"), exit=1),
-            Question("groups STORE", (r"Orders may not be read: topics.json says perm 2",)),
-            Question("where STORE Orders/0/5", ("perm 2", "the broker refuses to hand it out"), ("can be read: look",)),
-            Question("where STORE Payments/0/0", ("found",), ("refuses",)),
+            Command("check STORE", ("CF07", "may not be read", "unread by billing"), exit=1),
+            Command("groups STORE", (r"Orders may not be read: topics.json says perm 2",)),
+            Command("where STORE Orders/0/5", ("perm 2", "the broker refuses to hand it out"), ("can be read: look",)),
+            Command("where STORE Payments/0/0", ("found",), ("refuses",)),
         ),
     ),
     "the timer wheel is in snapshots": ReportState(
         wheel_in_snapshots,
         (
-            Question("check STORE", (r"timerwheel\.52 is a snapshot", "timerWheelSnapshotFlush"), ("TM03",), exit=0),
-            Question(
+            Command("check STORE", (r"timerwheel\.52 is a snapshot", "timerWheelSnapshotFlush"), ("TM03",), exit=0),
+            Command(
                 "put STORE --topic Orders --body tea --yes --config HERE/broker.conf", ("timerWheelSnapshotFlush",)
             ),
         ),
@@ -756,24 +756,24 @@ STATES: dict[str, ReportState] = {
     "the broker was told to build no more index": ReportState(
         index_turned_off,
         (
-            Question("check STORE --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
-            Question("pipeline verify STORE --no-spark --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
-            Question("check STORE", ("IX05",)),
+            Command("check STORE --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
+            Command("pipeline verify STORE --no-spark --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
+            Command("check STORE", ("IX05",)),
         ),
         {"messageIndexEnable": "false"},
     ),
     "the broker builds no index": ReportState(
         never_an_index,
         (
-            Question("check STORE --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
-            Question("check STORE", ("IX10", "messageIndexEnable=false")),
+            Command("check STORE --config HERE/broker.conf", (), ("IX05", "IX10"), exit=0),
+            Command("check STORE", ("IX10", "messageIndexEnable=false")),
         ),
         {"messageIndexEnable": "false"},
     ),
     "a table and its backup are zeros": ReportState(
         table_and_backup_of_zeros,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("CF01", "599 zero bytes and nothing else", "its .bak cannot be read either", "does not start"),
                 ("Compare the file with its .bak",),
@@ -784,19 +784,19 @@ STATES: dict[str, ReportState] = {
     "a copy ended before its files were whole": ReportState(
         copy_that_ended,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("DK04", "files of the store have no byte", "copy the store again", "Lost already: unknown"),
                 (r"error\s+CQ", "storescope dispatch .*Severity"),
                 exit=1,
             ),
-            Question("recover STORE --plan", ("would start: no",), exit=1),
+            Command("recover STORE --plan", ("would start: no",), exit=1),
         ),
     ),
     "the files were copied in text mode": ReportState(
         copy_in_text_mode,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "DK04",
@@ -812,19 +812,19 @@ STATES: dict[str, ReportState] = {
     "a log file was renamed": ReportState(
         log_file_renamed,
         (
-            Question(
+            Command(
                 "check STORE",
                 (r"renamed to 0+4096\.bak", r"mv .*0+4096\.bak .*0+4096", "Lost already: no message"),
                 ("messages lost", "never rename", "is missing", "Move it out of the store"),
                 exit=1,
             ),
-            Question("where STORE Orders/0/10", ("unknown", r"0+4096\.bak", "says of CL07"), ("compare the damaged",)),
+            Command("where STORE Orders/0/10", ("unknown", r"0+4096\.bak", "says of CL07"), ("compare the damaged",)),
         ),
     ),
     "log files have the names of those before them": ReportState(
         log_files_shifted,
         (
-            Question(
+            Command(
                 "check STORE",
                 (
                     "CL05",
@@ -835,33 +835,33 @@ STATES: dict[str, ReportState] = {
                 ("of another log", "restore this log's own file", "storescope copy"),
                 exit=1,
             ),
-            Question("where STORE U00058", ("belongs at another offset", "CL05"), ("build the queues again",)),
+            Command("where STORE U00058", ("belongs at another offset", "CL05"), ("build the queues again",)),
         ),
     ),
     "log files were packed": ReportState(
         log_files_packed,
         (
-            Question(
+            Command(
                 "check STORE",
                 (r"0+ of the commit log was packed \(0+\.gz\)", "Unpack the file in its place"),
                 ("Move it out of the store's folders", "something was put"),
                 exit=1,
             ),
-            Question("where STORE Orders/0/0", ("unknown", r"0+\.gz", "says of CL07"), ("retention", "expired")),
+            Command("where STORE Orders/0/0", ("unknown", r"0+\.gz", "says of CL07"), ("retention", "expired")),
         ),
     ),
     "log files lost the zeros of their names": ReportState(
         log_names_without_zeros,
-        (Question("check STORE", ("CL07", "names of 20 digits", "sort files by their names as text"), exit=1),),
+        (Command("check STORE", ("CL07", "names of 20 digits", "sort files by their names as text"), exit=1),),
     ),
     "queue files lost the zeros of their names": ReportState(
         queue_names_without_zeros,
-        (Question("check STORE", ("CQ01", "Orders/0: files have no names of 20 digits", "20 digits back"), exit=1),),
+        (Command("check STORE", ("CQ01", "Orders/0: files have no names of 20 digits", "20 digits back"), exit=1),),
     ),
     "the log stands one folder deeper": ReportState(
         log_one_folder_deeper,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("CL12", "commitlog/commitlog", "one folder up"),
                 ("disk mounted", r"happened: \S+ \S+ log is"),
@@ -872,19 +872,19 @@ STATES: dict[str, ReportState] = {
     "topics have folders in lower case": ReportState(
         topics_in_lower_case,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("CL14", "another case", "orders for Orders", "mv orders Orders", "exact names of their topics"),
                 ("head of a message was changed", r"error\s+C[QL]0", "storescope dispatch .*Severity"),
                 exit=1,
             ),
-            Question("where STORE Orders/0/0", ("orders has one, a name in another case", "give that its name back")),
+            Command("where STORE Orders/0/0", ("orders has one, a name in another case", "give that its name back")),
         ),
     ),
     "a table has a name in lower case": ReportState(
         table_in_lower_case,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("CF03", r"but as consumeroffset\.json", r"mv .*config/consumeroffset\.json .*consumerOffset\.json"),
                 ("was deleted or not copied",),
@@ -895,7 +895,7 @@ STATES: dict[str, ReportState] = {
     "the log is an older copy": ReportState(
         older_copy_of_the_log,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("CF12", "read more messages than the log ever held", "or is an older copy"),
                 ("The log was begun anew: it holds",),
@@ -905,16 +905,16 @@ STATES: dict[str, ReportState] = {
     "queue files were padded": ReportState(
         queue_files_padded,
         (
-            Question(
+            Command(
                 "check STORE", ("CQ01", "expected 400 bytes like the other files, found 512", "does not start"), exit=1
             ),
-            Question("recover STORE --plan", ("would start: no",), exit=1),
+            Command("recover STORE --plan", ("would start: no",), exit=1),
         ),
     ),
     "a queue's last file has no byte": ReportState(
         empty_queue_file_at_the_end,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("CQ01", "nothing was written into it", "emove the empty file", "4.9 does not start"),
                 ("broker died", "storescope dispatch"),
@@ -925,7 +925,7 @@ STATES: dict[str, ReportState] = {
     "a topic's folder is gone": ReportState(
         topic_folder_gone,
         (
-            Question(
+            Command(
                 "check STORE", ("CQ10", "if Orders was deleted and made again, these are messages of before"), exit=1
             ),
         ),
@@ -933,100 +933,101 @@ STATES: dict[str, ReportState] = {
     "timers go back to a release without them": ReportState(
         timer_waits,
         (
-            Question("check STORE --release 4.9", ("DK03", "RocketMQ 4.9.8 has no timer wheel", "none is delivered")),
-            Question("check STORE", (), ("DK03",), exit=0),
+            Command("check STORE --release 4.9", ("DK03", "RocketMQ 4.9.8 has no timer wheel", "none is delivered")),
+            Command("check STORE", (), ("DK03",), exit=0),
         ),
     ),
     "the index is another store's": ReportState(
         index_of_another_store,
         (
-            Question("check STORE", ("IX06", "another store"), exit=1),
-            Question("recover STORE --plan", ("Probably written by RocketMQ 5.4",), ("ritten by RocketMQ 5.3",)),
+            Command("check STORE", ("IX06", "another store"), exit=1),
+            Command("recover STORE --plan", ("Probably written by RocketMQ 5.4",), ("ritten by RocketMQ 5.3",)),
         ),
     ),
     "the last log file was half made": ReportState(
         last_log_file_half_made,
-        (Question("check STORE", ("CL07", "never completed", "mv .*12288 ELSEWHERE"), ("replica",), exit=1),),
+        (Command("check STORE", ("CL07", "never completed", "mv .*12288 ELSEWHERE"), ("replica",), exit=1),),
     ),
     "the last log file was cut behind its messages": ReportState(
         last_log_file_cut_behind_its_messages,
-        (Question("check STORE", ("CL07", "only zeros are missing", "truncate -s 4096 "), ("replica",), exit=1),),
+        (Command("check STORE", ("CL07", "only zeros are missing", "truncate -s 4096 "), ("replica",), exit=1),),
     ),
     "a delay level of another release": ReportState(
-        level_of_another_release, (Question("check STORE", (), ("CF09",), exit=0),)
+        level_of_another_release, (Command("check STORE", (), ("CF09",), exit=0),)
     ),
     "a delay level lost its offset": ReportState(
-        level_without_its_offset, (Question("check STORE", ("CF09", r"were delivered \(3\)"), exit=0),)
+        level_without_its_offset, (Command("check STORE", ("CF09", r"were delivered \(3\)"), exit=0),)
     ),
     "a table was edited by hand": ReportState(
         groups_edited_by_hand,
         (
-            Question("recover STORE --plan --release 5.5", ("would start: no",), exit=1),
-            Question("check STORE --release 5.5", ("CF01", "subscriptionGroupTable' without quotes"), exit=1),
-            Question("recover STORE --plan --release 5.3", ("RocketMQ 5.3 would start: yes",)),
+            Command("recover STORE --plan --release 5.5", ("would start: no",), exit=1),
+            Command("check STORE --release 5.5", ("CF01", "subscriptionGroupTable' without quotes"), exit=1),
+            Command("recover STORE --plan --release 5.3", ("RocketMQ 5.3 would start: yes",)),
         ),
     ),
     "a table has a remark": ReportState(
         groups_with_a_remark,
         (
-            Question("check STORE", (), ("CF01",), exit=0),
-            Question("recover STORE --plan --release 5.5", ("RocketMQ 5.5 would start: yes",)),
+            Command("check STORE", (), ("CF01",), exit=0),
+            Command("recover STORE --plan --release 5.5", ("RocketMQ 5.5 would start: yes",)),
         ),
     ),
     "a group's setting is a word": ReportState(
         group_with_a_word,
         (
-            Question("check STORE", ("CF01", "subscriptionGroup", "retryMaxTimes", "sixteen"), exit=1),
-            Question("recover STORE --plan", ("would start: no",), exit=1),
+            Command("check STORE", ("CF01", "subscriptionGroup", "retryMaxTimes", "sixteen"), exit=1),
+            Command("recover STORE --plan", ("would start: no",), exit=1),
         ),
     ),
     "a delay level is no number": ReportState(
         level_without_a_number,
         (
-            Question("check STORE", ("CF01", "delayOffset"), exit=1),
-            Question("recover STORE --plan", ("would start: no", "'a'"), exit=1),
+            Command("check STORE", ("CF01", "delayOffset"), exit=1),
+            Command("recover STORE --plan", ("would start: no", "'a'"), exit=1),
         ),
     ),
     "an offset is null": ReportState(
         offset_of_null,
         (
-            Question("check STORE", ("CF01", "found null"), exit=1),
-            Question("config STORE", (), ("consumerOffset.json is sound",)),
+            Command("check STORE", ("CF01", "found null"), exit=1),
+            Command("config STORE", (), ("consumerOffset.json is sound",)),
         ),
     ),
     "offsets are texts and fractions": ReportState(
         numbers_as_text,
         (
-            Question("check STORE", (), ("CF01",), exit=0),
-            Question("groups STORE", (r"billing\s+Orders\s+0\s+3\b",)),
+            Command("check STORE", (), ("CF01",), exit=0),
+            Command("groups STORE", (r"billing\s+Orders\s+0\s+3\b",)),
         ),
     ),
     "the timer wheel stands": ReportState(
         timer_stands,
         (
-            Question("check STORE", ("CF13", "timer wheel", "1 message is overdue", "timerWheelEnable")),
-            Question("where STORE U00000", ("has been at", "overdue")),
+            Command("check STORE", ("CF13", "timer wheel", "1 message is overdue", "timerWheelEnable")),
+            Command("where STORE U00000", ("has been at", "overdue")),
         ),
     ),
-    "a timer waits": ReportState(timer_waits, (Question("check STORE", (), ("CF13", "overdue"), exit=0),)),
+    "a timer waits": ReportState(timer_waits, (Command("check STORE", (), ("CF13", "overdue"), exit=0),)),
     "the check of transactions stands": ReportState(
-        transactions_stand, (Question("check STORE", ("CF13", "check of transactions has been at 0", "3 messages")),)
+        transactions_stand,
+        (Command("check STORE", ("CF13", "check of transactions has been at 0", "3 messages")),),
     ),
     "a level waited while no broker ran": ReportState(
-        level_waited_while_no_broker_ran, (Question("check STORE", (), ("CF13", "overdue"), exit=0),)
+        level_waited_while_no_broker_ran, (Command("check STORE", (), ("CF13", "overdue"), exit=0),)
     ),
     "a key inside a packed batch": ReportState(
         packed_batch,
         (
-            Question("where STORE K2", ("member 2 of the batch", "no index holds keys of members"), ("neverSeen",)),
-            Question("where STORE M0001", ("member 1 of the batch",), ("neverSeen",)),
-            Question("queryMsgByKey -s STORE -t Batched -k K2", ("batch",)),
+            Command("where STORE K2", ("member 2 of the batch", "no index holds keys of members"), ("neverSeen",)),
+            Command("where STORE M0001", ("member 1 of the batch",), ("neverSeen",)),
+            Command("queryMsgByKey -s STORE -t Batched -k K2", ("batch",)),
         ),
     ),
     "two files of one name": ReportState(
         two_files_of_one_name,
         (
-            Question(
+            Command(
                 "check STORE --config HERE/broker.conf --paths-from-config",
                 ("CL07", "disk2", "reads from the other"),
                 (r"ha(s|ve) no (RocketMQ )?message", "holds no message"),
@@ -1038,7 +1039,7 @@ STATES: dict[str, ReportState] = {
     "a log of another program": ReportState(
         foreign_log,
         (
-            Question(
+            Command(
                 "check STORE",
                 ("have no RocketMQ message", "another program", "by the next start .*: unknown"),
                 (r"\d+ messages lost",),
@@ -1049,18 +1050,18 @@ STATES: dict[str, ReportState] = {
     "queue numbers jump": ReportState(
         jump_behind_a_clean_close,
         (
-            Question(
+            Command(
                 "check STORE", ("RP03", "numbers jump", "storescope dispatch"), ("do not change consumer offsets",), 1
             ),
-            Question("recover STORE --plan", ("Wrong queue offsets",)),
+            Command("recover STORE --plan", ("Wrong queue offsets",)),
         ),
     ),
     "offsets of a log that was deleted": ReportState(
         light_offsets_of_another_log,
         (
-            Question("check STORE", ("CF12", "start as new groups", "CF11"), ("log has deleted",)),
-            Question("groups STORE", ("beyondMax", "notBegun")),
-            Question("where STORE Orders/0/0 --group billing", ("beyond the end",), ("has read past",)),
+            Command("check STORE", ("CF12", "start as new groups", "CF11"), ("log has deleted",)),
+            Command("groups STORE", ("beyondMax", "notBegun")),
+            Command("where STORE Orders/0/0 --group billing", ("beyond the end",), ("has read past",)),
         ),
     ),
 }

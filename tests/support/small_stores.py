@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from made_stores import MadeStore, MadeUnit, write_queue
+from handmade_stores import HandmadeStore, HandmadeUnit, write_queue
 
 from engine.codec import properties
 from engine.codec.crc import crc31
@@ -32,7 +32,7 @@ _QUEUE_OFFSET, _PHYSICAL_OFFSET = 20, 28
 def make_small(source: Path, target: Path, count: int = 32) -> Path:
     """A small store of about ``count`` units of ``source`` in ``target``, which must not exist."""
     with open_store(source) as store:
-        made = MadeStore(log_size=LOG_SIZE, queue_size=QUEUE_SIZE)
+        made = HandmadeStore(log_size=LOG_SIZE, queue_size=QUEUE_SIZE)
         entries = _entries(store)
         kinds = {topic: next(iter(queues.values())).kind for topic, queues in store.topics().items()}
         places: dict[int, int] = {}
@@ -93,7 +93,9 @@ def _spread(store: StoreSnapshot, count: int) -> Iterator[Unit]:
     return (chosen[offset] for offset in sorted(chosen))
 
 
-def _lay(made: MadeStore, raw: bytes, unit: Unit, places: dict[int, int], entries: Entries, *, simple: bool) -> None:
+def _lay(
+    made: HandmadeStore, raw: bytes, unit: Unit, places: dict[int, int], entries: Entries, *, simple: bool
+) -> None:
     """Append the unit's bytes with its new place in them, and remember what queues and index need."""
     room = made.log_size - len(made.log) % made.log_size
     if len(raw) + 8 > room:
@@ -113,7 +115,7 @@ def _lay(made: MadeStore, raw: bytes, unit: Unit, places: dict[int, int], entrie
     made.log += data
     tags = struct.unpack_from(">q", own, 12)[0] if own is not None else 0
     keys = [*([unit.unique_key] if unit.unique_key else []), *unit.keys]
-    made.units.append(MadeUnit(at, len(raw), *queue, number, tags, keys, unit.store_timestamp, dispatched))
+    made.units.append(HandmadeUnit(at, len(raw), *queue, number, tags, keys, unit.store_timestamp, dispatched))
 
 
 def _light_queues(entries: Entries, places: dict[int, int]) -> Iterator[tuple[tuple[str, int], bytes]]:

@@ -48,7 +48,7 @@ def largest_pieces() -> list[str]:
     return [f"{size:,} KiB {name}" for size, name in sorted(pieces, reverse=True)[:10]]
 
 
-class Gaps:
+class LoopGaps:
     """Watches how long the event loop takes to come round."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ async def drive(window: Any) -> None:
         await asyncio.sleep(0.2)
     await lab.set_load(LoadSettings(producers=2, topics=4, keys=200, body_size=200, batch=4))
     begun, seen, warm = time.monotonic(), 0, 0
-    gaps = Gaps()
+    gaps = LoopGaps()
     last = -1
     while time.monotonic() - begun < SECONDS:
         window.show_view(VIEWS[seen % len(VIEWS)])

@@ -56,7 +56,7 @@ lengths = st.sampled_from((0, 5, 60, 300, 1500))
 
 
 @dataclass
-class Put:
+class AcknowledgedPut:
     """One acknowledged message."""
 
     offset: int
@@ -78,14 +78,14 @@ class Model:
     follows them, a start dispatches what it finds of them in the log, as RocketMQ's does.
     """
 
-    puts: list[Put] = field(default_factory=list)
+    puts: list[AcknowledgedPut] = field(default_factory=list)
     next: dict[tuple[str, int], int] = field(default_factory=dict)
     begins: dict[str, int] = field(default_factory=dict)  # offset in the log, before which a deleted topic's units lie
     vague: set[str] = field(default_factory=set)
     flushed: int = 0
     low: int = 0
 
-    def queue(self, topic: str, queue_id: int, end: int) -> list[Put]:
+    def queue(self, topic: str, queue_id: int, end: int) -> list[AcknowledgedPut]:
         """What the queue leads to once everything before ``end`` is dispatched."""
         first = max(self.begins.get(topic, 0), self.low)
         return [
@@ -94,11 +94,11 @@ class Model:
             if (put.topic, put.queue_id) == (topic, queue_id) and put.queue_offset >= 0 and first <= put.offset < end
         ]
 
-    def is_sure(self, put: Put) -> bool:
+    def is_sure(self, put: AcknowledgedPut) -> bool:
         """Whether its queue knows it: its topic was not deleted since."""
         return put.topic not in self.vague and put.offset >= self.begins.get(put.topic, 0)
 
-    def cut(self, end: int) -> list[Put]:
+    def cut(self, end: int) -> list[AcknowledgedPut]:
         """A start found the log to end at ``end``; gives what was lost. Units behind the last one that is in a queue it
         dispatches, those of deleted topics too.
         """
@@ -114,14 +114,14 @@ class Model:
         return lost
 
 
-class Roomy(RealDisk):
+class NeverFullDisk(RealDisk):
     """A disk that is never full, however full this machine's is."""
 
     def usage(self, path: Path) -> float:
         return 0.1 if path.exists() else -1.0
 
 
-class AnyStore(RuleBasedStateMachine):
+class CommonStoreMachine(RuleBasedStateMachine):
     """What both machines do."""
 
     disk: SimulatedDisk | None = None
@@ -282,7 +282,7 @@ class AnyStore(RuleBasedStateMachine):
         assert not model.puts or offset >= model.puts[-1].end, "units do not stand in the order of their answers"
         assert message.body is not None
         promised = promised and self.settings.flush_disk_type == "SYNC_FLUSH"
-        model.puts.append(Put(offset, size, *key, queue_offset, message.body, promised))
+        model.puts.append(AcknowledgedPut(offset, size, *key, queue_offset, message.body, promised))
 
     @precondition(lambda self: self.store is not None)
     @rule(topic=topics, queue=queues, length=lengths, ruled=st.booleans())
@@ -488,7 +488,7 @@ class AnyStore(RuleBasedStateMachine):
             for put in due[-2:]:
                 self.holds_key(put)
 
-    def holds_key(self, put: Put) -> None:
+    def holds_key(self, put: AcknowledgedPut) -> None:
         unit = self.live.look_message_by_offset(put.offset)
         assert unit is not None
         for key in (unit.properties or {}).get("KEYS", "").split():
@@ -506,7 +506,7 @@ class AnyStore(RuleBasedStateMachine):
             self.store.abandon()
 
 
-class StoreMachine(AnyStore):
+class StoreMachine(CommonStoreMachine):
     """In a real directory, with an inspector open beside the store all the while."""
 
     def __init__(self) -> None:
@@ -514,7 +514,7 @@ class StoreMachine(AnyStore):
         self.root = Path(tempfile.mkdtemp(prefix="store-machine-"))
         self.path = self.root / "store"
         self.looking: StoreSnapshot | None = None
-        self.patch = mock.patch("engine.message_store.RealDisk", Roomy)
+        self.patch = mock.patch("engine.message_store.RealDisk", NeverFullDisk)
         self.patch.start()
 
     def clock(self) -> int:
@@ -557,7 +557,7 @@ def seen_of(look: StoreSnapshot) -> dict[str, Any]:
     }
 
 
-class PowerMachine(AnyStore):
+class PowerMachine(CommonStoreMachine):
     """On a simulated disk, whose power fails."""
 
     def __init__(self) -> None:

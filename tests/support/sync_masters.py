@@ -44,7 +44,7 @@ _SEND = {
 }
 
 
-class ToldSlave:
+class ScriptedSlave:
     """Follows a log through its HA port, and acknowledges it while ``says``."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ def batch_of(*bodies: bytes) -> bytes:
     )
 
 
-class Sender:
+class MessageSender:
     """Sends each kind of message, and notes what came back: the code and its fields."""
 
     def __init__(self, connection: Connection) -> None:
@@ -124,8 +124,8 @@ class Sender:
 async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[dict[str, Any]]:
     """Everything that one broker is asked; pauses are ``slowly`` times as long."""
     connection = await connect(host, port)
-    slave = ToldSlave()
-    sender = Sender(connection)
+    slave = ScriptedSlave()
+    sender = MessageSender(connection)
     try:
         await sender.every_kind("no slave yet")
         await slave.link(host, ha_port)
@@ -151,11 +151,11 @@ async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[di
         await slave.unlink()
         await asyncio.sleep(0.5 * slowly)
         await sender.every_kind("it is gone")
-        slave = ToldSlave()
+        slave = ScriptedSlave()
         await slave.link(host, ha_port, 0)
         await asyncio.sleep(slowly)
         await sender.every_kind("it is back, empty")
-        other = ToldSlave()
+        other = ScriptedSlave()
         await other.link(host, ha_port, 0)
         other.says = False
         await asyncio.sleep(0.5 * slowly)

@@ -44,7 +44,7 @@ def build() -> str:
     return os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*"), str(JARS / "*")))
 
 
-class Yarn:
+class YarnCluster:
     """The cluster; ``environment`` is what somebody has who may use it."""
 
     def __init__(self, folder: Path, nodes: int = 2) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import forked_processes
-import main_garbage
+import garbage_on_main_thread
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -74,7 +74,7 @@ def run(themed_app: QApplication) -> Iterator[Run]:
     """``run(coroutine)``: await it in Qt's loop, at most :data:`LONGEST` seconds."""
     import qasync
 
-    with main_garbage.what_is_new():
+    with garbage_on_main_thread.what_is_new():
         garbage = LoopGarbage()
         loop = qasync.QEventLoop(themed_app, already_running=False)
         asyncio.set_event_loop(loop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from said_words import said
+from source_texts import said
 
 from engine.rules.catalogue import RULES
 from viewer.look.assets import tr_plural

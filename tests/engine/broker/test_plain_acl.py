@@ -170,7 +170,7 @@ async def asking(folder: Path) -> AsyncIterator[Asking]:
             client.close()
 
 
-class Signing:
+class SigningClient:
     """Asks a broker of 4.9 whose accounts are :data:`FILE`."""
 
     def __init__(self, client: Asking, path: Path) -> None:
@@ -201,13 +201,13 @@ def guarded(tmp_path: Path, what) -> None:
         path.chmod(0o640)
         async with asking(tmp_path / "store") as client:
             client.server.broker.access = Access(path, "4.9", "DefaultCluster")
-            await what(Signing(client, path))
+            await what(SigningClient(client, path))
 
     run(both)
 
 
 def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
-    async def what(it: Signing) -> None:
+    async def what(it: SigningClient) -> None:
         await it.told(50, **NEW)
         assert (await it.shown())["plainAccessConfigs"][2] == {**NEW, "admin": False}
         more = {"whiteRemoteAddress": "10.0.0.*", "defaultTopicPerm": "DENY", "topicPerms": "t1=PUB,t2=SUB"}
@@ -257,7 +257,7 @@ def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_account_changes_nothing(fields: dict[str, str], words: str, tmp_path: Path) -> None:
-    async def what(it: Signing) -> None:
+    async def what(it: SigningClient) -> None:
         before = it.path.read_text()
         code, told = await it.refused(50, **{**NEW, **fields})
         assert (code, told[: len(words)]) == (209, words)
@@ -267,7 +267,7 @@ def test_what_is_no_account_changes_nothing(fields: dict[str, str], words: str, 
 
 
 def test_addresses_that_need_no_signature(tmp_path: Path) -> None:
-    async def what(it: Signing) -> None:
+    async def what(it: SigningClient) -> None:
         await it.told(53, globalWhiteAddrs="10.0.0.1,10.0.1.*")
         assert (await it.shown())["globalWhiteAddrs"] == ["10.0.0.1", "10.0.1.*"]
         words = "The globalWhiteAddresses[{}] has been updated failed."
@@ -285,7 +285,7 @@ def test_addresses_that_need_no_signature(tmp_path: Path) -> None:
 
 
 def test_the_file_s_version_grows_with_each_change(tmp_path: Path) -> None:
-    async def what(it: Signing) -> None:
+    async def what(it: SigningClient) -> None:
         first = (await it.told(52)).fields
         at_start = json.loads(first["version"])
         assert at_start["counter"] == 0
@@ -305,7 +305,7 @@ def test_the_file_s_version_grows_with_each_change(tmp_path: Path) -> None:
 def test_who_is_no_administrator_makes_no_accounts(tmp_path: Path) -> None:
     """In 4.9.7 whoever may sign could make himself one, and read every secret."""
 
-    async def what(it: Signing) -> None:
+    async def what(it: SigningClient) -> None:
         for code in (50, 51, 53, 54):
             found, words = await it.refused(code, "someuser", **NEW, globalWhiteAddrs="*")
             assert found == 1
@@ -316,7 +316,7 @@ def test_who_is_no_administrator_makes_no_accounts(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_damaged_or_gone_meanwhile_is_left_alone(tmp_path: Path) -> None:
-    async def what(it: Signing) -> None:
+    async def what(it: SigningClient) -> None:
         it.path.write_text("what is this")
         assert (await it.refused(50, **NEW))[0] == 209
         assert (await it.refused(54))[0] == 1

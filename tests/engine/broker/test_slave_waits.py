@@ -18,7 +18,7 @@ from engine.remoting.connection import bind
 CONFIG = MessageStoreConfig(broker_role="SYNC_MASTER", in_sync_replicas=2, slave_timeout=20_000)
 
 
-class Watched:
+class ScriptedSlaves:
     """Waits over slaves that say what a test says."""
 
     def __init__(self, config: MessageStoreConfig, like: str = "5.3") -> None:
@@ -58,7 +58,7 @@ def test_only_a_sync_master_waits_and_since_5_only_for_more_than_itself() -> Non
 
 def test_each_is_told_once_as_many_slaves_as_are_needed_have_it() -> None:
     async def told() -> None:
-        one, two = Watched(CONFIG), Watched(replace(CONFIG, in_sync_replicas=3))
+        one, two = ScriptedSlaves(CONFIG), ScriptedSlaves(replace(CONFIG, in_sync_replicas=3))
         for watched in (one, two):
             watched.wait(100, 200, 300)
         assert one.hurried == 3
@@ -77,7 +77,7 @@ def test_each_is_told_once_as_many_slaves_as_are_needed_have_it() -> None:
 
 def test_whoever_waits_too_long_is_told_and_the_others_go_on() -> None:
     async def told() -> None:
-        watched = Watched(replace(CONFIG, slave_timeout=50))
+        watched = ScriptedSlaves(replace(CONFIG, slave_timeout=50))
         watched.wait(100)
         while not watched.told:
             await asyncio.sleep(0.01)
@@ -93,7 +93,7 @@ def test_whoever_waits_too_long_is_told_and_the_others_go_on() -> None:
 
 def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
     async def told() -> None:
-        watched = Watched(replace(CONFIG, ha_slave_fallbehind_max=1000), "4.9")
+        watched = ScriptedSlaves(replace(CONFIG, ha_slave_fallbehind_max=1000), "4.9")
         watched.wait(100)
         assert watched.told == [(100, "SLAVE_NOT_AVAILABLE")]
         watched.told.clear()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from brokers import Asking, asking, half, run, units
-from clients_beside import until
+from served_broker import until
 
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig

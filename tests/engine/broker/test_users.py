@@ -221,7 +221,7 @@ KEYS = {"adminuser": "87654321", "someuser": "12345678", "u1": "secret-1"}
 ENTRY = {"resource": "Topic:t", "actions": ["Get"], "decision": "Allow"}
 
 
-class Signing:
+class SigningClient:
     """Asks as one of :data:`KEYS`."""
 
     def __init__(self, client: Asking) -> None:
@@ -244,11 +244,11 @@ class Signing:
 
 
 @asynccontextmanager
-async def guarded(folder: Path) -> AsyncIterator[Signing]:
+async def guarded(folder: Path) -> AsyncIterator[SigningClient]:
     (folder / "plain_acl.yml").write_text(ACCOUNTS)
     async with asking(folder / "store") as client:
         client.server.broker.access = Access(folder / "plain_acl.yml", "5.3", "DefaultCluster")
-        yield Signing(client)
+        yield SigningClient(client)
 
 
 def acl_body(*entries: object, subject: str = "User:u1", kind: str = "Custom") -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from served_stores import a_send, asked
-from undone_stores import kept_in, made
+from undo_cases import kept_in, made
 
 from engine.cli import backup
 from engine.cli.main import COMMANDS, build_parser, main

@@ -7,11 +7,11 @@ import struct
 from pathlib import Path
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
+from clean_answers import QUESTIONS, ask
 from commands import reading_commands
-from other_user import as_nobody, open_folder
-from whole_answers import QUESTIONS, ask
+from unprivileged_user import as_nobody, open_folder
 
 from engine.errors import StoreError
 
@@ -44,7 +44,7 @@ def a_folder_of_other_things(path):
 
 
 def a_queue_folder(path):
-    store = made_stores.healthy().write(path / "store")
+    store = handmade_stores.healthy().write(path / "store")
     return store / "consumequeue" / "Orders" / "0"
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_store_is_said_in_one_line(tmp_path, make, said):
 
 def test_without_rights_the_file_is_named():
     with open_folder() as folder:
-        store = made_stores.healthy().write(folder / "store")
+        store = handmade_stores.healthy().write(folder / "store")
         locked = [store / "commitlog" / f"{0:020d}", store / "checkpoint", store / "consumequeue" / "Orders"]
         questions = [question for question in QUESTIONS if question[0] != "check"]
         for path in (*locked, store / "commitlog", store / "config", store):
@@ -116,7 +116,7 @@ def test_without_rights_the_file_is_named():
 
 
 def test_a_configuration_that_is_none(tmp_path):
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     (tmp_path / "broken.conf").write_text("mappedFileSizeCommitLog=many\nmaxIndexNum=-5\n")
     (tmp_path / "folder").mkdir()
     (tmp_path / "binary.conf").write_bytes(bytes(range(256)) * 10)
@@ -130,7 +130,7 @@ def test_a_configuration_that_is_none(tmp_path):
 
 
 def test_another_configuration_reads_the_same_log(tmp_path):
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     (tmp_path / "b.conf").write_text("mappedFileSizeCommitLog=8192\nmaxHashSlotNum=7\nmaxIndexNum=9\n")
     (tmp_path / "right.conf").write_text("mappedFileSizeCommitLog=4096\n")
     for question in QUESTIONS:
@@ -149,7 +149,7 @@ def test_another_configuration_reads_the_same_log(tmp_path):
 
 @pytest.mark.parametrize("number", [-1, -(1 << 63), (1 << 63) - 1, 1 << 40, 7])
 def test_numbers_that_lead_nowhere(tmp_path, number):
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     for question in (
         ["units", "STORE", "--from", number],
         ["units", "STORE", "--to", number],
@@ -189,9 +189,9 @@ def test_an_error_names_the_file_and_the_offset():
 @pytest.mark.parametrize("unit", [20, 46])
 def test_a_hole_of_a_trillion_entries_is_passed_over(tmp_path, unit):
     """A queue file was copied under a name near 2⁶³: check looked at every entry in between, for ever."""
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     folder = store / ("consumequeue" if unit == 20 else "batchconsumequeue") / "Far" / "0"
-    made_stores.write_queue(folder, struct.pack(">qiq", 0, 144, 0).ljust(unit, b"\0"), unit * 20)
+    handmade_stores.write_queue(folder, struct.pack(">qiq", 0, 144, 0).ljust(unit, b"\0"), unit * 20)
     first = folder / f"{0:020d}"
     (folder / f"{(1 << 63) - 1:020d}").write_bytes(first.read_bytes())
     (folder / f"{(1 << 62) // (unit * 20) * unit * 20:020d}").write_bytes(first.read_bytes())

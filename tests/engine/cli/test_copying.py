@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
-import made_stores
+import handmade_stores
 import pytest
 
 from engine.cli import copying
@@ -43,7 +43,7 @@ PARTS = ["commitlog", "consumequeue", "index", "config", "checkpoint", "consumeq
 @pytest.mark.parametrize("part", PARTS)
 def test_a_snapshot_holds_what_a_link_leads_to(part, words, tmp_path, capsys):
     """A store whose log lies on a disk of its own, behind a link, had a snapshot without log, and no word of it."""
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     (store / "config").mkdir()
     (store / "config" / "topics.json").write_text("{}")
     before = contents(store)
@@ -55,7 +55,7 @@ def test_a_snapshot_holds_what_a_link_leads_to(part, words, tmp_path, capsys):
 
 
 def test_a_snapshot_says_which_links_it_leaves_out(tmp_path, capsys):
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     (store / "consumequeue" / "loop").symlink_to(store)
     assert main(["snapshot", str(store), str(tmp_path / "copy")]) == 0
     assert "consumequeue/loop links to a folder that contains it" in capsys.readouterr().err
@@ -63,7 +63,7 @@ def test_a_snapshot_says_which_links_it_leaves_out(tmp_path, capsys):
 
 def test_a_snapshot_is_refused_where_a_link_leads_to_nothing(tmp_path, capsys):
     """Its disk may not be mounted: a copy without that part would not be the store."""
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     shutil.rmtree(store / "commitlog")
     (store / "commitlog").symlink_to(tmp_path / "not mounted")
     assert main(["snapshot", str(store), str(tmp_path / "copy")]) == 3
@@ -72,7 +72,7 @@ def test_a_snapshot_is_refused_where_a_link_leads_to_nothing(tmp_path, capsys):
 
 def test_a_copy_has_tables_of_its_own_where_the_source_has_links(tmp_path, capsys):
     """The copy's table was a link to the source's: a broker over the copy would have written the live table."""
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     (store / "config").mkdir()
     (tmp_path / "topics.json").write_text("{}")
     (store / "config" / "topics.json").symlink_to(tmp_path / "topics.json")

@@ -7,9 +7,9 @@ import zlib
 
 import agree
 import pytest
-from made_stores import MadeStore
+from clean_answers import QUESTIONS, ask
+from handmade_stores import HandmadeStore
 from raw_units import raw_unit
-from whole_answers import QUESTIONS, ask
 
 # -- units that no broker would write
 
@@ -116,7 +116,7 @@ def test_times_that_no_calendar_has(tmp_path):
 
 
 def test_a_made_store_with_numbers_at_their_limits(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     made.put(queue_offset=(1 << 63) - 1)
     made.put(queue_id=-1)
     made.put(queue_offset=-7)

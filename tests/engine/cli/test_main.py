@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
 
 from engine.cli.main import build_parser
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture
 def store(tmp_path):
     """A small healthy store."""
-    return made_stores.healthy().write(tmp_path / "store")
+    return handmade_stores.healthy().write(tmp_path / "store")
 
 
 def start(*arguments, **how):
@@ -70,7 +70,7 @@ def test_wrong_usage_is_one_line_and_exit_2(store, arguments, said):
 
 
 def test_keys_may_begin_with_a_dash_behind_two(tmp_path):
-    made = made_stores.MadeStore()
+    made = handmade_stores.HandmadeStore()
     made.put("Orders", keys="-x --json")
     path = made.write(tmp_path / "store")
     for key in ("-x", "--json"):
@@ -130,7 +130,7 @@ def test_every_option_is_explained(name):
 
 
 def test_output_to_a_closed_pipe_ends_quietly(tmp_path):
-    made = made_stores.MadeStore(log_size=1 << 22)
+    made = handmade_stores.HandmadeStore(log_size=1 << 22)
     for _ in range(4000):
         made.put(body=b"x" * 200, keys="k")
     path = made.write(tmp_path / "store", index=False, queues=False)
@@ -145,7 +145,7 @@ def test_output_to_a_closed_pipe_ends_quietly(tmp_path):
 
 def test_records_come_as_they_are_found(tmp_path):
     """A reader of the stream has the first unit before the last one is read."""
-    made = made_stores.MadeStore(log_size=1 << 22)
+    made = handmade_stores.HandmadeStore(log_size=1 << 22)
     for _ in range(4000):
         made.put(body=b"x" * 200)
     path = made.write(tmp_path / "store", index=False, queues=False)
@@ -161,7 +161,7 @@ def test_records_come_as_they_are_found(tmp_path):
 
 
 def test_an_interrupt_ends_at_once_with_130(tmp_path):
-    made = made_stores.MadeStore(log_size=1 << 22)
+    made = handmade_stores.HandmadeStore(log_size=1 << 22)
     for _ in range(4000):
         made.put(body=b"x" * 200)
     path = made.write(tmp_path / "store", index=False, queues=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
 
 from engine.cli.main import main
@@ -12,7 +12,7 @@ from engine.cli.main import main
 @pytest.fixture
 def store(tmp_path):
     """A small healthy store."""
-    return made_stores.healthy().write(tmp_path / "store")
+    return handmade_stores.healthy().write(tmp_path / "store")
 
 
 NUMBERS = ["144", "0x90", "0b10010000", "1_4_4", " 144 "]

@@ -6,7 +6,7 @@ import io
 import json
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
 from commands import reading_commands
 
@@ -171,7 +171,7 @@ def test_every_table_fits_the_terminal(golden, monkeypatch, name, width):
 
 
 def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):
-    made = made_stores.MadeStore(log_size=1 << 16)
+    made = handmade_stores.HandmadeStore(log_size=1 << 16)
     hostile = "a\x1b[2J\x9b31m\r\nb\u202e"
     for topic in (hostile, "t" * 120):
         made.put(topic, tags=hostile, keys=hostile, more={"x\x1b]0;title\x07": "\x1b[31m"})

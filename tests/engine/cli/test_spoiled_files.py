@@ -7,15 +7,15 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-import made_stores
+import handmade_stores
 import pytest
-from whole_answers import QUESTIONS, ask
+from clean_answers import QUESTIONS, ask
 
 
-class Parts(NamedTuple):
+class SpoiledPlaces(NamedTuple):
     """A healthy small store, and the places in it that are spoilt."""
 
-    made: made_stores.MadeStore
+    made: handmade_stores.HandmadeStore
     store: Path
     first: Path
     queue: Path
@@ -183,10 +183,10 @@ SPOILED = [
 
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_a_spoiled_store_is_told_and_survived(tmp_path, spoil):
-    made = made_stores.healthy()
+    made = handmade_stores.healthy()
     store = made.write(tmp_path / "store")
     queue = store / "consumequeue" / "Orders" / "0"
-    parts = Parts(made, store, store / "commitlog" / f"{0:020d}", queue, store / "config")
+    parts = SpoiledPlaces(made, store, store / "commitlog" / f"{0:020d}", queue, store / "config")
     parts.config.mkdir()
     spoil(parts)
     for question in QUESTIONS:

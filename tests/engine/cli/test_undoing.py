@@ -18,7 +18,7 @@ import pytest
 import store_damage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from undone_stores import kept_in, like, made, same, undone
+from undo_cases import kept_in, like, made, same, undone
 
 from engine import rebuilding
 from engine.cli import backup
@@ -126,7 +126,7 @@ def test_a_log_elsewhere_and_a_store_behind_a_link(tmp_path):
 # -- stopped on the way
 
 
-class Stopped(BaseException):
+class KilledByTest(BaseException):
     """As ``kill -9``: nobody cleans up behind it."""
 
 
@@ -138,7 +138,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
         def call(*arguments, **more):
             calls.append(name)
             if len(calls) == number:
-                raise Stopped
+                raise KilledByTest
             return real(*arguments, **more)
 
         return call
@@ -169,7 +169,7 @@ def test_killed_at_any_step_a_recovery_comes_back(tmp_path):
         before = golden_stores.fingerprint(store)
         with pytest.MonkeyPatch.context() as patched:
             stop_at(patched, number)
-            with pytest.raises(Stopped):
+            with pytest.raises(KilledByTest):
                 main(["recover", str(store), "--apply", "--yes"])
         folders = kept_in(tmp_path)
         if (folders[0] / JOURNAL).read_bytes():
@@ -208,7 +208,7 @@ def test_killed_at_any_step_a_dispatch_comes_back(tmp_path):
                     nonlocal count
                     count += 1
                     if count == number:
-                        raise Stopped
+                        raise KilledByTest
                     return real(*arguments)
 
                 return call
@@ -222,7 +222,7 @@ def test_killed_at_any_step_a_dispatch_comes_back(tmp_path):
                 patched.setattr(rebuilding, "exchange", stop(undo.exchange))
                 try:
                     ended = main(["dispatch", str(store), "--yes"]) == 0
-                except Stopped:
+                except KilledByTest:
                     assert not ended
             (folder,) = kept_in(tmp_path)
             if number > 1:

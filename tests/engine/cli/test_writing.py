@@ -6,7 +6,7 @@ import argparse
 import io
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.cli.output import Output
 from engine.cli.writing import check_new_path, find_target, given_config, report_compilation
@@ -17,7 +17,7 @@ from engine.errors import NotAStore, StoreError, UsageError
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(6):
         made.put()
     return made.write(tmp_path / "store")

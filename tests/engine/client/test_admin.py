@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import Served, served, until
+from served_broker import ServedBroker, served, until
 
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_beside
@@ -35,7 +35,7 @@ def administrating(tmp_path: Path, what) -> None:
 def test_a_topic_is_created_used_listed_and_deleted(tmp_path: Path) -> None:
     """Where brokers create no topic by themselves, nothing could be done from Python without mqadmin."""
 
-    async def what(admin: Admin, beside: Served) -> None:
+    async def what(admin: Admin, beside: ServedBroker) -> None:
         assert await admin.topics() == []
         await admin.create_topic("Orders", 3)
         await admin.create_topic("Archive", 1, writable=False)
@@ -57,7 +57,7 @@ def test_a_topic_is_created_used_listed_and_deleted(tmp_path: Path) -> None:
 
 
 def test_the_type_of_a_topics_messages_is_an_attribute(tmp_path: Path) -> None:
-    async def what(admin: Admin, beside: Served) -> None:
+    async def what(admin: Admin, beside: ServedBroker) -> None:
         await admin.create_topic("Payments", 1, message_type="FIFO")
         topic = beside.server.broker.topics.get("Payments")
         assert topic is not None
@@ -67,7 +67,7 @@ def test_the_type_of_a_topics_messages_is_an_attribute(tmp_path: Path) -> None:
 
 
 def test_the_lag_of_a_group_by_queue(tmp_path: Path) -> None:
-    async def what(admin: Admin, beside: Served) -> None:
+    async def what(admin: Admin, beside: ServedBroker) -> None:
         await admin.create_topic("Orders", 2)
         assert await admin.lag("readers") == []
         queues = await admin.queues("Orders")
@@ -101,7 +101,7 @@ def test_the_lag_of_a_group_by_queue(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
-    async def what(admin: Admin, beside: Served) -> None:
+    async def what(admin: Admin, beside: ServedBroker) -> None:
         with pytest.raises(WrongMessage, match="queues is 0"):
             await admin.create_topic("Orders", 0)
         with pytest.raises(WrongMessage, match="known are NORMAL, FIFO"):
@@ -118,7 +118,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_none_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def what(admin: Admin, _: Served) -> None:
+    async def what(admin: Admin, _: ServedBroker) -> None:
         async def call(address: str, code: int, *_: object, **__: object) -> Command:
             bodies = {106: b'{"brokerAddrTable":{"a":{"brokerAddrs":{"0":"x:1"}}}}', 208: b'{"offsetTable":{"a":{}}}'}
             return Command(0, {}, body=bodies.get(code, b"[]"))

@@ -138,7 +138,7 @@ def test_pops_what_a_broker_says(namesrv: str) -> None:
     assert seen == [b"%d" % number for number in range(10)]
 
 
-class Decides:
+class DecidingListener:
     def execute(self, _message, argument) -> TransactionState:
         assert threading.current_thread().name != "storescope-client"
         return argument
@@ -148,7 +148,7 @@ class Decides:
 
 
 def test_transactions_requests_and_recalls(namesrv: str) -> None:
-    with BlockingProducer("senders", namesrv, listener=Decides()) as producer:
+    with BlockingProducer("senders", namesrv, listener=DecidingListener()) as producer:
         _, state = producer.send_in_transaction(Message("Orders", b"x"), TransactionState.COMMIT)
         assert state is TransactionState.COMMIT
         handle = producer.send(Message("Orders", b"later", delay_ms=3_600_000)).recall_handle

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import Served, served
+from served_broker import ServedBroker, served
 
 from engine.client import broker_api
 from engine.client.broker_api import POP, POP_CK, acknowledge, change_invisible, pop, query_assignment, set_request_mode
@@ -119,7 +119,7 @@ def popping(tmp_path: Path, what) -> None:
 
 
 def test_one_pop_by_hand(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: Served) -> None:
+    async def what(producer: Producer, _: ServedBroker) -> None:
         client, wanted = producer.instance, Subscription("Orders")
         result = await pop(client, "poppers", "broker-a", wanted, max_messages=4, from_first=True)
         assert (result.status, len(result.messages)) == ("FOUND", 4)
@@ -144,7 +144,7 @@ def test_one_pop_by_hand(tmp_path: Path) -> None:
 
 
 def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: Served) -> None:
+    async def what(producer: Producer, _: ServedBroker) -> None:
         client = producer.instance
         assert await query_assignment(client, "nobody", "Orders") is None
         with pytest.raises(NoRoute):
@@ -158,7 +158,7 @@ def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp
 
 
 def test_the_same_attempt_gets_the_same_messages(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: Served) -> None:
+    async def what(producer: Producer, _: ServedBroker) -> None:
         client, wanted = producer.instance, Subscription("Orders")
         more = {"queue_id": 0, "max_messages": 2, "from_first": True, "orderly": True}
         first = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)

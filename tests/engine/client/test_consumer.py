@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import Served, served, until
+from served_broker import ServedBroker, served, until
 
 from engine.client.consumer import Consumer, ConsumeStatus
 from engine.client.consuming import BROADCASTING, FROM_FIRST, ConsumerConfig
@@ -20,7 +20,7 @@ from engine.client.producer import Producer
 FIRST = ConsumerConfig(start=FROM_FIRST)
 
 
-class Seen:
+class RecordingListener:
     """A listener that remembers; ``says`` gives its answer by message."""
 
     def __init__(self, says=lambda _: None) -> None:
@@ -47,16 +47,16 @@ def consuming(tmp_path: Path, what, broker=None) -> None:
     run(both)
 
 
-def reader(beside: Served, listener, config: ConsumerConfig = FIRST, group: str = "readers", **more) -> Consumer:
+def reader(beside: ServedBroker, listener, config: ConsumerConfig = FIRST, group: str = "readers", **more) -> Consumer:
     made = Consumer(group, listener, beside.namesrv, config, **more)
     made.subscribe("Orders")
     return made
 
 
 def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(70)])
-        seen = Seen()
+        seen = RecordingListener()
         async with reader(beside, seen):
             await until(lambda: len(seen.messages) == 70)
             for number in range(70, 90):
@@ -68,7 +68,7 @@ def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
         offsets = beside.server.broker.store.tables
         told = [offsets.consumer_offset("readers", "Orders", queue) for queue in range(4)]
         assert sum(told) == 90
-        again = Seen()
+        again = RecordingListener()
         async with reader(beside, again):
             await producer.send(Message("Orders", b"new"))
             await until(lambda: again.messages)
@@ -78,10 +78,10 @@ def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
 
 
 def test_tags_are_chosen(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         for tag in ("a", "b", "c", "a"):
             await producer.send(Message("Orders", tag.encode(), tags=tag))
-        seen = Seen()
+        seen = RecordingListener()
         one = Consumer("readers", seen, beside.namesrv, FIRST)
         one.subscribe("Orders", "a || c")
         async with one:
@@ -92,13 +92,13 @@ def test_tags_are_chosen(tmp_path: Path) -> None:
 
 
 def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         def says(message):
             if message.body == b"bad":
                 raise RuntimeError("no tea")
             return message.reconsume_times > 0 or message.body == b"good"
 
-        seen = Seen(says)
+        seen = RecordingListener(says)
         one = reader(beside, seen, ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
         ring = one.events.ring()
         async with one:
@@ -121,11 +121,11 @@ def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Pa
 
 
 def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Path, monkeypatch) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
 
         monkeypatch.delitem(processors.HANDLERS, 36)
-        seen = Seen(lambda message: message.reconsume_times > 0)
+        seen = RecordingListener(lambda message: message.reconsume_times > 0)
         async with reader(beside, seen):
             result = await producer.send(Message("Orders", b"x", tags="t", keys="k"))
             await until(lambda: len(seen.messages) == 2, 60)
@@ -138,7 +138,7 @@ def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Pat
 def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -> None:
     """On a busy machine a send or a lock may time out, and a message comes again: first deliveries are in order."""
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         running: Counter = Counter()
         crowded: list[bytes] = []
         order: dict[int, list[bytes]] = {}
@@ -174,8 +174,8 @@ def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -
 
 
 def test_in_order_a_message_that_fails_too_often_is_a_dead_letter(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
-        seen = Seen(lambda message: message.body != b"bad")
+    async def what(producer: Producer, beside: ServedBroker) -> None:
+        seen = RecordingListener(lambda message: message.body != b"bad")
         config = ConsumerConfig(start=FROM_FIRST, orderly=True, max_reconsume=2, suspend=0.01)
         async with reader(beside, seen, config):
             for body in (b"a", b"bad", b"b"):
@@ -188,9 +188,9 @@ def test_in_order_a_message_that_fails_too_often_is_a_dead_letter(tmp_path: Path
 
 
 def test_broadcast_goes_to_everybody_and_offsets_stay_with_the_client(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         config = ConsumerConfig(model=BROADCASTING, start=FROM_FIRST, offsets_folder=tmp_path / "offsets")
-        first, second = Seen(), Seen(lambda _: False)
+        first, second = RecordingListener(), RecordingListener(lambda _: False)
         async with reader(beside, first, config) as one, reader(beside, second, config):
             for number in range(12):
                 await producer.send(Message("Orders", b"%d" % number))
@@ -203,7 +203,7 @@ def test_broadcast_goes_to_everybody_and_offsets_stay_with_the_client(tmp_path: 
 
 
 def test_batches_and_plain_functions_in_threads(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         seen: list[bytes] = []
         sizes: list[int] = []
 
@@ -226,7 +226,7 @@ def test_batches_and_plain_functions_in_threads(tmp_path: Path) -> None:
 
 
 def test_a_request_gets_its_reply(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         async with Producer("repliers", beside.namesrv) as replier:
 
             async def listener(messages, _context) -> None:
@@ -242,8 +242,8 @@ def test_a_request_gets_its_reply(tmp_path: Path) -> None:
 
 
 def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
-        seen = Seen(lambda message: message.body != b"bad")
+    async def what(producer: Producer, beside: ServedBroker) -> None:
+        seen = RecordingListener(lambda message: message.body != b"bad")
         result = await producer.send(Message("Orders", b"bad"))
         async with reader(beside, seen) as one:
             await until(lambda: seen.messages)
@@ -264,9 +264,9 @@ def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> Non
 def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: Path) -> None:
     """What was not committed before a kill is delivered again: at least once, never lost."""
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
-        first = Seen()
+        first = RecordingListener()
         killed = reader(beside, first, ConsumerConfig(start=FROM_FIRST, threads=1, commit_interval=0.05))
         ring = killed.events.ring()
         killed.slow_down(0.01)
@@ -279,7 +279,7 @@ def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: 
         events = ring.take()
         assert sum(isinstance(one, Delivered) for one in events) == counted
         assert counted - 1 <= sum(isinstance(one, Consumed) for one in events) <= counted
-        second = Seen()
+        second = RecordingListener()
         async with reader(beside, second):
             await until(lambda: len({*first.bodies, *second.bodies}) == 40)
         assert set(first.bodies) | set(second.bodies) == {b"%d" % number for number in range(40)}
@@ -291,7 +291,7 @@ def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: 
 def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path, *, orderly: bool) -> None:
     """A clean stop cut listeners off in the middle: they got CancelledError, and all their messages came again."""
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
         begun: list[bytes] = []
         ended: list[bytes] = []
@@ -307,7 +307,7 @@ def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path
         await first.stop()
         assert ended == begun
         assert len(begun) < 40
-        seen = Seen()
+        seen = RecordingListener()
         async with reader(beside, seen):
             await until(lambda: len(seen.messages) == 40 - len(ended))
             await asyncio.sleep(0.2)
@@ -317,7 +317,7 @@ def test_a_stop_lets_listeners_at_work_end_and_begins_nothing_new(tmp_path: Path
 
 
 def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"slow"))
         begun, cancelled = asyncio.Event(), asyncio.Event()
 
@@ -334,7 +334,7 @@ def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
         await begun.wait()
         await slow.stop(timeout=0.1)
         assert cancelled.is_set()
-        seen = Seen()
+        seen = RecordingListener()
         async with reader(beside, seen):
             await until(lambda: seen.bodies == [b"slow"])
 
@@ -342,9 +342,9 @@ def test_a_stop_waits_no_longer_than_it_may(tmp_path: Path) -> None:
 
 
 def test_a_stop_waits_for_no_pause_of_a_slowed_client(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"1"))
-        seen = Seen()
+        seen = RecordingListener()
         slowed = reader(beside, seen, ConsumerConfig(start=FROM_FIRST, stop_timeout=3600))
         slowed.slow_down(1800)
         await slowed.start()

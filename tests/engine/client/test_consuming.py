@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import Served, served, until
 from real_cluster import free_port
+from served_broker import ServedBroker, served, until
 
 from engine.broker.config import BrokerConfig
 from engine.broker.serving import serving_store
@@ -51,7 +51,9 @@ def consuming(tmp_path: Path, what, broker: BrokerConfig | None = None) -> None:
     run(both)
 
 
-def reader(beside: Served, seen: list, config: ConsumerConfig = FIRST, group: str = "readers", **more) -> Consumer:
+def reader(
+    beside: ServedBroker, seen: list, config: ConsumerConfig = FIRST, group: str = "readers", **more
+) -> Consumer:
     made = Consumer(group, lambda messages, _: seen.extend(messages), beside.namesrv, config, **more)
     made.subscribe("Orders")
     return made
@@ -66,7 +68,7 @@ def owned(consumer: Consumer) -> list[int]:
 
 
 def test_queues_are_shared_without_gap_or_overlap_whoever_comes_and_goes(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         seen: list = []
         first, second, third = (reader(beside, seen) for _ in range(3))
@@ -101,7 +103,7 @@ def test_queues_are_shared_without_gap_or_overlap_whoever_comes_and_goes(tmp_pat
 
 
 def test_another_strategy_is_kept_to(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"x"))
         async with (
             reader(beside, [], strategy=AveragelyByCircle()) as one,
@@ -113,7 +115,7 @@ def test_another_strategy_is_kept_to(tmp_path: Path) -> None:
 
 
 def test_a_topic_is_read_again_from_a_time_on(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"old"), queue=orders(0))
         await asyncio.sleep(0.02)
         middle = system_clock()
@@ -132,7 +134,7 @@ def test_a_topic_is_read_again_from_a_time_on(tmp_path: Path) -> None:
 def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start: str, offset: int) -> None:
     """A broker answers 0 for a young queue; here it says that it knows none, as for an old one."""
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
         from engine.remoting.codes import Refused, ResponseCode
 
@@ -158,7 +160,7 @@ def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start:
 
 
 def test_a_queue_is_read_again_from_where_it_is_sought(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         for number in range(5):
             await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
         seen: list = []
@@ -176,7 +178,7 @@ def test_a_queue_is_read_again_from_where_it_is_sought(tmp_path: Path) -> None:
 def test_an_administrator_resets_the_group(tmp_path: Path) -> None:
     """A broker of 5.3 moves the offset itself, one of 4.9 tells each member (220)."""
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         for number in range(5):
             await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
         seen: list = []
@@ -202,7 +204,7 @@ def test_an_administrator_resets_the_group(tmp_path: Path) -> None:
 
 
 def test_an_offset_beyond_the_end_is_moved_by_the_broker(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"x"), queue=orders(0))
         beside.server.broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1000)
         seen: list = []
@@ -216,7 +218,7 @@ def test_an_offset_beyond_the_end_is_moved_by_the_broker(tmp_path: Path) -> None
 
 
 def test_a_paused_consumer_pulls_nothing(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         seen: list = []
         one = reader(beside, seen)
         one.pause()
@@ -238,7 +240,7 @@ def test_a_paused_consumer_pulls_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_held_is_bounded(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         goes_on = asyncio.Event()
         seen: list = []
 
@@ -286,7 +288,7 @@ def test_every_limit_says_why(config: ConsumerConfig, words: str) -> None:
 
 
 def test_sql_chooses_by_properties_and_what_cannot_be_understood_is_refused(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         for number in range(4):
             await producer.send(Message("Orders", b"%d" % number, properties={"n": str(number)}))
         seen: list = []
@@ -304,7 +306,7 @@ def test_sql_chooses_by_properties_and_what_cannot_be_understood_is_refused(tmp_
 
 
 def test_subscriptions_change_while_it_runs(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         for topic in ("Orders", "Invoices"):
             await producer.send(Message(topic, topic.encode()))
         seen: list = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from brokers import run
 from certificates import tls_properties
-from clients_beside import served, until
+from served_broker import served, until
 
 from engine.broker.access import Access
 from engine.client.consumer import Consumer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import served
+from served_broker import served
 
 from engine.client.errors import BrokerRefused
 from engine.client.events import Committed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import Served, served, until
+from served_broker import ServedBroker, served, until
 
 from engine.broker.serving import serving_store
 from engine.callbacks import system_clock
@@ -39,14 +39,14 @@ def popping(tmp_path: Path, what) -> None:
     run(both)
 
 
-def reader(beside: Served, listener, config: PopConfig = FIRST, expression: str = "*") -> PopConsumer:
+def reader(beside: ServedBroker, listener, config: PopConfig = FIRST, expression: str = "*") -> PopConsumer:
     made = PopConsumer("poppers", listener, beside.namesrv, config)
     made.subscribe("Orders", expression)
     return made
 
 
 def test_members_get_each_message_once_though_nobody_owns_a_queue(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         first: list = []
         second: list = []
         one, other = reader(beside, lambda got, _: first.extend(got)), reader(beside, lambda got, _: second.extend(got))
@@ -67,7 +67,7 @@ def test_members_get_each_message_once_though_nobody_owns_a_queue(tmp_path: Path
 
 
 def test_tags_are_chosen_and_pops_may_be_held_back(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         seen: list = []
         one = reader(beside, lambda got, _: seen.extend(got), expression="a")
         one.pause()
@@ -85,7 +85,7 @@ def test_tags_are_chosen_and_pops_may_be_held_back(tmp_path: Path) -> None:
 
 
 def test_what_fails_or_is_left_by_a_kill_comes_again(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         held: list = []
 
         async def never(messages, _context) -> None:
@@ -129,7 +129,7 @@ def test_a_broker_shares_out_among_those_who_ask_it(tmp_path: Path) -> None:
     nobody pops.
     """
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         client, seen = producer.instance, Counter()
         wanted = PopConfig(start=FROM_FIRST, hold=0.2, shared_by_broker=True)
 
@@ -171,7 +171,7 @@ def test_in_order_what_failed_comes_first_and_the_rest_behind_it(tmp_path: Path)
     with in their order, each once, and a queue is never in two hands.
     """
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         done: dict[int, list[int]] = {}
         tries: Counter = Counter()
         busy: Counter = Counter()
@@ -209,7 +209,7 @@ def test_in_order_what_failed_comes_first_and_the_rest_behind_it(tmp_path: Path)
 
 
 def test_in_order_a_killed_member_s_messages_come_again_in_order(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         held: list = []
 
         async def never(messages, _context) -> None:
@@ -240,7 +240,7 @@ def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_
     with what the first one was at. Its time is renewed now, also while it waits for a worker.
     """
 
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         begun: list[tuple[int, int]] = []
         done: dict[int, list[int]] = {}
         gone: list[int] = []
@@ -282,7 +282,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
 def test_a_stop_lets_listeners_at_work_end_and_acknowledges_them(tmp_path: Path, *, orderly: bool) -> None:
     """A clean stop cut listeners off in the middle; their messages came again after a minute."""
 
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         begun: list[bytes] = []
         ended: list[bytes] = []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import Served, served, until
+from served_broker import ServedBroker, served, until
 
 from engine.broker.config import BrokerConfig
 from engine.client.errors import BrokerRefused, ClientError, NoReply, NotRunning, NotSent, WrongMessage
@@ -35,7 +35,7 @@ def sending(tmp_path: Path, what, config: ProducerConfig | None = None, broker: 
 
 
 def test_a_message_stands_in_the_store_as_it_was_sent(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         message = Message("Orders", b"tea", tags="hot", keys=["k1", "k2"], properties={"mine": "1"}, flag=7)
         result = await producer.send(message)
         assert result.is_ok
@@ -52,7 +52,7 @@ def test_a_message_stands_in_the_store_as_it_was_sent(tmp_path: Path) -> None:
 
 
 def test_queues_are_taken_in_turn_and_a_key_stays_in_its_queue(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: Served) -> None:
+    async def what(producer: Producer, _: ServedBroker) -> None:
         turns = [(await producer.send(Message("Orders", b"x"))).queue.queue_id for _ in range(8)]
         assert sorted(turns[:4]) == [0, 1, 2, 3]
         assert turns[4:] == turns[:4]
@@ -68,7 +68,7 @@ def test_queues_are_taken_in_turn_and_a_key_stays_in_its_queue(tmp_path: Path) -
 
 @pytest.mark.parametrize(("kind", "bits"), [("zlib", 0x301), ("lz4", 0x101), ("zstd", 0x201)])
 def test_bodies_from_4_kib_on_are_compressed(tmp_path: Path, kind: str, bits: int) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         queue = MessageQueue("Orders", "broker-a", 0)
         for size in (4095, 4096):
             await producer.send(Message("Orders", b"tea " * 1024 if size == 4096 else b"x" * size), queue=queue)
@@ -82,7 +82,7 @@ def test_bodies_from_4_kib_on_are_compressed(tmp_path: Path, kind: str, bits: in
 
 
 def test_a_batch_goes_to_one_queue_and_each_message_has_its_id(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         messages = [Message("Orders", b"%d" % number, keys=f"k{number}") for number in range(5)]
         result = await producer.send(messages)
         found = beside.units("Orders", result.queue.queue_id)
@@ -95,7 +95,7 @@ def test_a_batch_goes_to_one_queue_and_each_message_has_its_id(tmp_path: Path) -
 
 
 def test_many_are_sent_at_once_one_way_and_with_a_call_back(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         told: list[object] = []
         tasks = [
             producer.send_soon(Message("Orders", b"%d" % number), lambda result, error: told.append((result, error)))
@@ -119,7 +119,7 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
     """
     busy, most = 0, 0
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         from engine.broker import processors
 
         await producer.send(Message("Orders", b"first"))
@@ -155,7 +155,7 @@ def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_c
 def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message of a send without an answer ended with a colon and nothing behind it."""
 
-    async def what(producer: Producer, _: Served) -> None:
+    async def what(producer: Producer, _: ServedBroker) -> None:
         from engine.broker import processors
 
         await producer.send(Message("Orders", b"first"))
@@ -167,7 +167,7 @@ def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"later", delay_level=3))
         (unit,) = beside.units("SCHEDULE_TOPIC_XXXX", 2)
         assert unit.properties["REAL_TOPIC"] == "Orders"
@@ -197,14 +197,14 @@ def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
     ],
 )
 def test_what_no_broker_takes_is_refused_here(tmp_path: Path, message, words: str) -> None:
-    async def what(producer: Producer, _: Served) -> None:
+    async def what(producer: Producer, _: ServedBroker) -> None:
         with pytest.raises(WrongMessage, match=words):
             await producer.send(message)
 
     sending(tmp_path, what)
 
 
-def answering(beside: Served, monkeypatch: pytest.MonkeyPatch, codes: list[int]) -> None:
+def answering(beside: ServedBroker, monkeypatch: pytest.MonkeyPatch, codes: list[int]) -> None:
     """Let the broker refuse sends with these codes, one after the other, before it answers."""
     from engine.broker import processors
 
@@ -223,7 +223,7 @@ def answering(beside: Served, monkeypatch: pytest.MonkeyPatch, codes: list[int])
     [("5.3", [2, 14], 3), ("5.3", [13], 0), ("4.9", [14, 17], 3), ("4.9", [2], 0), ("5.3", [1, 1, 1], 0)],
 )
 def test_retries_are_those_of_the_release(tmp_path: Path, monkeypatch, like: str, codes: list[int], tries: int) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         answering(beside, monkeypatch, list(codes))
         ring = producer.events.ring()
@@ -246,7 +246,7 @@ def test_retries_are_those_of_the_release(tmp_path: Path, monkeypatch, like: str
 
 
 def test_a_chosen_queue_and_a_send_beside_are_not_tried_again_on_a_refusal(tmp_path: Path, monkeypatch) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         await producer.send(Message("Orders", b"first"))
         answering(beside, monkeypatch, [ResponseCode.SERVICE_NOT_AVAILABLE] * 2)
         with pytest.raises(BrokerRefused):
@@ -258,7 +258,7 @@ def test_a_chosen_queue_and_a_send_beside_are_not_tried_again_on_a_refusal(tmp_p
     sending(tmp_path, what)
 
 
-class Decides:
+class DecidingListener:
     def __init__(self, first: TransactionState, later: TransactionState = TransactionState.COMMIT) -> None:
         self.first, self.later = first, later
         self.checked: list[str] = []
@@ -277,7 +277,7 @@ class Decides:
     ("state", "there"), [(TransactionState.COMMIT, 1), (TransactionState.ROLLBACK, 0), (TransactionState.UNKNOWN, 0)]
 )
 def test_a_transaction_is_decided_by_its_listener(tmp_path: Path, state: TransactionState, there: int) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         ring = producer.events.ring()
         result, decided = await producer.send_in_transaction(Message("Orders", b"paid", keys="k"))
         assert result.is_ok
@@ -288,13 +288,13 @@ def test_a_transaction_is_decided_by_its_listener(tmp_path: Path, state: Transac
         (seen,) = [one for one in ring.take() if isinstance(one, TransactionEnded)]
         assert (seen.decision, seen.checked) == (state.name, False)
 
-    sending(tmp_path, what, listener=Decides(state))
+    sending(tmp_path, what, listener=DecidingListener(state))
 
 
 def test_a_broker_asks_about_a_transaction_that_nobody_decided(tmp_path: Path) -> None:
-    listener = Decides(TransactionState.UNKNOWN)
+    listener = DecidingListener(TransactionState.UNKNOWN)
 
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         _, state = await producer.send_in_transaction(Message("Orders", b"paid", keys="order-1"), "fails")
         assert state == TransactionState.UNKNOWN
         await until(lambda: beside.units("Orders"), 60)
@@ -305,7 +305,7 @@ def test_a_broker_asks_about_a_transaction_that_nobody_decided(tmp_path: Path) -
 
 
 def test_a_request_that_nobody_answers_ends(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         with pytest.raises(NoReply):
             await producer.request(Message("Questions", b"?"), 0.3)
         (unit,) = beside.units("Questions")
@@ -316,7 +316,7 @@ def test_a_request_that_nobody_answers_ends(tmp_path: Path) -> None:
 
 
 def test_hooks_are_told_of_each_try(tmp_path: Path) -> None:
-    class Hook:
+    class RecordingHook:
         def __init__(self) -> None:
             self.seen: list[object] = []
 
@@ -326,9 +326,9 @@ def test_hooks_are_told_of_each_try(tmp_path: Path) -> None:
         def after(self, _message, _queue, result, error) -> None:
             self.seen.append(("after", result.status if result else None, error))
 
-    hook = Hook()
+    hook = RecordingHook()
 
-    async def what(producer: Producer, _: Served) -> None:
+    async def what(producer: Producer, _: ServedBroker) -> None:
         await producer.send(Message("Orders", b"x"))
         assert hook.seen == [("before", b"x", "Orders"), ("after", "SEND_OK", None)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import Served, served, until
+from served_broker import ServedBroker, served, until
 
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import NoRoute, NotRunning, WrongMessage
@@ -33,7 +33,7 @@ def pulling(tmp_path: Path, what) -> None:
     run(both)
 
 
-def lite(beside: Served, **config) -> LitePullConsumer:
+def lite(beside: ServedBroker, **config) -> LitePullConsumer:
     return LitePullConsumer("readers", beside.namesrv, ConsumerConfig(start=FROM_FIRST, **config))
 
 
@@ -45,7 +45,7 @@ async def polled(consumer: LitePullConsumer, count: int) -> list:
 
 
 def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         one, other = lite(beside), lite(beside)
         for consumer in (one, other):
             consumer.subscribe("Orders")
@@ -69,7 +69,7 @@ def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
 
 
 def test_a_later_poll_commits_what_was_given_before(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         tables = beside.server.broker.store.tables
         one = lite(beside, commit_interval=0.0)
         one.subscribe("Orders")
@@ -85,7 +85,7 @@ def test_a_later_poll_commits_what_was_given_before(tmp_path: Path) -> None:
 
 
 def test_a_loop_over_a_consumer_gets_each_message_until_it_is_stopped(tmp_path: Path) -> None:
-    async def what(_: Producer, beside: Served) -> None:
+    async def what(_: Producer, beside: ServedBroker) -> None:
         consumer = lite(beside)
         consumer.subscribe("Orders")
         await consumer.start()
@@ -100,7 +100,7 @@ def test_a_loop_over_a_consumer_gets_each_message_until_it_is_stopped(tmp_path: 
 
 
 def test_assigned_queues_are_read_sought_and_paused(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         one = lite(beside, auto_commit=False)
         one.assign(QUEUES[:1])
         with pytest.raises(WrongMessage, match="mutually exclusive"):
@@ -143,7 +143,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 
 def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
-    async def what(producer: Producer, beside: Served) -> None:
+    async def what(producer: Producer, beside: ServedBroker) -> None:
         one = PullConsumer("pullers", beside.namesrv)
         with pytest.raises(NotRunning):
             await one.pull(QUEUES[0], 0)
@@ -171,7 +171,7 @@ def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
 def test_a_pull_waits_for_the_route_of_a_topic_that_was_just_created(tmp_path: Path) -> None:
     """A broker answers the first send of a topic, and announces the topic to the name servers a moment later."""
 
-    async def what(_producer: Producer, beside: Served) -> None:
+    async def what(_producer: Producer, beside: ServedBroker) -> None:
         async with PullConsumer("pullers", beside.namesrv) as consumer:
             ask, routes_asked_for = consumer.instance.fresh_route, []
 

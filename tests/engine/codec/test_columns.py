@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from column_rows import row_of, rows_of
 from golden_stores import names
+from handmade_stores import HandmadeStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_stores import MadeStore
 from raw_units import raw_blank, raw_log, raw_unit
 
 from engine.codec import columns
@@ -323,7 +323,7 @@ class BorrowedBytes:
 
 @pytest.fixture
 def made():
-    made = MadeStore(log_size=1 << 16)
+    made = HandmadeStore(log_size=1 << 16)
     for number in range(300):
         made.put(body=b"x" * (number % 40))
     return made

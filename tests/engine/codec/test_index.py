@@ -125,7 +125,7 @@ def test_the_window_of_a_query(begin, end, matched):
 DEFAULT = codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 
 
-class Growing:
+class GrowingIndexFile:
     """A file of the default length whose slots know ``ahead`` more entries of one key than its header counts."""
 
     size = DEFAULT.file_size
@@ -151,12 +151,12 @@ def test_a_header_that_is_behind_its_slots_is_no_reason_to_read_the_whole_file()
     over all 400 MiB of the file, and the window took a gigabyte for a moment.
     """
     for ahead in (0, 1, 50):
-        file = Growing(20, ahead)
+        file = GrowingIndexFile(20, ahead)
         assert derive_geometry(file)[0] == DEFAULT
         assert file.most <= codec.HEADER_SIZE
 
 
-class Late(Growing):
+class LateEntryFile(GrowingIndexFile):
     """A file whose newest entry is counted a moment before its bytes can be read."""
 
     def __init__(self) -> None:
@@ -174,13 +174,13 @@ class Late(Growing):
 
 
 def test_an_entry_that_is_counted_before_its_bytes_are_there_is_looked_at_again() -> None:
-    file = Late()
+    file = LateEntryFile()
     assert derive_geometry(file)[0] == DEFAULT
     assert file.looks == 2
     assert file.most <= codec.HEADER_SIZE
 
 
-class Releasable:
+class MemoryIndexFile:
     """An index file in memory."""
 
     def __init__(self, data: bytes) -> None:
@@ -193,7 +193,7 @@ class Releasable:
         return self.data[position : position + size]
 
 
-def index_file(geometry: Geometry, hashes: list[int]) -> Releasable:
+def index_file(geometry: Geometry, hashes: list[int]) -> MemoryIndexFile:
     """An index file with an entry for each hash, linked into the chains of its slots."""
     data = bytearray(geometry.file_size)
     data[: codec.HEADER_SIZE] = codec.encode_header(IndexHeader(1, 2, 3, 4, 1, len(hashes) + 1))
@@ -204,7 +204,7 @@ def index_file(geometry: Geometry, hashes: list[int]) -> Releasable:
         data[geometry.entry_position(number) : geometry.entry_position(number) + len(entry)] = entry
         data[geometry.slot_position(slot) : geometry.slot_position(slot) + 4] = number.to_bytes(4, "big")
         heads[slot] = number
-    return Releasable(bytes(data))
+    return MemoryIndexFile(bytes(data))
 
 
 HASHES = [index_key_hash("Orders", f"order-{number % 37}") for number in range(90)]
@@ -223,7 +223,7 @@ def test_a_few_damaged_links_do_not_hide_the_number_of_slots() -> None:
     for number in (5, 9):
         position = geometry.entry_position(number)
         data[position : position + 4] = b"\xff" * 4
-    assert derive_geometry(Releasable(bytes(data)))[0] == geometry
+    assert derive_geometry(MemoryIndexFile(bytes(data)))[0] == geometry
 
 
 def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
@@ -247,10 +247,10 @@ def test_a_file_that_does_not_show_its_numbers_says_why() -> None:
         (file.data[: codec.HEADER_SIZE + 8], "no number of slots agrees with the chains in a file of 48 bytes"),
         (vague.data, "several numbers of slots agree with the chains: 5, 10"),
     ):
-        assert derive_geometry(Releasable(data)) == (None, reason)
+        assert derive_geometry(MemoryIndexFile(data)) == (None, reason)
 
 
-class Sparse(Growing):
+class SparseIndexFile(GrowingIndexFile):
     """A file of the default length, almost all of it zeros, that would be read in one piece; and counts the reads."""
 
     reads = 0
@@ -264,7 +264,7 @@ class Sparse(Growing):
 
 @pytest.mark.parametrize("spoil", ["hash", "slot", "loop", "other slot", "short"])
 def test_a_file_of_the_default_length_is_taken_for_one_only_where_its_newest_entry_agrees(spoil: str) -> None:
-    file = Sparse(20, 2)
+    file = SparseIndexFile(20, 2)
     newest, ahead, slot = DEFAULT.entry_position(20), DEFAULT.entry_position(22), DEFAULT.slot_position(7)
     if spoil == "hash":
         file.parts[newest] = codec.encode_entry(IndexEntry(-5, 1, 0, 0))

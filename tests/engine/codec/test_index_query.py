@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_queries import compiled, plain
+from uncompiled_queries import compiled, plain
 
 from engine.codec import columns, index_builder, index_query
 from engine.codec.index import Geometry, IndexHeader

@@ -260,14 +260,14 @@ def test_a_python_without_the_interpreters_lock_puts_by_plain_python(monkeypatch
 def test_objects_with_another_layout_are_not_read_from_memory(monkeypatch) -> None:
     """A build of the interpreter for debugging has two more words in front of each object."""
 
-    class Shifted:
+    class ShiftedMessage:
         __slots__ = ("shift", *object_put.FIELDS)
 
         def __init__(self, *_given: object, **_more: object) -> None:
             for name in object_put.FIELDS:
                 setattr(self, name, 0)  # one object for all fields: no place is that of a field
 
-    monkeypatch.setattr(object_put, "Message", Shifted)
+    monkeypatch.setattr(object_put, "Message", ShiftedMessage)
     assert object_put.message_slots() is None
 
 

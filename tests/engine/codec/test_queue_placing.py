@@ -16,7 +16,7 @@ from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, NO_ADDRESS, put, put_
 
 
 @dataclass
-class Releasable:
+class MemoryQueueFiles:
     """Files of a queue in memory; it is the queue, too."""
 
     file_size: int = 60
@@ -63,7 +63,7 @@ class Releasable:
 
 
 def test_entries_follow_each_other_and_known_units_are_dropped():
-    queue = Releasable()
+    queue = MemoryQueueFiles()
     for number in (0, 1, 1, 2):
         put(queue, 100 * number, 90, 7, number)
     assert queue.entries() == [(0, 90), (100, 90), (200, 90)]
@@ -72,7 +72,7 @@ def test_entries_follow_each_other_and_known_units_are_dropped():
 
 
 def test_a_queue_that_begins_above_0_is_filled_up_to_there():
-    queue = Releasable()
+    queue = MemoryQueueFiles()
     put(queue, 500, 90, 7, 4)
     assert queue.starts == (60,)
     assert queue.entries() == [(0, PREFILLED_SIZE), (500, 90)]
@@ -81,7 +81,7 @@ def test_a_queue_that_begins_above_0_is_filled_up_to_there():
 
 def test_a_run_goes_as_one_by_one_would():
     for known in (-1, 190, 350):
-        one, run = Releasable(max_physic_offset=known), Releasable(max_physic_offset=known)
+        one, run = MemoryQueueFiles(max_physic_offset=known), MemoryQueueFiles(max_physic_offset=known)
         rows = np.array([(100 * n, 90, n) for n in range(5)], CQ_UNIT)
         for number in range(5):
             put(one, 100 * number, 90, number, number)
@@ -92,7 +92,7 @@ def test_a_run_goes_as_one_by_one_would():
 @given(st.integers(-1, 8), st.integers(-1, 8), st.integers(0, 8), st.integers(1, 8), st.integers(-1, 900))
 def test_a_run_behind_any_queue_goes_as_one_by_one_would(first, last, start, count, known):
     """The queue begins anywhere and may be full to the end of a file; the run may begin before, in or behind it."""
-    one, run = Releasable(), Releasable()
+    one, run = MemoryQueueFiles(), MemoryQueueFiles()
     for queue in (one, run):
         for number in range(first, last + 1) if first >= 0 else ():
             put(queue, 100 * number, 90, 7, number)
@@ -107,7 +107,7 @@ def test_a_run_behind_any_queue_goes_as_one_by_one_would(first, last, start, cou
     assert (run.max_physic_offset, run.min_logic_offset) == (one.max_physic_offset, one.min_logic_offset)
 
 
-class Full(Releasable):
+class FullDisk(MemoryQueueFiles):
     """A disk without room."""
 
     def append(self, data):
@@ -116,7 +116,7 @@ class Full(Releasable):
 
 def test_an_entry_that_could_not_be_written_can_be_put_again():
     """The queue's end in the log would claim that it has the entry, and the next attempt would be dropped."""
-    queue = Full()
+    queue = FullDisk()
     with pytest.raises(OSError, match="no space"):
         put(queue, 0, 90, 7, 0)
     assert queue.max_physic_offset == -1
@@ -126,7 +126,7 @@ def test_an_entry_that_could_not_be_written_can_be_put_again():
 
 
 def test_a_batch_is_taken_once_and_only_where_it_is_one():
-    queue = Releasable(file_size=92)
+    queue = MemoryQueueFiles(file_size=92)
     assert put_batch(queue, BatchCqUnit(0, 90, 1, 2, 10, 3))
     assert not put_batch(queue, BatchCqUnit(0, 90, 1, 2, 10, 3))
     assert not put_batch(queue, BatchCqUnit(100, 90, 1, 2, -1, 3))
@@ -134,7 +134,7 @@ def test_a_batch_is_taken_once_and_only_where_it_is_one():
 
 
 def test_an_ext_unit_has_an_address_and_one_that_is_too_long_none():
-    queue = Releasable(file_size=100)
+    queue = MemoryQueueFiles(file_size=100)
     first, second = put_ext(queue, 1, 2), put_ext(queue, 1, 2, b"bits")
     assert (first, second - first) == (-(1 << 63), 20)
     assert put_ext(queue, 1, 2, bytes(MAX_EXT_UNIT_BYTES)) == NO_ADDRESS

@@ -6,8 +6,8 @@ import struct
 
 import hypothesis.strategies as st
 import pytest
+from handmade_stores import unit_bytes
 from hypothesis import given, settings
-from made_stores import unit_bytes
 from raw_units import raw_unit
 
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, check_frame, decode, list_fields

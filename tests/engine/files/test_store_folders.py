@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import golden_stores
-import made_stores
+import handmade_stores
 import pytest
 
 from engine.cli.main import main
@@ -179,7 +179,7 @@ def test_nothing_is_written_through_a_link_into_another_store(
     """``cp -a`` of a store whose parts are links gives a copy that is the live store. While no broker held that one,
     a command on the copy wrote the live log.
     """
-    live = made_stores.healthy().write(tmp_path / "live")
+    live = handmade_stores.healthy().write(tmp_path / "live")
     (live / "config").mkdir()
     (live / "lock").touch()
     copy = shutil.copytree(live, tmp_path / "copy")
@@ -195,7 +195,7 @@ def test_nothing_is_written_through_a_link_into_another_store(
 
 @pytest.mark.parametrize("inner", ["commitlog/00000000000000008192", "consumequeue/Orders"])
 def test_nothing_is_written_through_a_link_deeper_in_the_store(inner: str, tmp_path: Path) -> None:
-    live = made_stores.healthy().write(tmp_path / "live")
+    live = handmade_stores.healthy().write(tmp_path / "live")
     copy = shutil.copytree(live, tmp_path / "copy")
     shutil.rmtree(copy / inner) if (copy / inner).is_dir() else (copy / inner).unlink()
     (copy / inner).symlink_to(live / inner)
@@ -204,7 +204,7 @@ def test_nothing_is_written_through_a_link_deeper_in_the_store(inner: str, tmp_p
 
 
 def test_a_part_on_a_disk_of_its_own_is_written(tmp_path: Path) -> None:
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     (tmp_path / "disk2").mkdir()
     shutil.move(store / "commitlog", tmp_path / "disk2" / "commitlog")
     (store / "commitlog").symlink_to(tmp_path / "disk2" / "commitlog")

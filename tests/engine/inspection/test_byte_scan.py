@@ -16,7 +16,7 @@ HIT = b"KEYS\x010 0 0\x02TAGS\x010\x02"
 SIZE = 1 << 18
 
 
-class Made:
+class SmallLog:
     """A log of files of :data:`SIZE` bytes, with the offsets of its units."""
 
     def __init__(self) -> None:
@@ -63,8 +63,8 @@ def read_bytes(monkeypatch) -> list[int]:
     return lengths
 
 
-def bed_of_damage() -> Made:
-    made = Made()
+def bed_of_damage() -> SmallLog:
+    made = SmallLog()
     made.put(300)
     for size in (1, 7, 90, 5000):
         made.spoil(size)
@@ -128,7 +128,7 @@ def test_hits_everywhere_cost_no_more_reading_than_the_log_is_long(tmp_path, rea
 
 
 def test_hits_far_apart_are_reached_by_a_jump_each(tmp_path, read_bytes):
-    made = Made()
+    made = SmallLog()
     for _ in range(2):
         made.put(900)
         made.put(1, body=b"QQQQ")
@@ -143,7 +143,7 @@ def test_hits_far_apart_are_reached_by_a_jump_each(tmp_path, read_bytes):
 
 def test_a_text_in_no_unit_of_a_long_tail_is_looked_at_once(tmp_path, read_bytes):
     """Nothing behind the last unit can be aligned: each hit was looked for back to the file's start, and forward."""
-    made = Made()
+    made = SmallLog()
     made.put(2)
     made.spoil(SIZE - len(made.files[0]))
     log = made.open(tmp_path)
@@ -154,7 +154,7 @@ def test_a_text_in_no_unit_of_a_long_tail_is_looked_at_once(tmp_path, read_bytes
 
 def test_a_word_is_one_at_the_border_of_blocks_too(tmp_path, monkeypatch):
     """The byte before a block's first tells whether a word begins there."""
-    made = Made()
+    made = SmallLog()
     made.put(1, body=b"x0 0" * 100)
     log = made.open(tmp_path)
     whole = list(byte_scan.places_of(log, b"0", word=True))
@@ -176,7 +176,7 @@ def test_files_that_overlap_are_looked_through_as_they_are_read(tmp_path):
 
 def test_a_file_that_is_gone_hides_no_other(tmp_path, monkeypatch):
     """It went away between the look for the text and the look for the unit."""
-    made = Made()
+    made = SmallLog()
     made.put(5)
     made.end_file()
     made.put(5)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.deleted_topics import deleted_topics, is_listed
 
 
 def store(root, listed=("Orders",)):
-    made = MadeStore()
+    made = HandmadeStore()
     first = made.put("Gone").offset
     for _ in range(3):
         made.put("Orders")

@@ -6,15 +6,15 @@ import struct
 from pathlib import Path
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.errors import StoreError
 from engine.inspection import open_store
 from engine.inspection.file_map import file_map
 
 
-def made_store(tmp_path: Path) -> tuple[MadeStore, Path]:
-    made = MadeStore()
+def made_store(tmp_path: Path) -> tuple[HandmadeStore, Path]:
+    made = HandmadeStore()
     for number in range(60):
         made.put(topic=("Orders", "Paid")[number % 2], body=b"x" * number)
     return made, made.write(tmp_path / "store")
@@ -58,7 +58,7 @@ def test_row_85_wrong_crcs_and_damage_have_their_places(tmp_path):
 
 
 def test_row_85_a_hole_is_not_held(tmp_path):
-    made = MadeStore(log_size=1 << 20)
+    made = HandmadeStore(log_size=1 << 20)
     made.put()
     root = made.write(tmp_path / "store")
     path = next((root / "commitlog").iterdir())

@@ -6,7 +6,7 @@ import shutil
 import struct
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
 
 from engine.codec.message import Unit
@@ -19,7 +19,7 @@ from engine.inspection.where.evidence import where
 @pytest.mark.timeout(60)
 def test_a_log_file_that_ends_beyond_64_bits_is_left_out(tmp_path):
     """A copy under the name 2^63 - 1: its second unit stood at a negative offset, and the walk began there for ever."""
-    root = made_stores.healthy().write(tmp_path)
+    root = handmade_stores.healthy().write(tmp_path)
     first = root / "commitlog" / f"{0:020d}"
     shutil.copy(first, root / "commitlog" / f"{(1 << 63) - 1:020d}")
     with open_store(root) as store:
@@ -31,7 +31,7 @@ def test_a_log_file_that_ends_beyond_64_bits_is_left_out(tmp_path):
 
 def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
     """The bytes were lent with the unit around them; nobody had decoded a unit there: KeyError."""
-    made = made_stores.healthy()
+    made = handmade_stores.healthy()
     root = made.write(tmp_path)
     queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
     unit = next(unit for unit in made.units if (unit.topic, unit.queue_id) == ("Orders", 0))
@@ -44,7 +44,7 @@ def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
 
 def test_a_text_that_every_unit_holds_is_searched_in_one_walk(tmp_path, monkeypatch):
     """Each place where the text stood was looked for from 64 KiB before it: `where STORE 0` took minutes."""
-    made = made_stores.healthy(60)
+    made = handmade_stores.healthy(60)
     root = made.write(tmp_path)
     with open_store(root) as store:
         aligned = []
@@ -58,7 +58,7 @@ def test_a_text_that_every_unit_holds_is_searched_in_one_walk(tmp_path, monkeypa
 
 def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_path, monkeypatch):
     """That it stands in no unreadable bytes was found out by an alignment for each place."""
-    root = made_stores.healthy(60).write(tmp_path)
+    root = handmade_stores.healthy(60).write(tmp_path)
     with open_store(root) as store:
         begun = []
         for name in ("align", "walk"):
@@ -73,7 +73,7 @@ def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_p
 
 def test_the_messages_of_a_key_that_all_have_are_found_in_one_pass(tmp_path, monkeypatch):
     """Each of them was looked for in the whole log by itself."""
-    made = made_stores.MadeStore()
+    made = handmade_stores.HandmadeStore()
     for number in range(90):
         made.put(keys="same", tags="TagA")
         if number % 3 == 0:

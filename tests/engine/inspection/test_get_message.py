@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import START, MadeStore
+from handmade_stores import START, HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.get_message import get_message, offset_by_time, store_time
@@ -13,7 +13,7 @@ from engine.inspection.get_message import get_message, offset_by_time, store_tim
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(12):
         made.put("Orders", body=b"%d" % number)
     with open_store(made.write(tmp_path_factory.mktemp("get") / "store")) as store:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from broken_stores import table
-from made_stores import START, MadeStore, healthy
+from handmade_stores import START, HandmadeStore, healthy
 
 from engine.errors import StoreError
 from engine.inspection import open_store
@@ -33,7 +33,7 @@ def test_without_tables_nothing_is_barred(tmp_path):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(8):
         made.put("Orders")
     place = made.write(tmp_path_factory.mktemp("groups") / "store")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from handmade_stores import SLOTS, HandmadeStore, jhash
 from hypothesis import given
 from hypothesis import strategies as st
-from made_stores import SLOTS, MadeStore, jhash
 
 from engine.codec.index import Geometry, IndexEntry, IndexHeader, encode_entry
 from engine.errors import CorruptUnit
@@ -16,7 +16,7 @@ from engine.mapped.read_only import DescriptorCache
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(6):
         made.put("Orders", keys=f"K{number}")
     return made.write(tmp_path / "store")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.info import messages_in, store_info
@@ -11,7 +11,7 @@ from engine.inspection.info import messages_in, store_info
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(40):
         made.put(("Orders", "Paid")[number % 2], number % 4, keys=f"K{number}")
     return made.write(tmp_path / "store", abort=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from made_stores import SLOTS, START, MadeStore, jhash
+from handmade_stores import SLOTS, START, HandmadeStore, jhash
 from planted_faults import patch
 
 from engine.inspection import open_store
@@ -14,7 +14,7 @@ from engine.inspection.key_trace import Match, TraceEnd, TraceFile, TraceStep, i
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(12):
         made.put(("Orders", "Paid")[number % 2], keys=f"K{number % 6} same", step=1000)
     return made.write(tmp_path / "store")

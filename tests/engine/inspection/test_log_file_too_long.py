@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.codec.columns import UnitColumns
 from engine.codec.message import Unit

@@ -29,7 +29,7 @@ def units(count: int, base: int = 0) -> bytes:
     return bytes(log)
 
 
-class Counted(LogReader):
+class CountingLogReader(LogReader):
     """Counts what it walks over."""
 
     walked = 0
@@ -40,11 +40,11 @@ class Counted(LogReader):
             yield item
 
 
-def opened(folder: Path, data: bytes) -> Counted:
+def opened(folder: Path, data: bytes) -> CountingLogReader:
     """The log of one file that begins with ``data``, and whose queues know of its first unit only."""
     (folder / f"{0:020d}").write_bytes(data.ljust(SIZE, b"\0"))
     first = int.from_bytes(data[:4], "big")
-    return Counted(FileSequence([folder], DescriptorCache()), lambda: [(0, first)])
+    return CountingLogReader(FileSequence([folder], DescriptorCache()), lambda: [(0, first)])
 
 
 def test_a_far_end_costs_little(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_writer_faster_than_the_walk_does_not_hold_it(tmp_path: Path, monkeypa
             self.walked += 1  # type: ignore[attr-defined]
             yield item
 
-    monkeypatch.setattr(Counted, "walk", growing)
+    monkeypatch.setattr(CountingLogReader, "walk", growing)
     end = log.max_offset
     assert end % (len(data) // 7000) == 0
     assert shown < 7000, "it ended while the writer went on"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.lookup import find_message, known_topics, parse_number
@@ -30,7 +30,7 @@ def test_offsets_as_people_write_them(text, number):
 
 @pytest.fixture
 def store(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(8):
         made.put(topic=("Orders", "Paid")[number % 2], keys=f"K{number // 2}")
     with open_store(made.write(tmp_path / "store")) as opened:

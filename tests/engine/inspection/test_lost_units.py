@@ -11,7 +11,7 @@ import struct
 
 import agree
 import pytest
-from where_asked import reopened
+from where_cases import reopened
 
 from engine.codec.message import Unit, list_fields
 from engine.codec.unit_scan import Damage

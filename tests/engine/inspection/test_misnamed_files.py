@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from made_stores import LOG_SIZE, healthy
+from handmade_stores import LOG_SIZE, healthy
 
 from engine.inspection.misnamed_files import misnamed_log_files
 from engine.inspection.snapshot import open_store

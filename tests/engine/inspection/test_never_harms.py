@@ -12,11 +12,11 @@ from pathlib import Path
 
 import agree
 import golden_stores
-import made_stores
+import handmade_stores
 import pytest
 from commands import reading_commands
-from other_user import as_nobody, open_folder
-from watched_opens import watching
+from file_access_audit import watching
+from unprivileged_user import as_nobody, open_folder
 
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
@@ -85,7 +85,7 @@ def steady(out):
 
 
 def test_another_process_takes_the_lock_while_we_read(tmp_path):
-    path = made_stores.healthy().write(tmp_path / "store")
+    path = handmade_stores.healthy().write(tmp_path / "store")
     (path / "lock").write_text("lock")
     take = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)"
     with open_store(path) as store:
@@ -97,7 +97,7 @@ def test_another_process_takes_the_lock_while_we_read(tmp_path):
 
 
 def test_a_held_lock_is_told_and_not_disturbed(tmp_path):
-    path = made_stores.healthy().write(tmp_path / "store")
+    path = handmade_stores.healthy().write(tmp_path / "store")
     (path / "lock").write_text("lock")
     hold = (
         "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)\n"
@@ -185,7 +185,7 @@ CHANGES = [
 @pytest.mark.parametrize("number", [0, 1, -1])
 @pytest.mark.parametrize("resync", [True, False])
 def test_a_walk_over_a_file_that_changes_ends_with_a_value(tmp_path, change, number, resync):
-    path = made_stores.healthy().write(tmp_path / "store")
+    path = handmade_stores.healthy().write(tmp_path / "store")
     with open_store(path) as store:
         walk = store.log.walk(resync=resync)
         seen = [next(walk), next(walk)]
@@ -199,7 +199,7 @@ def test_a_walk_over_a_file_that_changes_ends_with_a_value(tmp_path, change, num
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("folder", ["consumequeue/Orders/0", "index", "commitlog"])
 def test_everything_else_over_files_that_change_gives_values(tmp_path, change, folder):
-    path = made_stores.healthy().write(tmp_path / "store")
+    path = handmade_stores.healthy().write(tmp_path / "store")
     with open_store(path) as store:
         queue, reader = store.queue("Orders", 0), store.index_files()[0]
         entries, indexed, traced = queue.entries(), reader.entries(), trace(store, "Orders", "all")
@@ -246,7 +246,7 @@ def _is_sound(given):
 
 
 def test_what_a_broker_writes_shows_after_a_refresh(tmp_path):
-    made = made_stores.healthy(20)
+    made = handmade_stores.healthy(20)
     path = made.write(tmp_path / "store")
     with open_store(path) as store:
         before = sum(isinstance(item, Unit) for item in store.units())
@@ -270,7 +270,7 @@ def test_what_a_broker_writes_shows_after_a_refresh(tmp_path):
 
 
 def test_queues_and_files_that_vanish_are_gone_after_a_refresh(tmp_path):
-    path = made_stores.healthy().write(tmp_path / "store")
+    path = handmade_stores.healthy().write(tmp_path / "store")
     with open_store(path) as store:
         least = store.log.min_offset
         assert store.queue("Payments", 0) is not None
@@ -279,7 +279,7 @@ def test_queues_and_files_that_vanish_are_gone_after_a_refresh(tmp_path):
         shutil.rmtree(path / "index")
         assert store.refresh()
         assert store.queue("Payments", 0) is None
-        assert store.log.min_offset == least + made_stores.LOG_SIZE
+        assert store.log.min_offset == least + handmade_stores.LOG_SIZE
         assert store.index_files() == []
         assert store.queue("Orders", 0).min_offset > 0
 
@@ -298,7 +298,7 @@ def test_a_directory_above(golden, tmp_path):
 
 def test_several_stores_below_are_named(tmp_path):
     for name in ("a", "b"):
-        made_stores.healthy(3).write(tmp_path / name)
+        handmade_stores.healthy(3).write(tmp_path / name)
     with pytest.raises(NotAStore, match="found 2 below it: a, b"):
         open_store(tmp_path)
 
@@ -356,7 +356,7 @@ def test_a_missing_file_in_the_middle_is_one_span_of_damage(golden, tmp_path):
 
 
 def test_a_log_over_several_paths_is_one_log(tmp_path):
-    made = made_stores.healthy()
+    made = handmade_stores.healthy()
     path = made.write(tmp_path / "store")
     other = tmp_path / "second disk"
     other.mkdir()
@@ -373,7 +373,7 @@ def test_a_log_over_several_paths_is_one_log(tmp_path):
 
 
 def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
-    made = made_stores.healthy()
+    made = handmade_stores.healthy()
     path = made.write(tmp_path / "store")
     first = sorted((path / "commitlog").iterdir())[0]
     first.rename(tmp_path / "elsewhere")
@@ -394,7 +394,7 @@ def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
 
 
 def test_pipes_and_sockets_are_never_opened_for_reading(tmp_path):
-    path = made_stores.healthy(5).write(tmp_path / "store")
+    path = handmade_stores.healthy(5).write(tmp_path / "store")
     os.mkfifo(path / "commitlog" / f"{1 << 30:020d}")
     os.mkfifo(path / "index" / "20240101000000999")
     (path / "config").mkdir()
@@ -412,10 +412,10 @@ def open_files():
 
 
 def test_thousands_of_queues_and_topics(tmp_path):
-    made = made_stores.healthy(10)
+    made = handmade_stores.healthy(10)
     path = made.write(tmp_path / "store")
     for number in range(1500):
-        made_stores.write_queue(path / "consumequeue" / f"topic-{number}" / "0", made.queue_bytes("Orders", 0), 400)
+        handmade_stores.write_queue(path / "consumequeue" / f"topic-{number}" / "0", made.queue_bytes("Orders", 0), 400)
     before = open_files()
     with open_store(path) as store:
         assert len(store.topics()) == 1502
@@ -425,7 +425,7 @@ def test_thousands_of_queues_and_topics(tmp_path):
 
 
 def test_the_source_of_a_snapshot_is_left_alone(tmp_path, unchanged):
-    path = unchanged(made_stores.healthy().write(tmp_path / "store"))
+    path = unchanged(handmade_stores.healthy().write(tmp_path / "store"))
     with watching(path / "x") as seen:
         status, _, _ = agree.command("snapshot", path, tmp_path / "copy", "--json")
     assert status == 0

@@ -12,7 +12,7 @@ from typing import Any
 import incident_states as states
 import pytest
 from broken_stores import BROKEN, CONFIG
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.config import MessageStoreConfig
 from engine.inspection.findings import check

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_stores import healthy
+from handmade_stores import healthy
 from report_states import middle_file_gone_after_retention, older_files_in_front, retention_deletes
 
 from engine.inspection.findings import check

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.errors import NotAStore
 from engine.inspection.opening import guess_base, lock_state, recognise
@@ -19,7 +19,7 @@ from engine.mapped.reading import Reading
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(60):
         made.put()
     return made.write(tmp_path / "above" / "store")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from made_stores import START, MadeStore
+from handmade_stores import START, HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.positions import Position, offset_at_time, positions, queue_position
@@ -15,7 +15,7 @@ from engine.inspection.positions import Position, offset_at_time, positions, que
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(6):
         made.put("Orders", keys=f"K{number}")
     return made

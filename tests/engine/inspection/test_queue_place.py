@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from planted_faults import patch
 
 from engine.inspection import open_store, queue_place
@@ -14,7 +14,7 @@ from engine.inspection.queue_place import bounds_around, bounds_by_queue, units_
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(30):
         made.put(("Orders", "Paid")[number % 2])
     made.put("Orders", queue_offset=7)  # after a recovery an offset may be used twice

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import QUEUE_SIZE, MadeStore
+from handmade_stores import QUEUE_SIZE, HandmadeStore
 
 from engine.inspection import open_store
 
@@ -14,7 +14,7 @@ PER_FILE = QUEUE_SIZE // 20
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(50):
         made.put("Orders", tags=f"T{number % 3}")
     return made

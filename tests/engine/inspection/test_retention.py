@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.config import from_mapping
 from engine.inspection import open_store
@@ -17,7 +17,7 @@ ROOM = (0.1, 0.1)
 
 
 def _store(tmp_path, hours_old=(100, 80, 1)):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(90):
         made.put(queue_id=number % 2, body=b"x" * 20)
     root = made.write(tmp_path / "store")

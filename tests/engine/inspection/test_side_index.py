@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_stores import LOG_SIZE, healthy
+from handmade_stores import LOG_SIZE, healthy
 
 from engine.codec.unit_scan import Stop
 from engine.inspection import open_store

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import made_stores
+import handmade_stores
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -36,7 +36,7 @@ def worlds(root: Path) -> tuple[Path, ...]:
     """Stores with the same names and lengths and other bytes in them."""
     found = []
     for number, count in enumerate((60, 61, 30)):
-        made = made_stores.healthy(count)
+        made = handmade_stores.healthy(count)
         made.log = bytearray(bytes(made.log).replace(b"body", b"b%03d" % number)) if number else made.log
         path = made.write(root / f"world {number}", abort=number == 1)
         for name in ALONE[2:]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import report_states
 from broken_stores import level_stands_still, table
-from made_stores import START, MadeStore, healthy
+from handmade_stores import START, HandmadeStore, healthy
 
 from engine.codec import timer
 from engine.config import MessageStoreConfig
@@ -25,8 +25,8 @@ def services(root: Path) -> list[StalledService]:
         return list(stalled_services(store, newest))
 
 
-def delayed_store(*more: MadeStore, delivered: bool = False, steps: int = 6, step: int = 30_000) -> MadeStore:
-    made = MadeStore()
+def delayed_store(*more: HandmadeStore, delivered: bool = False, steps: int = 6, step: int = 30_000) -> HandmadeStore:
+    made = HandmadeStore()
     unit = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
     unit.tags_code = unit.store_timestamp + 10_000
     for number in range(steps):
@@ -80,7 +80,7 @@ def test_the_timer_and_the_check_of_transactions(tmp_path):
 
 def test_the_revive_of_pops(tmp_path):
     """A checkpoint of a pop waits for twenty minutes while other messages come."""
-    made = MadeStore()
+    made = HandmadeStore()
     made.put(report_states.REVIVE, 0, tags="ck")
     for _ in range(30):
         made.put(step=MINUTE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store, tables
 from engine.inspection.tables import light_offsets, look_at_tables, read_backup, read_table, read_tables, table_topics
@@ -16,7 +16,7 @@ from engine.inspection.tables import light_offsets, look_at_tables, read_backup,
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     made.put()
     root = made.write(tmp_path / "s")
     (root / "config").mkdir()
@@ -52,7 +52,7 @@ def test_offsets_of_light_groups_are_counted(root):
 
 
 def test_rows_come_out_of_the_table_a_broker_loads(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     made.put()
     root = made.write(tmp_path / "s")
     (root / "config").mkdir()

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.codec.encode import Message
 from engine.config import from_mapping
@@ -117,7 +117,7 @@ def test_files_that_retention_took_move_the_minimum(tmp_path: Path) -> None:
 
 def test_a_unit_that_is_still_being_written_waits(tmp_path: Path) -> None:
     """A reader beside a writer may see a unit's head before its body: it is told once it is whole."""
-    made = MadeStore(log_size=1 << 16, queue_size=2000)
+    made = HandmadeStore(log_size=1 << 16, queue_size=2000)
     for n in range(6):
         made.put("T", 0, body=b"x" * 100 + bytes([n]))
     made.write(tmp_path / "store")

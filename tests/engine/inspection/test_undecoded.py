@@ -9,7 +9,7 @@ import struct
 
 import agree
 import pytest
-from made_stores import MadeStore, healthy, unit_bytes
+from handmade_stores import HandmadeStore, healthy, unit_bytes
 
 from engine.cli.main import main
 from engine.codec.dledger import EntryHeader, encode_header
@@ -107,7 +107,7 @@ def test_stores_of_both_releases_are_told_apart(golden, name, release):
 
 
 def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
-    from made_stores import healthy
+    from handmade_stores import healthy
 
     with inspection_open_store(healthy().write(tmp_path / "store", checkpoint=False)) as store:
         assert guess(store) is None
@@ -132,7 +132,7 @@ def test_the_release_of_a_real_store_is_seen(golden, name, release):
 @pytest.mark.parametrize(("stop", "release"), [(20, "5.3"), (60, "5.4")])
 def test_a_store_that_an_older_release_continued_is_of_that_one(tmp_path, stop, release):
     """It keeps what the newer one left: only its newest units say who wrote them."""
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.tag_entries = number < stop
         made.put(tags="t")

@@ -6,8 +6,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-import other_user
 import pytest
+import unprivileged_user
 
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
@@ -70,9 +70,9 @@ def test_missing_rights_are_named() -> None:
             return str(error)
         return "made"
 
-    with other_user.open_folder() as folder:
+    with unprivileged_user.open_folder() as folder:
         folder.chmod(0o555)
-        said = other_user.as_nobody(create)
+        said = unprivileged_user.as_nobody(create)
         folder.chmod(0o755)
     assert said == f"{folder / 'lab'}: the directory cannot be made: Permission denied"
 

@@ -39,7 +39,7 @@ def test_content_that_cannot_be_packed_is_said(what):
         pack(1, "end", what)
 
 
-class Odd(Exception):
+class UnknownError(Exception):
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
 
@@ -47,8 +47,8 @@ class Odd(Exception):
 def test_errors_travel_as_they_are_or_in_words():
     plain, deep = ValueError("x"), StoreError("x", file="f")
     assert (portable(plain), portable(deep)) == (plain, deep)
-    assert isinstance(portable(Odd(1, 2)), CannotTravel)
-    assert [str(portable(e)) for e in (Odd(1, 2), SystemExit(3), KeyboardInterrupt())] == [
+    assert isinstance(portable(UnknownError(1, 2)), CannotTravel)
+    assert [str(portable(e)) for e in (UnknownError(1, 2), SystemExit(3), KeyboardInterrupt())] == [
         "Odd: 1 and 2",
         "SystemExit: 3",
         "KeyboardInterrupt",

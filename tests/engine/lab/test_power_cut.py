@@ -57,7 +57,7 @@ ALLOWED = TORN | {"CL04", "CL11", "CK02", "IX06"}
 """
 
 
-class Ledger:
+class PutLedger:
     """What each put was answered, kept apart from the lab's own account."""
 
     def __init__(self) -> None:
@@ -87,11 +87,11 @@ def graver(root: Path) -> set[str]:
         return {one.id for one in check(snapshot) if isinstance(one, Finding) and one.severity in ("error", "warn")}
 
 
-def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, Ledger]:
+def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, PutLedger]:
     """A lab store that was put to, flushed and rolled by chance."""
     rng = random.Random(seed)
     lab = LabStore.create(folder, config_of(mode))
-    ledger = Ledger()
+    ledger = PutLedger()
     for number in range(rng.randint(20, 250)):
         body = b"%d %d " % (seed, number) + rng.randbytes(rng.choice((0, 30, 400, 5000)))
         ledger.put(lab, body, rng.choice(("Orders", "Stock")), rng.randrange(2))
@@ -132,7 +132,7 @@ def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Pat
 def test_files_made_while_the_pool_was_empty_are_counted_behind_those_that_wait_in_it(tmp_path: Path) -> None:
     lab = LabStore.create(tmp_path / "lab", replace(config_of("pool"), transient_store_pool_size=1))
     lab.store.services.pause("commit")
-    ledger = Ledger()
+    ledger = PutLedger()
     while lab.store.positions().wrote < 5 << 16:
         ledger.put(lab, b"%d " % len(ledger.acknowledged) + bytes(2000), "Orders", 0)
     buffers = [file.has_buffer for file in lab.store.parts.files.files]
@@ -198,7 +198,7 @@ def test_only_what_the_lab_made_has_a_plug(tmp_path: Path) -> None:
 
 @pytest.mark.crash
 def test_a_second_plug_begins_from_where_the_first_recovery_ended(tmp_path: Path) -> None:
-    ledger = Ledger()
+    ledger = PutLedger()
     lab = LabStore.create(tmp_path / "lab", config_of("sync"))
     for turn in range(4):
         for number in range(40):

@@ -10,7 +10,7 @@ from typing import Any
 
 import golden_stores
 import pytest
-from made_stores import healthy
+from handmade_stores import healthy
 from worker_tasks import CannotUnpack
 
 from engine.cli.main import main

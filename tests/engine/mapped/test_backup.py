@@ -11,7 +11,7 @@ from pathlib import Path
 
 import golden_stores
 import pytest
-from undone_stores import kept_in, made, same, undone
+from undo_cases import kept_in, made, same, undone
 
 from engine.cli.main import main
 from engine.codec.encode import Message

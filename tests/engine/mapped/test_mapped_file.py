@@ -183,17 +183,17 @@ def test_room_is_asked_for_in_whole_steps():
     """Large folios: the kernel may want blocks for eight megabytes when one byte is written, or kills the process."""
     asked = []
 
-    class Watched:
+    class WatchedFile:
         path, size, view = "f", 20 << 20, memoryview(bytearray(20 << 20))
 
         def reserve(self, start, stop, *, touch):
             asked.append((start >> 20, stop >> 20, touch))
 
-    file = MappedFile(Watched(), 0)
+    file = MappedFile(WatchedFile(), 0)
     file.append(b"x")
     file.append(bytes(9 << 20))
     file.append(bytes(9 << 20))
-    recovered = MappedFile(Watched(), 0)
+    recovered = MappedFile(WatchedFile(), 0)
     recovered.set_positions((9 << 20) + 5)
     recovered.append(b"x")
     assert asked == [(0, 8, False), (8, 16, False), (16, 20, True), (8, 16, False)], "pages are touched in a hurry only"
@@ -358,13 +358,13 @@ def test_bytes_written_in_a_hurry_are_the_same(tmp_path):
 def test_room_that_another_thread_made_is_not_asked_for_again():
     asked, told = [], []
 
-    class Watched:
+    class WatchedFile:
         path, size, view = "f", 40 << 20, memoryview(bytearray(40 << 20))
 
         def reserve(self, start, stop, *, touch):
             asked.append((start >> 20, stop >> 20, touch))
 
-    file = MappedFile(Watched(), 0)
+    file = MappedFile(WatchedFile(), 0)
     file.ahead = told.append
     file.append(bytes(9 << 20))
     assert told == [], "nobody writes quickly yet"

@@ -26,18 +26,18 @@ def test_locks_pages():
 
 
 def test_without_the_rights_a_warning_says_so(monkeypatch, caplog):
-    class Refusing:
+    class RefusingSystem:
         def mlock(self, *_):
             ctypes.set_errno(1)
             return -1
 
-    class Without:
+    class SystemWithoutMlock:
         pass
 
-    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Refusing())
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: RefusingSystem())
     with caplog.at_level(logging.WARNING):
         assert not lock_memory(memoryview(bytearray(10)), "the newest file")
-        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Without())
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: SystemWithoutMlock())
         assert not lock_memory(memoryview(bytearray(10)), "the newest file")
     assert [record.getMessage() for record in caplog.records] == [
         "the newest file: mlock failed: Operation not permitted",

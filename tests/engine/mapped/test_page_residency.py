@@ -64,7 +64,7 @@ def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monk
     path.write_bytes(b"x" * (64 * PAGE))
     system = page_residency._system()
 
-    class Shrinking:
+    class ShrinkingFile:
         mmap, munmap = system.mmap, system.munmap
 
         @staticmethod
@@ -72,7 +72,7 @@ def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monk
             os.truncate(path, 0)
             return system.mincore(*what)
 
-    monkeypatch.setattr(page_residency, "_system", Shrinking)
+    monkeypatch.setattr(page_residency, "_system", ShrinkingFile)
     found = page_map(str(path))
     assert found.size == 64 * PAGE
 
@@ -97,11 +97,11 @@ def test_a_refusal_is_a_reason(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
     system = page_residency._system()
 
-    class Refusing:
+    class RefusingSystem:
         mmap, munmap = system.mmap, system.munmap
         mincore = staticmethod(lambda *_: -1)
 
-    monkeypatch.setattr(page_residency, "_system", Refusing)
+    monkeypatch.setattr(page_residency, "_system", RefusingSystem)
     with pytest.raises(ResidencyUnknown, match="mincore:"):
         page_map(str(tmp_path / "file"))
 
@@ -109,9 +109,9 @@ def test_a_refusal_is_a_reason(tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_mapped_is_a_reason(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
 
-    class Full:
+    class UnmappableFile:
         mmap = staticmethod(lambda *_: None)
 
-    monkeypatch.setattr(page_residency, "_system", Full)
+    monkeypatch.setattr(page_residency, "_system", UnmappableFile)
     with pytest.raises(ResidencyUnknown, match="cannot be mapped"):
         page_map(str(tmp_path / "file"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import golden_stores
 import pytest
-from undone_stores import made, undone
+from undo_cases import made, undone
 
 from engine.cli.main import main
 from engine.errors import CannotRead

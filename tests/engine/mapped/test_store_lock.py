@@ -26,7 +26,7 @@ with open(sys.argv[1], "r+b") as file:
 """
 
 
-class LikeJava:
+class JavaLock:
     def __init__(self, path):
         self.process = subprocess.Popen(
             [sys.executable, "-c", LIKE_JAVA, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -52,15 +52,15 @@ def test_the_text_is_written_and_stays(path):
 
 
 def test_a_broker_is_kept_out(path):
-    with StoreLock(path), LikeJava(path) as broker:
+    with StoreLock(path), JavaLock(path) as broker:
         assert broker.said == "refused"
-    with LikeJava(path) as broker:
+    with JavaLock(path) as broker:
         assert broker.said == "got it"
 
 
 def test_a_broker_keeps_us_out_and_is_named(path):
     StoreLock(path).release()
-    with LikeJava(path) as broker:
+    with JavaLock(path) as broker:
         with pytest.raises(StoreLocked, match=f"process {broker.process.pid} has the store open") as refused:
             StoreLock(path)
         assert refused.value.pid == broker.process.pid
@@ -73,7 +73,7 @@ def test_a_second_engine_in_this_process_is_kept_out(path):
         for _ in range(2):
             with pytest.raises(StoreLocked, match="this process"):
                 StoreLock(path)
-        with LikeJava(path) as broker:
+        with JavaLock(path) as broker:
             assert broker.said == "refused"
     StoreLock(path).release()
 
@@ -82,7 +82,7 @@ def test_whoever_copies_the_store_in_this_process_does_not_open_the_lock(path):
     """A plain record lock goes when any descriptor of the file is closed: a backup would have let a broker in."""
     with StoreLock(path):
         path.read_bytes()
-        with LikeJava(path) as broker:
+        with JavaLock(path) as broker:
             assert broker.said == "refused"
 
 
@@ -108,13 +108,13 @@ def test_another_engine_is_named_by_its_abort_file(path):
 def test_without_locks_of_open_files_a_plain_record_lock_does(path, monkeypatch):
     monkeypatch.delattr(fcntl, "F_OFD_SETLK")
     with StoreLock(path):
-        with LikeJava(path) as broker:
+        with JavaLock(path) as broker:
             assert broker.said == "refused"
         with pytest.raises(StoreLocked, match="this process"):
             StoreLock(path)
-        with LikeJava(path) as broker:
+        with JavaLock(path) as broker:
             assert broker.said == "refused"
-    with LikeJava(path) as broker:
+    with JavaLock(path) as broker:
         assert broker.said == "got it"
 
 
@@ -140,5 +140,5 @@ def test_who_holds_it_is_told_without_taking_it(path):
         path.with_name("abort").write_text("4711")
         assert holder_of(path) == 4711
     assert holder_of(path) is None
-    with LikeJava(path) as broker:
+    with JavaLock(path) as broker:
         assert holder_of(path) == broker.process.pid

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import golden_stores
 import pytest
-from undone_stores import kept_in, made, same
+from undo_cases import kept_in, made, same
 
 from engine.cli.main import main
 from engine.errors import StoreError, StoreLocked
@@ -19,7 +19,7 @@ from engine.mapped.backup import JOURNAL, TREES, BackupDisk, BackupWriter, read
 from engine.mapped.undo import CannotUndo
 
 
-class Stopped(BaseException):
+class KilledByTest(BaseException):
     """As ``kill -9``: nobody cleans up behind it."""
 
 
@@ -36,7 +36,7 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
                 nonlocal count
                 count += 1
                 if count == number:
-                    raise Stopped
+                    raise KilledByTest
                 return real(*arguments, **more)
 
             return call
@@ -47,7 +47,7 @@ def test_an_undo_that_was_stopped_is_begun_again(tmp_path):
             try:
                 main(["recover", str(store), "--undo", str(folder), "--yes"])
                 ended = True
-            except Stopped:
+            except KilledByTest:
                 ended = False
         if not ended:
             assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0

@@ -4,7 +4,7 @@ import zlib
 from datetime import UTC
 
 import pytest
-from asked_units import STORED, record, unit
+from filter_units import STORED, record, unit
 
 from engine.query import parse
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asked_units import record, unit
+from filter_units import record, unit
 
 from engine.query import FIELDS, GRAMMAR, parse
 

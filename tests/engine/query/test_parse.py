@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, timedelta, timezone
 
 import pytest
-from asked_units import unit
+from filter_units import unit
 from hypothesis import given
 from hypothesis import strategies as st
 

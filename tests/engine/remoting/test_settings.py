@@ -12,7 +12,7 @@ from engine.remoting.settings import attributes_by_key, key, key_value_pairs, ov
 
 
 @dataclass(frozen=True)
-class Some:
+class SampleSettings:
     """One setting of each type, and something that is none."""
 
     port: int = key("listenPort", 7)
@@ -22,8 +22,8 @@ class Some:
 
 
 def test_values_come_by_their_java_names_and_types():
-    found, unknown = overlay(Some(), "listenPort = 9\nisFast=true\nstorePath=/a b\nnobodys=1\n")
-    assert (found, unknown) == (Some(9, "/a b", True), ["nobodys"])
+    found, unknown = overlay(SampleSettings(), "listenPort = 9\nisFast=true\nstorePath=/a b\nnobodys=1\n")
+    assert (found, unknown) == (SampleSettings(9, "/a b", True), ["nobodys"])
     assert list(attributes_by_key(found)) == ["listenPort", "storePath", "isFast"]
     assert key_value_pairs(found) == [("listenPort", "9"), ("storePath", "/a b"), ("isFast", "true")]
 
@@ -38,7 +38,7 @@ def test_values_come_by_their_java_names_and_types():
 )
 def test_a_wrong_value_is_told_with_its_line(text, said):
     with pytest.raises(UsageError, match=said):
-        overlay(Some(), text, "some.conf")
+        overlay(SampleSettings(), text, "some.conf")
 
 
 def test_a_number_below_zero_is_taken_where_the_usual_one_is():

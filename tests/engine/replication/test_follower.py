@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from brokers import run
-from clients_beside import until
 from ha_masters import CONFIG, log_of, master, put
+from served_broker import until
 
 from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit

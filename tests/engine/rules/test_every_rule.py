@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from broken_stores import BROKEN, CONFIG, log
-from made_stores import ENTRIES, MadeStore, healthy
+from handmade_stores import ENTRIES, HandmadeStore, healthy
 
 from engine.config import MessageStoreConfig
 from engine.inspection.findings import check
@@ -135,7 +135,7 @@ def test_a_wrong_crc_names_the_flipped_bit(root, made):
 
 
 def test_a_topic_that_was_deleted_and_made_again_is_healthy(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(12):
         made.put("Orders", 0)
     made.next_offsets.clear()

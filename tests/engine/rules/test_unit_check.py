@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from made_stores import START, unit_bytes
+from handmade_stores import START, unit_bytes
 
 from engine.rules.unit_check import BLANK, MoreBytes, Refusal, Request, Rules, check
 

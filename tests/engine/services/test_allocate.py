@@ -113,7 +113,7 @@ def test_without_a_buffer_in_the_pool_none_is_made() -> None:
 def test_room_is_made_beside_the_writing() -> None:
     """A file that fills up quickly is told of once a step; where the disk is full the writer finds that out itself."""
 
-    class Hurried:
+    class HurriedFiles:
         def __init__(self, full: bool) -> None:
             self.full, self.done = full, threading.Event()
 
@@ -124,12 +124,12 @@ def test_room_is_made_beside_the_writing() -> None:
 
     small = SmallLog(SIZE)
     service = AllocateMappedFile(small.files.create, SIZE)
-    alone = Hurried(full=False)
+    alone = HurriedFiles(full=False)
     service.reserve_ahead(cast("MappedFile", alone))
     assert not alone.done.is_set(), "without a thread nothing is done ahead"
     with running(service):
         for full in (False, True, False):
-            file = Hurried(full)
+            file = HurriedFiles(full)
             service.reserve_ahead(cast("MappedFile", file))
             assert file.done.wait(60)
         assert service.allocate(0) is not None

@@ -27,7 +27,7 @@ SMALL = {
 NOON = int(time.mktime((2026, 3, 10, 12, 0, 0, 0, 0, -1)) * 1000)
 
 
-class Fullness(RealDisk):
+class DiskOfGivenUse(RealDisk):
     """The real disk, said to be as full as wanted."""
 
     def __init__(self, used: float) -> None:
@@ -61,7 +61,7 @@ def cleaned(root: Path, config: MessageStoreConfig, used: float, now: int) -> li
     """Names of the files that a run of cleaning at ``now`` takes."""
     before = {path.name for path in (root / "commitlog").iterdir()}
     times = {path: path.stat().st_mtime for path in (root / "commitlog").iterdir()}
-    store = MessageStore(root, config, disk=Fullness(used), clock=lambda: now, services=False)
+    store = MessageStore(root, config, disk=DiskOfGivenUse(used), clock=lambda: now, services=False)
     try:
         for path, when in times.items():
             os.utime(path, (when, when))  # opening may have touched them

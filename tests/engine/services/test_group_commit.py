@@ -194,7 +194,7 @@ def test_with_a_pool_the_leader_commits_first() -> None:
     assert (small.files.committed_where, small.files.flushed_where) == (end, end)
 
 
-class Interrupted(BaseException):
+class SignalInterrupt(BaseException):
     """What a signal's handler raises."""
 
 
@@ -213,14 +213,14 @@ def interrupted_at(number: int, work: Callable[[], object]) -> bool:
         ):
             left -= 1
             if left == 0:
-                raise Interrupted
+                raise SignalInterrupt
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         work()
-    except Interrupted:
+    except SignalInterrupt:
         return True
     finally:
         sys.settrace(before)
@@ -284,7 +284,7 @@ def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
     assert number > 10
 
 
-class Alarm(Exception):
+class SignalAlarm(Exception):
     """What the handler of this test's signal raises."""
 
 
@@ -293,7 +293,7 @@ def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: 
     gate, entered = threading.Event(), threading.Event()
     main, acquire = threading.current_thread(), group_commit._Waiter
 
-    class Rung:
+    class AlarmBell:
         """A bell; the alarm rings while the test's own thread waits for it."""
 
         def __init__(self, bell: Any) -> None:
@@ -307,11 +307,11 @@ def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: 
 
     def waiting(end: int) -> Any:
         made = acquire(end)
-        made.bell = Rung(made.bell)  # type: ignore[assignment]
+        made.bell = AlarmBell(made.bell)  # type: ignore[assignment]
         return made
 
     def ring(*_: object) -> None:
-        raise Alarm
+        raise SignalAlarm
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
@@ -329,7 +329,7 @@ def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: 
             leader = threading.Thread(target=lambda: store.put_message(Message("T", b"leads")), daemon=True)
             leader.start()
             assert entered.wait(60)
-            with pytest.raises(Alarm):
+            with pytest.raises(SignalAlarm):
                 store.put_message(Message("T", b"is interrupted"))
             gate.set()
             leader.join(60)

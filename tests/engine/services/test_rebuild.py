@@ -3,7 +3,7 @@ import threading
 
 import numpy as np
 import pytest
-from dispatching import Place, blocks, requests
+from dispatching import DispatchTarget, blocks, requests
 from raw_units import raw_log
 from simulated_disk import SimulatedDisk
 
@@ -19,7 +19,7 @@ def log_of(count: int) -> bytes:
     return raw_log(*({"queue_offset": number, "stored": 1_700_000_000_000 + number} for number in range(count)))
 
 
-def taken(place: Place, log: bytes, rows: int = 4) -> Rebuild:
+def taken(place: DispatchTarget, log: bytes, rows: int = 4) -> Rebuild:
     topics = TopicTable()
     with Rebuild(place.queues, place.index, place.config) as rebuild:
         for columns in blocks(log, rows, topics):
@@ -29,14 +29,14 @@ def taken(place: Place, log: bytes, rows: int = 4) -> Rebuild:
 
 
 def test_it_counts_units_and_knows_the_newest_time():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     rebuild = taken(place, log_of(21))
     assert (rebuild.units, rebuild.last_store_timestamp) == (21, 1_700_000_000_020)
     assert place.queues.offsets() == {("TopicTest", 3): 21}
 
 
 def test_single_units_and_blocks_keep_their_order():
-    log, place, plain, topics = log_of(12), Place(CONFIG), Place(CONFIG), TopicTable()
+    log, place, plain, topics = log_of(12), DispatchTarget(CONFIG), DispatchTarget(CONFIG), TopicTable()
     plain.dispatch(log, "singly")
     singles = list(requests(log, place.rules))
     with Rebuild(place.queues, place.index, place.config) as rebuild:
@@ -51,7 +51,7 @@ def test_single_units_and_blocks_keep_their_order():
 
 
 def test_bytes_that_may_change_are_not_read_later():
-    log, place, plain, topics = log_of(40), Place(CONFIG), Place(CONFIG), TopicTable()
+    log, place, plain, topics = log_of(40), DispatchTarget(CONFIG), DispatchTarget(CONFIG), TopicTable()
     plain.dispatch(log, "singly")
     memory = bytearray(log)
     with Rebuild(place.queues, place.index, place.config) as rebuild:
@@ -65,11 +65,11 @@ def test_bytes_that_may_change_are_not_read_later():
 
 def test_keys_are_hashed_by_either_thread(monkeypatch):
     """The same index, whoever makes the hashes; the other thread has let go of the log's bytes afterwards."""
-    log, plain = log_of(40), Place(CONFIG)
+    log, plain = log_of(40), DispatchTarget(CONFIG)
     plain.dispatch(log, "singly")
     for idle in (True, False):
         monkeypatch.setattr(subject._Writer, "idle", idle)
-        place = Place(CONFIG)
+        place = DispatchTarget(CONFIG)
         rebuild = taken(place, log)
         assert place.files() == plain.files()
         assert bool(rebuild._writer.spare_units) == idle
@@ -77,7 +77,7 @@ def test_keys_are_hashed_by_either_thread(monkeypatch):
 
 
 def test_units_that_the_queues_know_go_into_the_index_only():
-    log, place, topics = log_of(3), Place(CONFIG), TopicTable()
+    log, place, topics = log_of(3), DispatchTarget(CONFIG), TopicTable()
     with Rebuild(place.queues, place.index, place.config) as rebuild:
         for columns in blocks(log, 8, topics):
             rebuild.take(columns, topics, np.arange(3), queued=True)
@@ -89,7 +89,7 @@ def test_units_that_the_queues_know_go_into_the_index_only():
 @pytest.mark.parametrize("where", ["*/consumequeue/*", "*/index/*"])
 def test_what_goes_wrong_in_the_other_thread_is_raised_here(where):
     disk = SimulatedDisk()
-    place = Place(CONFIG, disk)
+    place = DispatchTarget(CONFIG, disk)
     place.index._pause = lambda _seconds: None
     disk.fail(errno.EIO, kind="create", path=where)
     with pytest.raises(OSError, match="Input/output"):
@@ -100,14 +100,14 @@ def test_what_goes_wrong_in_the_other_thread_is_raised_here(where):
 def test_many_queues_are_written_for_more_rows_at_once(monkeypatch):
     monkeypatch.setattr(subject, "MIN_ROWS", 8)
     log = raw_log(*({"topic": b"T%d" % (number % 20), "queue_offset": number // 20} for number in range(200)))
-    place, plain = Place(CONFIG), Place(CONFIG)
+    place, plain = DispatchTarget(CONFIG), DispatchTarget(CONFIG)
     plain.dispatch(log, "singly")
     taken(place, log, rows=5)
     assert place.files() == plain.files()
 
 
 def test_without_an_index_only_queues_are_built():
-    place, topics = Place(CONFIG), TopicTable()
+    place, topics = DispatchTarget(CONFIG), TopicTable()
     with Rebuild(place.queues, None, place.config) as rebuild:
         for columns in blocks(log_of(5), 8, topics):
             rebuild.take(columns, topics)

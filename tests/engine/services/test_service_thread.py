@@ -14,7 +14,7 @@ from engine.errors import StoreClosed
 from engine.services.service_thread import SHORT_TURN_S, ServiceThread, ThreadContention, WakeSignal, short_turns
 
 
-class Counting:
+class CountingService:
     """Counts its rounds; the next one is due after ``pause`` ms."""
 
     name = "counting"
@@ -31,13 +31,13 @@ class Counting:
 
 
 def test_a_service_can_be_stepped_without_a_thread() -> None:
-    thread = ServiceThread(Counting(7.0))
+    thread = ServiceThread(CountingService(7.0))
     assert thread.step() == 7.0
     assert not thread.running
 
 
 def test_a_ring_ends_the_pause() -> None:
-    service = Counting(3_600_000.0)
+    service = CountingService(3_600_000.0)
     thread = ServiceThread(service)
     thread.start()
     assert service.seen.acquire(timeout=60)
@@ -49,7 +49,7 @@ def test_a_ring_ends_the_pause() -> None:
 
 
 def test_a_paused_service_steps_only_by_hand() -> None:
-    service = Counting(0.0)
+    service = CountingService(0.0)
     thread = ServiceThread(service)
     thread.start()
     assert service.seen.acquire(timeout=60)
@@ -68,27 +68,27 @@ def test_a_paused_service_steps_only_by_hand() -> None:
 def test_an_error_ends_the_thread_and_is_told() -> None:
     told: list[tuple[str, Exception]] = []
 
-    class Broken:
+    class BrokenService:
         name = "broken"
 
         def step(self) -> float:
             raise ValueError("a mistake")
 
-    thread = ServiceThread(Broken(), lambda name, error: told.append((name, error)))
+    thread = ServiceThread(BrokenService(), lambda name, error: told.append((name, error)))
     thread.start()
     assert thread.join(60)
     assert [(name, str(error)) for name, error in told] == [("broken", "a mistake")]
 
 
 def test_by_hand_an_error_comes_to_the_caller() -> None:
-    class Broken:
+    class BrokenService:
         name = "broken"
 
         def step(self) -> float:
             raise ValueError("a mistake")
 
     with pytest.raises(ValueError, match="a mistake"):
-        ServiceThread(Broken()).step()
+        ServiceThread(BrokenService()).step()
 
 
 def test_a_ring_before_the_wait_is_kept_once() -> None:
@@ -100,7 +100,7 @@ def test_a_ring_before_the_wait_is_kept_once() -> None:
 
 
 def test_a_stopped_service_can_be_started_again() -> None:
-    service = Counting(3_600_000.0)
+    service = CountingService(3_600_000.0)
     thread = ServiceThread(service)
     for _ in range(2):
         thread.start()
@@ -110,7 +110,7 @@ def test_a_stopped_service_can_be_started_again() -> None:
     assert service.rounds == 2
 
 
-class Interrupting:
+class InterruptingLock:
     """The lock of a round that never ends: whoever waits for it is interrupted."""
 
     def __enter__(self) -> None:
@@ -122,9 +122,9 @@ class Interrupting:
 
 def test_a_pause_that_was_interrupted_has_paused_nothing() -> None:
     """Nobody would know of it, and a flush service would stand still for ever."""
-    thread = ServiceThread(Counting(0.0))
+    thread = ServiceThread(CountingService(0.0))
     rounds = thread._stepping
-    thread._stepping = Interrupting()  # type: ignore[assignment]
+    thread._stepping = InterruptingLock()  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
         thread.pause()
     thread._stepping = rounds
@@ -132,7 +132,7 @@ def test_a_pause_that_was_interrupted_has_paused_nothing() -> None:
 
 
 def test_after_the_end_nobody_steps() -> None:
-    thread = ServiceThread(Counting(0.0))
+    thread = ServiceThread(CountingService(0.0))
     thread.step()
     thread.end()
     with pytest.raises(StoreClosed, match="has ended"):

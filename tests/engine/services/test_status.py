@@ -106,14 +106,14 @@ def test_a_pool_tells_its_last_commit_and_what_it_holds(tmp_path: Path) -> None:
 
 
 def test_a_power_loss_ends_a_service_and_tells_nobody() -> None:
-    class Losing:
+    class FailingService:
         name = "losing"
 
         def step(self) -> float:
             raise PowerLoss
 
     told: list[str] = []
-    thread = ServiceThread(Losing(), lambda name, _error: told.append(name))
+    thread = ServiceThread(FailingService(), lambda name, _error: told.append(name))
     thread.start()
     assert thread.join(60)
     assert told == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dispatching import Place
+from dispatching import DispatchTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,8 +47,8 @@ def test_an_empty_last_file_leaves_everything():
 CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 100})  # five entries a file
 
 
-def queue(place: Place | None = None) -> ConsumeQueue:
-    found = (place or Place(CONFIG)).queues.find_or_create("T", 0)
+def queue(place: DispatchTarget | None = None) -> ConsumeQueue:
+    found = (place or DispatchTarget(CONFIG)).queues.find_or_create("T", 0)
     assert isinstance(found, ConsumeQueue)
     return found
 
@@ -163,7 +163,7 @@ def test_it_stands_where_recovery_says():
 
 def test_a_flush_waits_for_full_pages_unless_everything_is_asked_for():
     config, _ = from_mapping({"mappedFileSizeConsumeQueue": 6_000_000})
-    found = queue(Place(config))
+    found = queue(DispatchTarget(config))
     for number in range(300):
         found.put(number * 100, 100, 0, number)
     assert not found.flush(2)
@@ -173,7 +173,7 @@ def test_a_flush_waits_for_full_pages_unless_everything_is_asked_for():
 
 
 def test_destroyed_it_begins_again():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     found = queue(place)
     found.put(0, 100, 0, 0)
     found.destroy()
@@ -186,7 +186,7 @@ BATCH_CONFIG, _ = from_mapping({"mapperFileSizeBatchConsumeQueue": 92})
 
 
 def filled_with_batches(count: int) -> BatchConsumeQueue:
-    found = Place(BATCH_CONFIG, batch_topics=frozenset({"B"})).queues.find_or_create("B", 1)
+    found = DispatchTarget(BATCH_CONFIG, batch_topics=frozenset({"B"})).queues.find_or_create("B", 1)
     assert isinstance(found, BatchConsumeQueue)
     for number in range(count):
         found.put(BatchCqUnit(number * 100, 100, 7, 1_700_000_000_000, 10 + 3 * number, 3))
@@ -233,7 +233,7 @@ EXT_CONFIG, _ = from_mapping({"enableConsumeQueueExt": True, "mappedFileSizeCons
 
 
 def made() -> ConsumeQueueExt:
-    queue = Place(EXT_CONFIG).queues.find_or_create("T", 0)
+    queue = DispatchTarget(EXT_CONFIG).queues.find_or_create("T", 0)
     assert isinstance(queue, ConsumeQueue)
     assert queue.ext is not None
     return queue.ext

@@ -9,10 +9,10 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from dispatching import Place
+from dispatching import DispatchTarget
 from raw_units import raw_log
 from simulated_disk import SimulatedDisk
-from topics_put import ROOT, SMALL, bodies, put
+from stores_with_topics import ROOT, SMALL, bodies, put
 
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import StoreError, WrongFileSize
@@ -99,15 +99,15 @@ def test_wherever_the_power_fails_a_topic_has_all_of_its_queue_files_or_none(kee
 CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 100, "mapperFileSizeBatchConsumeQueue": 92})
 
 
-def filled(root: Path, batch: frozenset[str] = frozenset({"B"})) -> Place:
-    place = Place(CONFIG, RealDisk(), root, batch)
+def filled(root: Path, batch: frozenset[str] = frozenset({"B"})) -> DispatchTarget:
+    place = DispatchTarget(CONFIG, RealDisk(), root, batch)
     names = ((b"A", 0), (b"A", 2), (b"B", 1), ("主题 %RETRY%".encode(), 0))
     place.dispatch(raw_log(*({"topic": name, "queue_id": number, "queue_offset": 0} for name, number in names)))
     return place
 
 
 def test_queues_are_found_by_topic_and_id_and_made_without_touching_the_disk(tmp_path):
-    place = Place(CONFIG, RealDisk(), tmp_path)
+    place = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     assert place.queues.queue("A", 0) is None
     assert place.queues.find_or_create("A", 0) is place.queues.queue("A", 0)
     assert list(tmp_path.iterdir()) == []
@@ -115,7 +115,7 @@ def test_queues_are_found_by_topic_and_id_and_made_without_touching_the_disk(tmp
 
 def test_what_was_written_is_loaded_as_full_files(tmp_path):
     filled(tmp_path).queues.close()
-    place = Place(CONFIG, RealDisk(), tmp_path, frozenset({"B"}))
+    place = DispatchTarget(CONFIG, RealDisk(), tmp_path, frozenset({"B"}))
     place.queues.load()
     assert place.queues.offsets() == {("A", 0): 5, ("A", 2): 5, ("B", 1): 0, ("主题 %RETRY%", 0): 5}
     assert isinstance(place.queues.queue("B", 1), BatchConsumeQueue)
@@ -124,7 +124,7 @@ def test_what_was_written_is_loaded_as_full_files(tmp_path):
 
 def test_folders_that_are_no_queue_ids_are_passed_over(tmp_path):
     (tmp_path / "consumequeue" / "A" / "lost+found").mkdir(parents=True)
-    place = Place(CONFIG, RealDisk(), tmp_path)
+    place = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     place.queues.load()
     assert len(place.queues) == 0
 
@@ -132,19 +132,19 @@ def test_folders_that_are_no_queue_ids_are_passed_over(tmp_path):
 def test_a_queue_of_the_wrong_kind_does_not_load(tmp_path):
     filled(tmp_path)
     with pytest.raises(StoreError, match="expected plain queues by the topic's attributes, found batch queues"):
-        Place(CONFIG, RealDisk(), tmp_path).queues.load()
+        DispatchTarget(CONFIG, RealDisk(), tmp_path).queues.load()
 
 
 def test_a_file_of_a_wrong_length_does_not_load_but_an_empty_last_one_is_deleted(tmp_path):
     filled(tmp_path)
     extra = tmp_path / "consumequeue" / "A" / "0" / f"{100:020d}"
     extra.touch()
-    place = Place(CONFIG, RealDisk(), tmp_path, frozenset({"B"}))
+    place = DispatchTarget(CONFIG, RealDisk(), tmp_path, frozenset({"B"}))
     place.queues.load()
     assert not extra.exists()
     extra.write_bytes(b"x")
     with pytest.raises(WrongFileSize, match="expected 100 bytes, found 1"):
-        Place(CONFIG, RealDisk(), tmp_path, frozenset({"B"})).queues.load()
+        DispatchTarget(CONFIG, RealDisk(), tmp_path, frozenset({"B"})).queues.load()
 
 
 def test_only_queues_that_were_written_are_flushed(tmp_path):
@@ -175,7 +175,7 @@ def test_an_empty_log_destroys_every_queue(tmp_path):
 def test_ten_thousand_topics_keep_few_files_open_and_little_memory(tmp_path):
     """What a queue keeps in memory must not grow: a store has forty thousand of them."""
     disk = RealDisk(open_files=16)
-    place = Place(MessageStoreConfig(mapped_file_size_consume_queue=100), disk, tmp_path)
+    place = DispatchTarget(MessageStoreConfig(mapped_file_size_consume_queue=100), disk, tmp_path)
     names = [f"t{number}" for number in range(300)]
     place.queues.find_or_create("warm", 0).put(0, 100, 0, 0)
     tracemalloc.start()

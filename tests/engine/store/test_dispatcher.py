@@ -5,7 +5,7 @@ from pathlib import Path
 import golden_stores
 import numpy as np
 import pytest
-from dispatching import WAYS, Place, Way, blocks, stored
+from dispatching import WAYS, DispatchTarget, Way, blocks, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_units import raw_log
@@ -64,7 +64,7 @@ def rebuilt(store: StoreSnapshot, root: Path, config: MessageStoreConfig, way: W
         topic for topic, queues in store.topics().items() if any(q.kind == "batch" for q in queues.values())
     )
     ext = bit_map if config.enable_consume_queue_ext else None
-    place = Place(config, RealDisk(), root, batch, ext)
+    place = DispatchTarget(config, RealDisk(), root, batch, ext)
     topics = TopicTable()
     blocks = scan_log(store.log, crc=False, topics=topics, levels=config.delay_levels())
     if way == "rebuilt":
@@ -137,12 +137,16 @@ def test_every_way_gives_the_same_bytes(units, ext, multi, rows):
     log = raw_log(*units)
     files = []
     for way in WAYS:
-        place = Place(config, batch_topics=frozenset({"Batch"}), bit_map=lambda request: request.topic.encode())
+        place = DispatchTarget(
+            config, batch_topics=frozenset({"Batch"}), bit_map=lambda request: request.topic.encode()
+        )
         place.dispatch(log, way, rows)
         files.append((place.files(), place.queues.offsets(), place.queues.max_physic_offset))
     os.environ["STORESCOPE_PLAIN"] = "1"
     try:
-        place = Place(config, batch_topics=frozenset({"Batch"}), bit_map=lambda request: request.topic.encode())
+        place = DispatchTarget(
+            config, batch_topics=frozenset({"Batch"}), bit_map=lambda request: request.topic.encode()
+        )
         place.dispatch(log, "by block", rows)
     finally:
         del os.environ["STORESCOPE_PLAIN"]
@@ -155,7 +159,7 @@ def test_every_way_gives_the_same_bytes(units, ext, multi, rows):
 def test_what_is_dispatched_again_changes_no_queue(units, back):
     config, _ = from_mapping(SMALL)
     log = raw_log(*units)
-    place = Place(config)
+    place = DispatchTarget(config)
     place.dispatch(log, "by block")
     before = {path: data for path, data in place.files().items() if not path.startswith("index")}
     place.dispatch(log, "by block" if back % 2 else "singly")
@@ -164,7 +168,7 @@ def test_what_is_dispatched_again_changes_no_queue(units, back):
 
 def test_prepared_and_rolled_back_units_go_into_no_queue_and_rolled_back_ones_into_no_index():
     log = raw_log(*({"sys_flag": kind, "queue_offset": at} for at, kind in enumerate((0, 4, 12, 8))))
-    place = Place(MessageStoreConfig())
+    place = DispatchTarget(MessageStoreConfig())
     place.dispatch(log)
     assert [entry[0] for entry in place.entries("TopicTest", 3)] == [0, 3 * len(log) // 4]
     assert place.index.files[-1].header.entries == 3
@@ -172,7 +176,7 @@ def test_prepared_and_rolled_back_units_go_into_no_queue_and_rolled_back_ones_in
 
 def test_only_the_rows_asked_for_are_dispatched():
     log = raw_log(*({"queue_offset": at} for at in range(4)))
-    place, topics = Place(MessageStoreConfig()), TopicTable()
+    place, topics = DispatchTarget(MessageStoreConfig()), TopicTable()
     for columns in blocks(log, 16, topics):
         place.dispatcher.dispatch_block(columns, topics, np.array([0, 2]))
     assert [entry[0] for entry in place.entries("TopicTest", 3)] == [0, len(log) // 2]
@@ -184,7 +188,7 @@ def test_units_whose_offsets_fall_go_singly_and_are_left_out_as_known():
     half = len(log) // 2
     log[half + 28 : half + 36] = (0).to_bytes(8, "big")  # PHYSICALOFFSET of the second unit
     log[28:36] = (500).to_bytes(8, "big")
-    place = Place(MessageStoreConfig())
+    place = DispatchTarget(MessageStoreConfig())
     place.dispatch(bytes(log))
     assert [entry[0] for entry in place.entries("TopicTest", 3)] == [500]
     assert place.index.files[-1].header.entries == 1
@@ -193,7 +197,7 @@ def test_units_whose_offsets_fall_go_singly_and_are_left_out_as_known():
 def test_the_part_that_failed_is_named_and_the_units_can_be_given_again():
     config, _ = from_mapping(SMALL)
     disk = SimulatedDisk()
-    place = Place(config, disk)
+    place = DispatchTarget(config, disk)
     log = raw_log(*({"queue_offset": at} for at in range(6)))
     disk.fail(28, kind="write", path="*/consumequeue/*", after=1, times=1)
     with pytest.raises(OSError, match="No space"):

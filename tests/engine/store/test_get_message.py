@@ -9,7 +9,7 @@ import gc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lent_stores import BATCH, MemoryLog, MemoryQueue
+from memory_logs import BATCH, MemoryLog, MemoryQueue
 
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.java import jhash
@@ -21,7 +21,7 @@ from engine.store.message_filter import TagFilter
 WIDE = Limits(memory=1 << 40)
 
 
-class Everything:
+class AcceptAllFilter:
     """Lets all pass, but is a filter: the scan goes entry by entry."""
 
     def matches_entry(self, tags_code, ext):
@@ -150,7 +150,7 @@ def test_the_short_way_answers_as_the_long_one(sizes, offset, count, memory, fil
     log.file_size = max(file_size, *sizes)
     limits = Limits(memory=memory, memory_count=memory_count, memory_bytes=memory_bytes)
     short = get_message(queue, log, offset, count, None, limits)
-    long = get_message(queue, log, offset, count, Everything(), limits)
+    long = get_message(queue, log, offset, count, AcceptAllFilter(), limits)
     assert told(short) == told(long)
     assert (short.count, short.total_size) == (long.count, long.total_size)
     assert short.suggest_pulling_from_slave == long.suggest_pulling_from_slave

@@ -4,10 +4,10 @@ import time
 from pathlib import Path
 
 import pytest
-from dispatching import Place
-from plain_queries import compiled, plain
+from dispatching import DispatchTarget
 from raw_units import raw_log
 from simulated_disk import SimulatedDisk
+from uncompiled_queries import compiled, plain
 
 from engine.config import from_mapping
 from engine.errors import WrongFileSize
@@ -46,7 +46,7 @@ def offsets(index: IndexService, key: str, begin: int = 0, end: int = 1 << 62, m
 
 
 def test_keys_are_found_newest_first_over_all_files():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "a", "c", "d", "a")
     place.dispatch(log)
     size = len(log) // 6
@@ -59,14 +59,14 @@ def test_keys_are_found_newest_first_over_all_files():
 
 
 def test_many_keys_are_answered_as_one_by_one():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a", "b", "a", "c", "d", "a", "b"))
     wanted = ["a", "b", "键", "c", "a"]
     together = place.index.query_offsets("TopicTest", wanted, 2, 0, 1 << 62)
     found = [sorted(offsets(place.index, key, most=2)) for key in wanted]
     assert together.offsets.tolist() == [offset for mine in found for offset in mine]
     assert together.ends.tolist() == [sum(map(len, found[: number + 1])) for number in range(len(wanted))]
-    assert Place(CONFIG).index.query_offsets("T", ["a"], 2, 0, 9).ends.tolist() == [0]
+    assert DispatchTarget(CONFIG).index.query_offsets("T", ["a"], 2, 0, 9).ends.tolist() == [0]
 
 
 @pytest.fixture(params=[plain, compiled])
@@ -78,7 +78,7 @@ def twin(request):
 @pytest.mark.usefixtures("twin")
 def test_what_was_put_since_the_last_question_is_found():
     """Readers keep what they know of the files: a file that grew, one more, and one less all have to reach them."""
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "a", "a", "a", "b", "a")
     size = len(log) // 7
     seen, known = [], []
@@ -103,7 +103,7 @@ def test_what_was_put_since_the_last_question_is_found():
 
 
 def test_one_message_s_keys_may_span_two_files_and_a_full_one_is_told():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a b c d e f"))
     first, second = place.index.files
     assert (first.header.entries, second.header.entries) == (4, 2)
@@ -114,7 +114,7 @@ def test_one_message_s_keys_may_span_two_files_and_a_full_one_is_told():
 
 
 def test_any_unit_behind_a_full_file_makes_the_next_one():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a b c d"))
     assert len(place.index.files) == 1
     place.dispatch(raw_log({"properties": b""}))
@@ -122,7 +122,7 @@ def test_any_unit_behind_a_full_file_makes_the_next_one():
 
 
 def test_a_unit_before_the_end_is_known_but_the_newest_is_indexed_again():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     log = log_of("a", "b")
     place.dispatch(log)
     place.dispatch(log)
@@ -151,12 +151,12 @@ def test_the_local_zone_counts(monkeypatch):
 
 
 def test_files_are_loaded_and_go_on(tmp_path):
-    place = Place(CONFIG, RealDisk(), tmp_path)
+    place = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     log = log_of("a", "b", "c", "d", "e")
     place.dispatch(log[: len(log) // 5])
     place.index.flush()
     place.index.close()
-    again = Place(CONFIG, RealDisk(), tmp_path)
+    again = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     assert again.index.load() == []
     assert offsets(again.index, "a") == [0]
     again.dispatch(log)
@@ -165,27 +165,27 @@ def test_files_are_loaded_and_go_on(tmp_path):
 
 
 def test_after_a_crash_files_beyond_the_checkpoint_are_deleted(tmp_path):
-    place = Place(CONFIG, RealDisk(), tmp_path)
+    place = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     place.dispatch(log_of("a", "b", "c", "d", "e"))
     names = [file.name for file in place.index.files]
     place.index.close()
-    again = Place(CONFIG, RealDisk(), tmp_path)
+    again = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     assert again.index.load(abnormal=True, index_msg_timestamp=T0 + 6000) == names[1:]
     assert sorted(path.name for path in (tmp_path / "index").iterdir()) == names[:1]
 
 
 def test_another_geometry_is_refused_and_other_names_are_passed_over(tmp_path):
-    place = Place(CONFIG, RealDisk(), tmp_path)
+    place = DispatchTarget(CONFIG, RealDisk(), tmp_path)
     place.dispatch(log_of("a"))
     (tmp_path / "index" / "notes.txt").write_text("x")
-    Place(CONFIG, RealDisk(), tmp_path).index.load()
+    DispatchTarget(CONFIG, RealDisk(), tmp_path).index.load()
     other, _ = from_mapping({"maxHashSlotNum": 4, "maxIndexNum": 5})
     with pytest.raises(WrongFileSize, match="maxHashSlotNum 4"):
-        Place(other, RealDisk(), tmp_path).index.load()
+        DispatchTarget(other, RealDisk(), tmp_path).index.load()
 
 
 def test_files_below_the_log_are_deleted_but_never_the_last():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     log = log_of("a b c d", "e f g h", "i")
     place.dispatch(log)
     names = [file.name for file in place.index.files]
@@ -223,7 +223,7 @@ def test_an_index_that_knows_more_than_the_log_forgets_it_for_good():
     """After a power loss the log ended before what the index knew; new messages in that place were taken for indexed,
     and nobody found them by their keys.
     """
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "c", "d", "e")
     place.dispatch(log)
     size = len(log) // 5
@@ -240,7 +240,7 @@ def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
     """A power loss kept slots and entries of a new index file and took its header. The file was filled anew as it was:
     slots that had been there came back as links of chains, to entries of messages that were lost.
     """
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(log_of("a", "b", "a"))
     place.index.files[0]._view[:40] = bytes(40)
     name = place.index.files[0].name
@@ -255,14 +255,14 @@ def test_a_file_that_is_begun_while_old_ones_are_deleted_stays():
     """The list of files was read, shortened and put back while another thread had added one: it was forgotten, and what
     it held was found by nobody until the next start.
     """
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     log = log_of("a", "b", "c", "d", "e", "f")
     place.dispatch(log)
     index = place.index
     added = threading.Event()
     thread = threading.Thread(target=lambda: (index._create(), added.set()), daemon=True)
 
-    class Slow(tuple):
+    class SlowFileList(tuple):
         """A list of files that is taken while somebody adds to it."""
 
         __slots__ = ()
@@ -274,7 +274,7 @@ def test_a_file_that_is_begun_while_old_ones_are_deleted_stays():
             return tuple(self)[wanted] if isinstance(wanted, slice) else super().__getitem__(wanted)
 
     first, second = index.files
-    index.files = Slow(index.files)
+    index.files = SlowFileList(index.files)
     assert index.delete_expired(len(log)) == [first.name]
     thread.join(60)
     assert index.files[0] is second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lent_stores import MemoryLog, MemoryQueue, ext_unit
+from memory_logs import MemoryLog, MemoryQueue, ext_unit
 from raw_units import raw_unit
 
 from engine.codec.consume_queue import EXT_BASE

@@ -5,7 +5,7 @@ docs/formats/reading.md#other-reads).
 from __future__ import annotations
 
 import pytest
-from made_stores import START, MadeStore
+from handmade_stores import START, HandmadeStore
 
 from engine.inspection import open_store
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49, store_time
@@ -13,7 +13,7 @@ from engine.store.offset_by_time import offset_by_time, offset_by_time_49, store
 
 @pytest.fixture(scope="module")
 def queue(tmp_path_factory):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(50):
         made.put("Orders", step=10 if number % 5 else 100)
     with open_store(made.write(tmp_path_factory.mktemp("time") / "s")) as store:

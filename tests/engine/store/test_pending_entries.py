@@ -2,7 +2,7 @@ import errno
 
 import numpy as np
 import pytest
-from dispatching import Place, blocks
+from dispatching import DispatchTarget, blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_units import raw_log
@@ -44,7 +44,7 @@ ways = st.lists(st.tuples(st.sampled_from(["block", "one", "ask", "settle", "pie
 @given(ways, st.integers(1, 60))
 def test_entries_that_waited_have_the_same_bytes_whoever_asked_in_between(steps, count):
     log = log_of(count)
-    place, plain, topics = Place(CONFIG), Place(CONFIG), TopicTable()
+    place, plain, topics = DispatchTarget(CONFIG), DispatchTarget(CONFIG), TopicTable()
     plain.dispatch(log, "singly")
     todo = [columns.copy() for columns in blocks(log, 64, topics)]
     columns, at = todo[0], 0
@@ -74,7 +74,7 @@ def test_entries_that_waited_have_the_same_bytes_whoever_asked_in_between(steps,
 
 
 def test_the_checkpoint_never_learns_of_what_waits():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(log_of(6))
     assert place.dispatcher.last_store_timestamp == T0
     place.queues.pending.settle()
@@ -82,7 +82,7 @@ def test_the_checkpoint_never_learns_of_what_waits():
 
 
 def test_a_flush_of_everything_writes_what_waits_and_one_of_full_pages_does_so_when_nothing_came():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(log_of(6))
     assert place.queues.dirty() == []
     assert len(place.queues.dirty()) == 4
@@ -94,7 +94,7 @@ def test_a_flush_of_everything_writes_what_waits_and_one_of_full_pages_does_so_w
 
 def test_what_could_not_be_written_waits_on():
     disk = SimulatedDisk()
-    place = Place(CONFIG, disk)
+    place = DispatchTarget(CONFIG, disk)
     place.dispatch(log_of(8))
     disk.fail(errno.ENOSPC, kind="write", path="*/T2/*", times=1)
     with pytest.raises(OSError, match="No space"):
@@ -104,7 +104,7 @@ def test_what_could_not_be_written_waits_on():
 
 
 def test_rows_of_another_table_of_topics_find_their_own_queues():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(log_of(4))
     log = log_of(8)[len(log_of(4)) :]
     place.dispatch(log, base=len(log_of(4)))
@@ -112,6 +112,6 @@ def test_rows_of_another_table_of_topics_find_their_own_queues():
 
 
 def test_topics_that_no_folder_can_be_named_after_get_no_queue():
-    place = Place(CONFIG)
+    place = DispatchTarget(CONFIG)
     place.dispatch(raw_log({"topic": b"../x", "queue_offset": 0}, {"topic": b"good", "queue_offset": 0}))
     assert list(place.queues.offsets()) == [("good", 3)]

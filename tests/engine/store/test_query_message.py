@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from lent_stores import MemoryLog
+from memory_logs import MemoryLog
 from raw_units import raw_log, raw_unit
 
 from engine.config import from_mapping

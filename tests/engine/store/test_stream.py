@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from lent_stores import MemoryLog, MemoryQueue
+from memory_logs import MemoryLog, MemoryQueue
 
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.store.stream import stream

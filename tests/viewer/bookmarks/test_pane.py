@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store
 
 from viewer.bookmarks.pane import BookmarksPane
@@ -12,7 +12,7 @@ from viewer.runtime.places import Place
 
 
 def test_a_bookmark_is_listed_chosen_and_removed(qapp, tmp_path) -> None:
-    store = MadeStore()
+    store = HandmadeStore()
     for _ in range(4):
         store.put()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 
 from viewer.cluster.cluster_model import ClusterModel, NoAddress, Reading, Selection, addresses_in
 from viewer.cluster.rebalance import timeline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import made_clusters as made
+import sample_clusters as made
 
 from engine.cluster.state import Refusal
 from viewer.cluster.columns import LINES, REQUESTS, line_rows, request_rows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 
 from engine.cluster.state import Refusal
 from viewer.cluster.cluster_model import ClusterModel, Selection

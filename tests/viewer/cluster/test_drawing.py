@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import made_clusters as made
+import sample_clusters as made
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 

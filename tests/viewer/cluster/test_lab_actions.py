@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QMenu
@@ -38,7 +38,7 @@ SERVING = ServingState(
 )
 
 
-class Desk(QObject):
+class FakeLabDesk(QObject):
     """A lab that notes what it is told."""
 
     served = Signal()
@@ -78,7 +78,7 @@ def bar(shown, monkeypatch) -> ClientsBar:
     found = ClientsBar()
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
     found.model, found.own = made.looked_at(made.small()), OwnClients(found)
-    found.lab.session = Desk()  # type: ignore[assignment]
+    found.lab.session = FakeLabDesk()  # type: ignore[assignment]
     found.notes, found.edits, found.words_said = [], [], []  # type: ignore[attr-defined]
     found.did.connect(lambda name, _words, told: found.notes.append((name, told)))  # type: ignore[attr-defined]
     found.lab.edited.connect(found.edits.append)  # type: ignore[attr-defined]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 
 from engine.client.events import Committed, Delivered, Sent
 from engine.client.routes import MessageQueue
@@ -52,7 +52,7 @@ def test_one_consumer_is_enough_where_one_is_asked_for():
 KILL = LESSONS[2]
 
 
-class Own:
+class FakeOwnClients:
     """Whom the lesson asks; ``rows`` say how they stand."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ def model() -> ClusterModel:
 
 
 def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
-    run, own = LessonRun(KILL, 7), Own()
+    run, own = LessonRun(KILL, 7), FakeOwnClients()
     queue = Queue(run.topic, "broker-a", 1)
     run.go_on(model, own)
     assert [one[0] for one in own.done] == ["producer", "consumer", "consumer", "consumer"]
@@ -154,7 +154,7 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
 
 
 def test_what_does_not_come_ends_the_run(model):
-    run, own = LessonRun(LESSONS[0], 1), Own()
+    run, own = LessonRun(LESSONS[0], 1), FakeOwnClients()
     model.take(Reading(state(run, 0, "aabb")))
     run.go_on(model, own)
     model.take(Reading(state(run, ACTION_TIMEOUT_MS // 1000 + 5, "aabb")))
@@ -164,7 +164,7 @@ def test_what_does_not_come_ends_the_run(model):
 
 
 def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
-    run, own = LessonRun(LESSONS[1], 1), Own()
+    run, own = LessonRun(LESSONS[1], 1), FakeOwnClients()
     run.go_on(model, own)
     run.cancel(own)
     run.cancel(own)
@@ -177,7 +177,7 @@ def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
 
 def test_what_its_clients_told_decides_and_is_kept(model):
     by_key = {one.key: one for one in LESSONS}
-    run, own = LessonRun(by_key["retry"], 3), Own()
+    run, own = LessonRun(by_key["retry"], 3), FakeOwnClients()
     run.go_on(model, own)
     assert own.done == [("broker", "retry-3", "retry-Lesson-3", 0)]
     run.go_on(model, own)
@@ -213,7 +213,7 @@ def test_what_its_clients_told_decides_and_is_kept(model):
 
 def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
     by_key = {one.key: one for one in LESSONS}
-    run, own = LessonRun(by_key["slow"], 3), Own()
+    run, own = LessonRun(by_key["slow"], 3), FakeOwnClients()
     run.go_on(model, own)
     own.tell(1, "running")
     own.tell(2, "failed", "no space left")
@@ -223,7 +223,7 @@ def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
 
 def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
     by_key = {one.key: one for one in LESSONS}
-    run, own = LessonRun(by_key["broadcast"], 3), Own()
+    run, own = LessonRun(by_key["broadcast"], 3), FakeOwnClients()
     queue = MessageQueue(run.topic, "broker-a", 0)
 
     def told(count: int, first: int, *clients: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import made_clusters as made
+import sample_clusters as made
 
 from viewer.cluster.cluster_model import Selection
 from viewer.cluster.links import item_links, link_of, term_of, topic_of, why_not

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import made_clusters as made
+import sample_clusters as made
 
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.markdown import markdown

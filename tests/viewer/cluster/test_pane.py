@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import made_clusters as made
 import pytest
-from made_clusters import Works
+import sample_clusters as made
 from PySide6.QtWidgets import QApplication
+from sample_clusters import FakeReaderProcess
 
 from engine.cluster.state import ClusterState
 from viewer.cluster.cluster_model import Reading, Selection
@@ -19,8 +19,8 @@ from viewer.runtime.settings import Settings
 
 
 @pytest.fixture
-def works() -> Works:
-    return Works()
+def works() -> FakeReaderProcess:
+    return FakeReaderProcess()
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def pane(works, settings: Settings, shown) -> ClusterPane:
     return made_pane
 
 
-def came(works: Works, look: Reading) -> None:
+def came(works: FakeReaderProcess, look: Reading) -> None:
     """A reading has come, and the loop had a turn."""
     works.items(look)
     QApplication.processEvents()

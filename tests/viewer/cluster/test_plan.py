@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import made_clusters as made
 import numpy as np
+import sample_clusters as made
 
 from viewer.cluster.cluster_model import Selection
 from viewer.cluster.plan import (

@@ -118,7 +118,7 @@ def test_a_queue_that_stays_without_owner_is_paused_to_the_end():
 
 
 def test_a_state_gives_a_moment_and_shares_what_is_the_same():
-    import made_clusters as made
+    import sample_clusters as made
 
     one = moment_of(made.small(0), "billing", (*made.A, *made.B), None)
     assert one is not None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 from PySide6.QtWidgets import QApplication
 
 from viewer.cluster.cluster_model import Reading, Selection

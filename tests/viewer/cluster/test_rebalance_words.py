@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import made_clusters as made
+import sample_clusters as made
 
 import engine.client
 from viewer.cluster.cluster_model import TimeMark

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 
 from engine.cluster.state import Refusal
 from viewer.cluster.recording import NoRecording, Recorder, head_line, read_recording, state_of, state_record

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import made_clusters as made
 import pytest
-from made_clusters import Works
+import sample_clusters as made
 from PySide6.QtWidgets import QFileDialog, QWidget
+from sample_clusters import FakeReaderProcess
 
 from viewer.cluster.cluster_model import Reading
 from viewer.cluster.replay import PLAY_INTERVAL_MS, Replay, file_dialog
@@ -17,7 +17,7 @@ from viewer.cluster.watch import ClusterWatch
 @pytest.fixture
 def replay(shown) -> Replay:
     parent = shown(QWidget())
-    works = Works()
+    works = FakeReaderProcess()
     watch = ClusterWatch(works, lambda work, done, _failed: done(work()), parent)
     made_replay = Replay(parent)
     made_replay.set_watch(watch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import made_clusters as made
+import sample_clusters as made
 
 from engine.cluster.state import Queue, QueueEnds
 from viewer.cluster.rows import (

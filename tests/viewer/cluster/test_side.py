@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-import made_clusters as made
 import pytest
+import sample_clusters as made
 from PySide6.QtCore import Qt
 
 from viewer.cluster.cluster_model import Reading, Selection

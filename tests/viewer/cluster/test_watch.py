@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import made_clusters as made
 import pytest
-from made_clusters import Works
+import sample_clusters as made
+from sample_clusters import FakeReaderProcess
 
 from engine.client.events import Started
 from viewer.cluster.clients_process import ClientActivity
@@ -16,8 +16,8 @@ from viewer.runtime.worker import Cancelled
 
 
 @pytest.fixture
-def works() -> Works:
-    return Works()
+def works() -> FakeReaderProcess:
+    return FakeReaderProcess()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from viewer.cluster.cluster_model import Reading
 from viewer.cluster.work import watch
 
 
-class Control:
+class CountingControl:
     """What :class:`viewer.runtime.worker.WorkerControl` gives; stops itself after some readings."""
 
     def __init__(self, most: int) -> None:
@@ -26,7 +26,7 @@ class Control:
 
 def test_a_cluster_is_read_again_and_again(tmp_path: Path):
     with serving_beside(tmp_path) as addresses:
-        control = Control(3)
+        control = CountingControl(3)
         watch(control, (addresses.namesrv,), 0.05)
     assert [one.state.name_servers for one in control.looks] == [{addresses.namesrv: ""}] * 3
     assert {one.state.brokers[0].name for one in control.looks} == {"broker-a"}
@@ -37,7 +37,7 @@ def test_a_cluster_is_read_again_and_again(tmp_path: Path):
 
 
 def test_nobody_answering_is_a_reading_with_a_reason():
-    control = Control(1)
+    control = CountingControl(1)
     watch(control, ("127.0.0.1:1",), 1.0)
     assert control.looks[0].state.name_servers["127.0.0.1:1"]
     assert control.looks[0].requests[0][0].answer == -1
@@ -47,7 +47,7 @@ def test_told_to_stop_while_it_reads_it_ends():
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        control = Control(1)
+        control = CountingControl(1)
         threading.Timer(0.1, control.stop.set).start()
         watch(control, (f"127.0.0.1:{silent.getsockname()[1]}",), 1.0)
     assert control.looks == []

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 from controls import FakeControl, StoppedByTest
-from made_stores import MadeStore, healthy
+from handmade_stores import HandmadeStore, healthy
 
 from engine.inspection.snapshot import open_store
 from viewer.compare.first_difference import Difference, first_difference, sentence
 
 
 @pytest.fixture
-def healthy_store() -> MadeStore:
+def healthy_store() -> HandmadeStore:
     """Units over several files of 4 KiB."""
     return healthy()
 
 
 @pytest.fixture
-def pair(healthy_store: MadeStore, tmp_path: Path) -> tuple[Path, Path]:
+def pair(healthy_store: HandmadeStore, tmp_path: Path) -> tuple[Path, Path]:
     """A store and a copy that may be changed."""
     store = healthy_store.write(tmp_path / "one")
     return store, Path(shutil.copytree(store, tmp_path / "other"))
@@ -45,7 +45,7 @@ def test_a_copy_has_no_difference(pair: tuple[Path, Path]) -> None:
     assert sentence(None) == "From here on both logs hold the same bytes."
 
 
-def test_a_byte_is_named_with_its_unit_and_its_field(healthy_store: MadeStore, pair: tuple[Path, Path]) -> None:
+def test_a_byte_is_named_with_its_unit_and_its_field(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
     unit = healthy_store.units[20]
     spoil(pair[1], unit.offset + 15)
     named = difference(*pair)
@@ -58,7 +58,7 @@ def test_a_byte_is_named_with_its_unit_and_its_field(healthy_store: MadeStore, p
     )
 
 
-def test_the_search_begins_where_it_is_told(healthy_store: MadeStore, pair: tuple[Path, Path]) -> None:
+def test_the_search_begins_where_it_is_told(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
     first_offset, second_offset = healthy_store.units[5].offset + 15, healthy_store.units[40].offset + 15
     for offset in (first_offset, second_offset):
         spoil(pair[1], offset)
@@ -66,7 +66,7 @@ def test_the_search_begins_where_it_is_told(healthy_store: MadeStore, pair: tupl
     assert [result and result.offset for result in results] == [first_offset, first_offset, second_offset, None]
 
 
-def test_a_byte_of_no_unit_is_named_by_its_offset(healthy_store: MadeStore, pair: tuple[Path, Path]) -> None:
+def test_a_byte_of_no_unit_is_named_by_its_offset(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
     """Padding behind the last unit of a file belongs to nobody."""
     spoil(pair[1], 4095)
     named = difference(*pair)
@@ -75,7 +75,7 @@ def test_a_byte_of_no_unit_is_named_by_its_offset(healthy_store: MadeStore, pair
     assert sentence(named) == f"First difference at 4,095: {named.here:02X} here, {named.there:02X} there"
 
 
-def test_a_log_that_ends_earlier_ends_there(healthy_store: MadeStore, pair: tuple[Path, Path]) -> None:
+def test_a_log_that_ends_earlier_ends_there(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
     files = sorted((pair[1] / "commitlog").iterdir())
     files[-1].unlink()
     named = difference(*pair)
@@ -87,7 +87,7 @@ def test_a_log_that_ends_earlier_ends_there(healthy_store: MadeStore, pair: tupl
     assert (reversed_difference.offset, reversed_difference.here) == (named.offset, None)
 
 
-def test_a_file_that_both_lack_hides_nothing_behind_it(healthy_store: MadeStore, pair: tuple[Path, Path]) -> None:
+def test_a_file_that_both_lack_hides_nothing_behind_it(healthy_store: HandmadeStore, pair: tuple[Path, Path]) -> None:
     """The search ended at the first byte that neither log has, and said that both hold the same from there on."""
     for store in pair:
         (store / "commitlog" / f"{4096:020d}").unlink()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from viewer.config.config_model import ConfigModel, TableRow, read_rows
@@ -17,7 +17,7 @@ TOPICS = {"topicConfigTable": {"A": {"perm": 6}}}
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    store = MadeStore()
+    store = HandmadeStore()
     store.put()
     written = store.write(tmp_path / "s")
     (written / "config").mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 
 from viewer.config.pane import ConfigPane
@@ -14,7 +14,7 @@ from viewer.runtime.places import Place
 
 @pytest.fixture
 def root(tmp_path):
-    store = MadeStore()
+    store = HandmadeStore()
     store.put()
     root = store.write(tmp_path / "s")
     (root / "config").mkdir()

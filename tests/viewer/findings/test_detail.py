@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broken_stores import group_barred, log
-from made_stores import MadeStore, healthy
+from handmade_stores import HandmadeStore, healthy
 from panes import on_store, settled
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QScrollArea
@@ -12,7 +12,7 @@ from viewer.findings.pane import FindingsPane
 
 
 def test_a_wrong_crc_is_told_with_its_bytes_and_its_command(qapp, tmp_path) -> None:
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(20):
         made.put()
     root = made.write(tmp_path / "s")

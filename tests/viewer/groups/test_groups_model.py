@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from viewer.groups.groups_model import GroupsModel, sentences
@@ -15,7 +15,7 @@ from viewer.pane.group_rows import GroupsRead, read_groups
 
 @pytest.fixture(scope="module")
 def groups(tmp_path_factory: pytest.TempPathFactory) -> GroupsRead:
-    store = MadeStore()
+    store = HandmadeStore()
     for number in range(8):
         store.put("Orders", queue_id=number % 2)
     root = store.write(tmp_path_factory.mktemp("groups") / "store")

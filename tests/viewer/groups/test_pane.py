@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 
 from viewer.groups.pane import GroupsPane
@@ -15,7 +15,7 @@ from viewer.runtime.places import Place
 
 @pytest.fixture
 def root(tmp_path):
-    store = MadeStore()
+    store = HandmadeStore()
     for _ in range(8):
         store.put("Orders")
     root = store.write(tmp_path / "s")
@@ -39,7 +39,7 @@ def test_groups_their_sum_and_the_sentence_of_the_chosen_one(qapp, root) -> None
 
 
 def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
-    store = MadeStore()
+    store = HandmadeStore()
     store.put()
 
     async def drive(pane, session) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from made_stores import SLOTS, MadeStore, jhash
+from handmade_stores import SLOTS, HandmadeStore, jhash
 from planted_faults import patch
 
 from engine.inspection import open_store
@@ -16,7 +16,7 @@ from viewer.index.facts import chain_rows, file_rows, slot_load, slot_of_entry, 
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(12):
         made.put("Orders", keys=f"K{number}", step=1000)
     return made.write(tmp_path / "s")

@@ -45,7 +45,7 @@ SMALL = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
 LATENCY = Histogram(tuple(10 if n == 15 else 0 for n in range(BUCKETS)))
 
 
-class Desk(QObject):
+class FakeLabDesk(QObject):
     """A lab's desk whose engine does at once what it is asked."""
 
     changed = Signal()
@@ -103,7 +103,7 @@ class Desk(QObject):
 
 @pytest.fixture
 def page(themed_app: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TwoWays]:
-    monkeypatch.setattr(module, "LabSession", Desk)
+    monkeypatch.setattr(module, "LabSession", FakeLabDesk)
     two_ways = TwoWays()
     two_ways.folder = tmp_path
     yield two_ways

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.codec.message import decode
 from engine.inspection import open_store
-from tests.support.made_stores import unit_bytes
+from tests.support.handmade_stores import unit_bytes
 from viewer.log.columns import field_name, look, made_column, readers, unit_kind, verdict
 from viewer.log.rows import EdgeRow, LogSource, UnitRow, unit_row
 

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.codec.message import Unit
 from engine.inspection import open_store
@@ -21,7 +21,7 @@ from viewer.log import count_work
 from viewer.log.count_work import Frequencies, count, count_values
 
 
-class Told:
+class CancellingControl:
     """A control that stops the work at once, or never."""
 
     def __init__(self, *, cancelled: bool) -> None:
@@ -39,7 +39,7 @@ class Told:
 def test_it_counts_to_the_end_or_says_that_it_did_not(tmp_path: Path, cancelled: bool) -> None:
     made = healthy(60)
     store = made.write(tmp_path / "store")
-    assert count(Told(cancelled=cancelled), store, None, tmp_path / "cache") is not cancelled
+    assert count(CancellingControl(cancelled=cancelled), store, None, tmp_path / "cache") is not cancelled
     with open_store(store) as opened:
         index = SideIndex(opened.log, tmp_path / "cache")
         index.load()

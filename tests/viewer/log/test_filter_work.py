@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from viewer.log.filter_work import Hits, first_look, scan
 
 
-class Sent:
+class FakeControl:
     """What a scan has emitted."""
 
     cancelled = False
@@ -30,22 +30,22 @@ class Sent:
 
 
 @pytest.fixture
-def made() -> MadeStore:
-    found = MadeStore()
+def made() -> HandmadeStore:
+    found = HandmadeStore()
     for number in range(90):
         found.put(topic=("Orders", "Paid", "Sent")[number % 3], keys=f"K{number}")
     return found
 
 
 def test_all_that_matches_comes_in_order(made, tmp_path):
-    sent = Sent()
+    sent = FakeControl()
     ended = scan(sent, made.write(tmp_path / "store"), None, 'topic = "Paid"', 0, 0, made.end, 1000)
     assert sent.found == [unit.offset for unit in made.units if unit.topic == "Paid"]
     assert ended.complete
 
 
 def test_what_was_cut_goes_on_where_it_stopped(made, tmp_path):
-    store, sent, start, rounds = made.write(tmp_path / "store"), Sent(), 0, 0
+    store, sent, start, rounds = made.write(tmp_path / "store"), FakeControl(), 0, 0
     while True:
         ended = scan(sent, store, None, 'topic = "Paid"', 0, start, made.end, 5)
         start, rounds = ended.looked, rounds + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 
 from viewer.log.pane import UnitsPane
@@ -11,7 +11,7 @@ from viewer.log.pane import UnitsPane
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(40):
         made.put("Orders", body=b"needle" if number in {5, 30} else b"hay", keys=f"K{number}")
     return made

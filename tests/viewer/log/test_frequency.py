@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 
 from viewer.log.pane import UnitsPane
 
 
 def test_values_are_counted_and_one_drills_in(qapp, tmp_path) -> None:
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(30):
         made.put(("Orders", "Paid", "Paid")[number % 3])
 

@@ -6,7 +6,7 @@ import shutil
 from itertools import pairwise
 
 import pytest
-from made_stores import LOG_SIZE, healthy
+from handmade_stores import LOG_SIZE, healthy
 
 from engine.inspection import open_store
 from engine.inspection.side_index import SideIndex

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -85,13 +85,13 @@ def test_the_last_minutes_are_those_of_the_log(tools: LogTools) -> None:
     assert tools.last_minutes().startswith("storeTimestamp >= ")
 
 
-def values(tmp_path, made: MadeStore):
+def values(tmp_path, made: HandmadeStore):
     with open_store(made.write(tmp_path / "store")) as store:
         return sample(store.log)
 
 
 def test_fields_properties_and_their_names_are_told(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(9):
         made.put(topic="Paid" if number % 3 else "Orders", tags="T", keys=f"K{number}", more={"region": "eu"})
     found = values(tmp_path, made)
@@ -103,7 +103,7 @@ def test_fields_properties_and_their_names_are_told(tmp_path):
 
 
 def test_what_is_too_long_to_be_offered_is_left_out_and_a_field_keeps_so_many(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     made.put(tags="t" * (LONGEST + 1))
     for number in range(MOST + 60):
         made.put(keys=f"K{number}")
@@ -113,7 +113,7 @@ def test_what_is_too_long_to_be_offered_is_left_out_and_a_field_keeps_so_many(tm
 
 
 def test_a_log_without_a_unit_has_none(tmp_path):
-    assert values(tmp_path, MadeStore()) == {}
+    assert values(tmp_path, HandmadeStore()) == {}
 
 
 def unit(**changes):

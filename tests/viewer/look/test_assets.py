@@ -14,7 +14,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
-from said_words import said
+from source_texts import said
 
 from engine.sentences import plural, sentence
 from viewer.look import assets

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from babel.messages.pofile import read_po
 from broken_stores import BROKEN, CONFIG
-from made_stores import healthy
+from handmade_stores import healthy
 from PySide6.QtWidgets import QApplication
-from said_words import catalogue_tool, said
+from source_texts import catalogue_tool, said
 
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan

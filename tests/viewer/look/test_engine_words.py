@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from broken_stores import BROKEN, CONFIG
-from made_stores import healthy
+from handmade_stores import healthy
 from PySide6.QtWidgets import QApplication
 
 from engine.codec.flipped_bits import Flip

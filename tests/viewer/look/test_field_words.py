@@ -11,7 +11,7 @@ from viewer.look.field_words import FIELDS, explained
 
 def test_every_field_of_a_unit_an_entry_and_an_index_file_is_explained():
     from engine.codec.message import list_fields
-    from tests.support.made_stores import unit_bytes
+    from tests.support.handmade_stores import unit_bytes
 
     drawn = {name for name, _, _ in list_fields(unit_bytes("T", 0, 0, 0, 1, properties={"KEYS": "K", "x": "y"}))}
     assert [name for name in sorted(drawn) if explained("field", name) is None] == []

@@ -58,11 +58,11 @@ def test_the_first_of_two_tied_stores_lends_its_order(themed_app: QApplication) 
 
 
 def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(themed_app: QApplication) -> None:
-    class Around(QWidget):
+    class ColouredWidget(QWidget):
         topic_colours: TopicColours | None = None
 
-    window, child = Around(), QWidget()
-    view = Around(window)
+    window, child = ColouredWidget(), QWidget()
+    view = ColouredWidget(window)
     child.setParent(view)
     assert colours_of(child).color("A") is None
     window.topic_colours = TopicColours()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broken_stores import zero_log_from
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 from PySide6.QtCore import Qt
 
@@ -22,7 +22,7 @@ def drive_card(qapp, root, check) -> None:
 
 
 def test_a_sound_store_has_no_card(qapp, tmp_path) -> None:
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
 
@@ -33,7 +33,7 @@ def test_a_sound_store_has_no_card(qapp, tmp_path) -> None:
 
 
 def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
     root = made.write(tmp_path / "s")
@@ -55,7 +55,7 @@ def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
 
 def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) -> None:
     """Only the arrow at the far right opened the incident, and none of its first steps led anywhere."""
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
     root = made.write(tmp_path / "s")
@@ -83,7 +83,7 @@ def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) 
 
 def test_the_table_takes_the_place_of_the_answers_and_its_head_has_the_sum(qapp, tmp_path) -> None:
     """With answers and table open the findings kept four lines, and the sum was the last row, out of sight."""
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
     root = made.write(tmp_path / "s")

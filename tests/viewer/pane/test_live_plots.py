@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from made_looks import START, look
+from sample_position_looks import START, look
 
 from viewer.pane.live_plots import Range, positions_frame, rate_frame
 from viewer.runtime.live_history import LiveHistory, fill

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 
 from engine.errors import CannotRead
@@ -30,7 +30,7 @@ def test_topics_of_samples_by_their_bytes():
 
 
 def test_times_and_memory_of_files(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(60):
         made.put()
     with open_store(made.write(tmp_path / "s")) as store:
@@ -43,7 +43,7 @@ def test_times_and_memory_of_files(tmp_path):
 
 
 def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(("Orders", "Paid")[number % 2])
 
@@ -59,7 +59,7 @@ def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
 
 def test_a_place_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
     """Places are sampled some at a time: with one unread file the whole Line stayed grey."""
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(8):
         made.put("Orders", body=b"x" * 100)
     size = made.units[0].size

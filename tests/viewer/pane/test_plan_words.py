@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_stores import healthy
+from handmade_stores import healthy
 from PySide6.QtWidgets import QApplication
 
 from engine.inspection.findings import check

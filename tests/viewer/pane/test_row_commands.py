@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 
 from viewer.pane import Pane
@@ -44,7 +44,7 @@ def test_a_window_of_its_own_is_asked_for_the_link_or_the_unit(qtbot):
 
 
 def test_bytes_are_written_outside_of_the_store_only(qapp, tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(9):
         made.put("Orders")
     root = made.write(tmp_path / "s")

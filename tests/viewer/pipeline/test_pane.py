@@ -22,7 +22,7 @@ from viewer.runtime.places import Place
 STORE = Path("/data/orders/store")
 
 
-class Runs(QObject):
+class FakeJobRuns(QObject):
     """Jobs that stand as a test says."""
 
     listed = Signal()
@@ -61,12 +61,12 @@ def session(path: Path = STORE) -> Any:
 
 
 @pytest.fixture
-def runs(qapp: object) -> Runs:
-    return Runs()
+def runs(qapp: object) -> FakeJobRuns:
+    return FakeJobRuns()
 
 
 @pytest.fixture
-def pane(themed_app: object, runs: Runs) -> Iterator[PipelinePane]:
+def pane(themed_app: object, runs: FakeJobRuns) -> Iterator[PipelinePane]:
     made = PipelinePane()
     made.resize(1500, 900)
     made.set_runs(runs)  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def test_before_the_first_job_the_view_says_what_one_is(pane: PipelinePane) -> N
     assert set(pane.commands()) == {"pipeline.run", "pipeline.copy"}
 
 
-def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePane, runs: Runs) -> None:
+def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePane, runs: FakeJobRuns) -> None:
     noted: list[tuple[Any, ...]] = []
     pane.did.connect(lambda *told: noted.append(told))
     job_request = JobRequest("verify", (str(STORE),))
@@ -109,7 +109,7 @@ def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePan
     assert "pipeline.cancel" in pane.commands()
 
 
-def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: PipelinePane, runs: Runs) -> None:
+def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: PipelinePane, runs: FakeJobRuns) -> None:
     first = runs.start(JobRequest("verify", (str(STORE),)))
     second = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(first)
@@ -124,7 +124,7 @@ def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: P
     assert pane._pages.currentIndex() == 0
 
 
-def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: PipelinePane, runs: Runs) -> None:
+def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: PipelinePane, runs: FakeJobRuns) -> None:
     pane.cancel()
     job = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(job)
@@ -140,7 +140,7 @@ def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: Pipelin
     assert pane.status() == "verify: cancelled"
 
 
-def test_what_another_job_does_leaves_the_shown_one_in_sight(pane: PipelinePane, runs: Runs) -> None:
+def test_what_another_job_does_leaves_the_shown_one_in_sight(pane: PipelinePane, runs: FakeJobRuns) -> None:
     shown = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(shown)
     other = runs.start(JobRequest("stats", (str(STORE),)))
@@ -152,7 +152,7 @@ def test_what_another_job_does_leaves_the_shown_one_in_sight(pane: PipelinePane,
     assert not pane.aside.isHidden(), "the newest statistics stand beside it"
 
 
-def test_where_it_is_narrow_statistics_do_not_stand_beside(pane: PipelinePane, runs: Runs) -> None:
+def test_where_it_is_narrow_statistics_do_not_stand_beside(pane: PipelinePane, runs: FakeJobRuns) -> None:
     runs.end(runs.start(JobRequest("stats", (str(STORE),))), lines.stats(4))
     pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     assert not pane.aside.isHidden()
@@ -176,7 +176,7 @@ def test_a_place_chooses_a_job_in_the_form_and_only_one_that_there_is(pane: Pipe
 
 
 def test_a_place_of_the_store_in_front_is_gone_to_and_of_another_one_opens_beside(
-    pane: PipelinePane, runs: Runs
+    pane: PipelinePane, runs: FakeJobRuns
 ) -> None:
     here, elsewhere, _ = links(pane)
     place = places.log(640)
@@ -194,7 +194,7 @@ def test_a_place_of_the_store_in_front_is_gone_to_and_of_another_one_opens_besid
     [((str(STORE),), "here"), (("/data/other",), "/data/other"), (("/data/*",), "here"), (("/a", "/b"), "here")],
 )
 def test_a_place_without_a_store_is_of_the_one_that_the_job_has_read(
-    pane: PipelinePane, runs: Runs, reads: tuple[str, ...], leads: str
+    pane: PipelinePane, runs: FakeJobRuns, reads: tuple[str, ...], leads: str
 ) -> None:
     here, elsewhere, _ = links(pane)
     pane.show_job(runs.start(JobRequest("verify", reads)))
@@ -202,7 +202,7 @@ def test_a_place_without_a_store_is_of_the_one_that_the_job_has_read(
     assert (here, elsewhere) == (([places.log(640)], []) if leads == "here" else ([], [(leads, "log:640")]))
 
 
-def test_without_a_store_in_front_every_place_opens_one(pane: PipelinePane, runs: Runs) -> None:
+def test_without_a_store_in_front_every_place_opens_one(pane: PipelinePane, runs: FakeJobRuns) -> None:
     here, elsewhere, _ = links(pane)
     pane.show_job(runs.start(JobRequest("verify", (str(STORE),))))
     pane.set_session(None)
@@ -210,7 +210,7 @@ def test_without_a_store_in_front_every_place_opens_one(pane: PipelinePane, runs
     assert (here, elsewhere) == ([], [(str(STORE), "log:640")])
 
 
-def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: PipelinePane, runs: Runs) -> None:
+def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: PipelinePane, runs: FakeJobRuns) -> None:
     _, elsewhere, beside = links(pane)
     job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/asked"))
     pane.show_job(job)
@@ -222,7 +222,9 @@ def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: Pipelin
     assert (elsewhere, beside) == ([("/data/built", "queue")], ["/data/built"])
 
 
-def test_what_an_import_wrote_begins_with_its_log_and_an_export_is_no_store(pane: PipelinePane, runs: Runs) -> None:
+def test_what_an_import_wrote_begins_with_its_log_and_an_export_is_no_store(
+    pane: PipelinePane, runs: FakeJobRuns
+) -> None:
     _, elsewhere, _ = links(pane)
     for name in ("import", "export"):
         job = runs.start(JobRequest(name, ("/exports/one",), out="/data/made"))
@@ -235,7 +237,7 @@ def test_what_an_import_wrote_begins_with_its_log_and_an_export_is_no_store(pane
     assert elsewhere == [("/data/made", "log")]
 
 
-def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, runs: Runs) -> None:
+def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, runs: FakeJobRuns) -> None:
     """The button stayed as it was when the job ended: of a store that was closed since then, or without one that was
     opened since then.
     """
@@ -250,7 +252,7 @@ def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, run
     assert not pane.open_beside.isHidden()
 
 
-def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: Runs) -> None:
+def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: FakeJobRuns) -> None:
     job = runs.start(JobRequest("rebuild", (str(STORE),), out="/data/built"))
     pane.show_job(job)
     job.say("storescope: no space left")
@@ -263,7 +265,7 @@ def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: Runs) -
 
 
 def test_topics_of_the_open_store_have_its_colours_and_those_of_another_one_their_own(
-    pane: PipelinePane, runs: Runs
+    pane: PipelinePane, runs: FakeJobRuns
 ) -> None:
     own = runs.start(JobRequest("stats", (str(STORE),)))
     pane.show_job(own)
@@ -276,7 +278,7 @@ def test_topics_of_the_open_store_have_its_colours_and_those_of_another_one_thei
     assert pane.topic_colours is not pane.session.colours
 
 
-def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs: Runs) -> None:
+def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs: FakeJobRuns) -> None:
     job = runs.start(JobRequest("verify", (str(STORE),)))
     pane.show_job(job)
     assert (pane._areas.isHidden(), pane.rates.isHidden()) == (True, True)
@@ -288,7 +290,7 @@ def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs:
     assert (pane._areas.isHidden(), pane.rates.isHidden()) == (True, False)
 
 
-def test_a_queue_is_gone_to_from_its_area_and_a_topic_from_its_own(pane: PipelinePane, runs: Runs) -> None:
+def test_a_queue_is_gone_to_from_its_area_and_a_topic_from_its_own(pane: PipelinePane, runs: FakeJobRuns) -> None:
     here, _, _ = links(pane)
     pane._area_followed(("OrderPaid", "1"))
     counts = runs.start(JobRequest("stats", (str(STORE),)))

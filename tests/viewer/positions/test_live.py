@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from made_looks import START, look
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
+from sample_position_looks import START, look
 
 from viewer.positions.live import LivePositions
 from viewer.positions.live_side import export_samples
@@ -34,7 +34,7 @@ class Tail(QObject):
         self.history = fill(LiveHistory(), [look(number) for number in range(100)])
 
 
-class Reads:
+class DelayedReads:
     """Reads off the loop: done when the test says so."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def session(store: Path) -> Any:
-    return SimpleNamespace(path=store, tail=Tail(), jobs=Reads())
+    return SimpleNamespace(path=store, tail=Tail(), jobs=DelayedReads())
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_time_runs_on_from_the_beginning_and_ends_live(live: LivePositions) -> N
 
 def test_another_store_begins_anew_and_its_marks_are_heard(live: LivePositions, session: Any, said: list[str]) -> None:
     live.go_to(START)
-    other = SimpleNamespace(path=session.path, tail=Tail(), jobs=Reads())
+    other = SimpleNamespace(path=session.path, tail=Tail(), jobs=DelayedReads())
     live.set_session(other)  # type: ignore[arg-type]
     assert live.at_end
     assert live.shown is other.tail.history
@@ -296,7 +296,7 @@ def test_a_recording_that_comes_when_another_store_is_open_is_not_shown(
     live.record()
     session.jobs.finish()
     live.load(tmp_path / "seen.jsonl")
-    other: Any = SimpleNamespace(path=session.path, tail=Tail(), jobs=Reads())
+    other: Any = SimpleNamespace(path=session.path, tail=Tail(), jobs=DelayedReads())
     live.set_session(other)
     session.jobs.finish()
     assert live.at_end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from made_looks import look
+from sample_position_looks import look
 
 from engine.replication.master import SlavePosition
 from viewer.look.broken import Broken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_looks import FILES, START, look
+from sample_position_looks import FILES, START, look
 
 from viewer.positions.recording import NoRecording, Recorder, read_recording
 from viewer.runtime.live_history import LiveHistory, fill

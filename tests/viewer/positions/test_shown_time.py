@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_looks import START, look
+from sample_position_looks import START, look
 
 from viewer.positions.shown_time import LONGEST, SHORTEST, SPAN, ShownTime
 from viewer.runtime.live_history import LiveHistory, fill

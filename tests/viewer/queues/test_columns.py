@@ -6,7 +6,7 @@ import errno
 
 import pytest
 from controls import FakeControl
-from made_stores import LOG_SIZE, healthy
+from handmade_stores import LOG_SIZE, healthy
 
 from engine.inspection import open_store
 from engine.mapped.reading import SystemDisk

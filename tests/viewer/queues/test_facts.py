@@ -45,11 +45,11 @@ def test_zero_bytes_between_entries_are_missing_ones_and_another_queue_is_told_f
         seven = own_unit(store, rows[7])
         assert seven is not None
         assert store.log.unit_at(seven).queue_offset == 7
-        counts = count_verdicts(Calm(), store.log, queue, Verdicts(), 10_000).counts
+        counts = count_verdicts(NeverCancelled(), store.log, queue, Verdicts(), 10_000).counts
         assert (counts["missing"], counts["wrongQueue"], counts["empty"]) == (2, 1, 0)
 
 
-class Calm:
+class NeverCancelled:
     """A control that is never cancelled."""
 
     cancelled = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 from planted_faults import patch
 
@@ -13,7 +13,7 @@ from viewer.runtime import places
 
 
 def test_cells_around_the_chosen_entry_know_their_verdicts(qapp, tmp_path) -> None:
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(40):
         made.put("Orders")
     root = made.write(tmp_path / "s")

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from controls import FakeControl
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from planted_faults import patch
 
 from engine.inspection import open_store
@@ -15,7 +15,7 @@ from viewer.queues.verdict_work import Verdicts, count, count_verdicts
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(40):
         made.put("Orders")
     root = made.write(tmp_path / "s")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from made_stores import healthy
+from handmade_stores import healthy
 from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 
 from engine.errors import StoreError

@@ -22,7 +22,7 @@ def run(work, done, failed):
         done(result)
 
 
-class Served:
+class FrameFeed:
     """A feed of kept frames, ``piece`` at a time."""
 
     def __init__(self, items: list[FrameEvent], piece: int = 5) -> None:
@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_read_says_why(watch: RequestWatch, tmp_path: Path
 
 
 def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[FrameEvent]) -> None:
-    feed = Served(talk)
+    feed = FrameFeed(talk)
     watch.follow(feed)
     assert (watch.source_status.kind, feed.on) == ("live", [True])
     rows = []
@@ -122,7 +122,7 @@ def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[Fra
 
 
 def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: RequestWatch, talk: list[FrameEvent]) -> None:
-    feed = Served(talk)
+    feed = FrameFeed(talk)
     watch.follow(feed)
     watch._fetch()
     feed.gone = 12
@@ -131,7 +131,7 @@ def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: Reques
 
 
 def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[FrameEvent]) -> None:
-    watch.follow(Served(talk))
+    watch.follow(FrameFeed(talk))
     watch.pause()
     assert (watch.source_status.kind, watch._timer.isActive()) == ("paused", False)
     watch.pause()
@@ -139,7 +139,7 @@ def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[FrameEvent]) -> No
 
 
 def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[FrameEvent]) -> None:
-    feed = Served(talk)
+    feed = FrameFeed(talk)
     watch.follow(feed)
     feed.address = ""
     watch._fetch()

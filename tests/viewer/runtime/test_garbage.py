@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 from viewer.runtime.garbage import LoopGarbage, set_aside, take_back_later
 
 
-class Witness:
+class ThreadWitness:
     """Notes in which thread it ended."""
 
     ended: list[threading.Thread] = []  # noqa: RUF012 (shared on purpose)
@@ -36,18 +36,18 @@ def automatic() -> Iterator[None]:
 
 
 def test_threads_collect_nothing(themed_app: QApplication, automatic: None) -> None:
-    Witness.ended.clear()
+    ThreadWitness.ended.clear()
     garbage = LoopGarbage()
     assert not gc.isenabled()
     holder = QObject()
-    holder.me, holder.witness = holder, Witness()  # type: ignore[attr-defined]
+    holder.me, holder.witness = holder, ThreadWitness()  # type: ignore[attr-defined]
     del holder
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: [[] for _ in range(200_000)]).result()
-    assert Witness.ended == []
+    assert ThreadWitness.ended == []
     garbage.turn()
     garbage.end()
-    assert Witness.ended == [threading.current_thread()]
+    assert ThreadWitness.ended == [threading.current_thread()]
     assert gc.isenabled()
 
 
@@ -62,23 +62,23 @@ def test_what_was_set_aside_and_thrown_away_is_collected_when_nobody_is_at_the_p
     themed_app: QApplication,
 ) -> None:
     """A change of language looked at everything again, five windows' 400,000 objects: 0.2 to 0.4 s for a click."""
-    Witness.ended.clear()
+    ThreadWitness.ended.clear()
     garbage = LoopGarbage()
     holder = QObject()
-    holder.me, holder.witness = holder, Witness()  # type: ignore[attr-defined]
+    holder.me, holder.witness = holder, ThreadWitness()  # type: ignore[attr-defined]
     set_aside()
     del holder
     take_back_later()
     garbage.left(Qt.ApplicationState.ApplicationActive)
     gc.collect()
-    assert Witness.ended == []
+    assert ThreadWitness.ended == []
     garbage.left(Qt.ApplicationState.ApplicationInactive)
     assert garbage._away.isActive()
     garbage.left(Qt.ApplicationState.ApplicationActive)
     assert not garbage._away.isActive(), "another window of the program came to the front"
-    assert Witness.ended == []
+    assert ThreadWitness.ended == []
     garbage.left(Qt.ApplicationState.ApplicationInactive)
     garbage._away.timeout.emit()
-    assert Witness.ended == [threading.current_thread()]
+    assert ThreadWitness.ended == [threading.current_thread()]
     assert not LoopGarbage.due
     garbage.end()

@@ -23,7 +23,7 @@ from viewer.runtime.put_form import PutForm
 POSITIONS = Positions(0, 90, 60, 40, 60, 60, 60, 59, Checkpoint(1, 1, 1), None, 0, Histogram(), Histogram())
 
 
-class Pretended:
+class FakeEngine:
     """Answers at once; notes what it was asked."""
 
     def __init__(self) -> None:
@@ -52,8 +52,8 @@ class Pretended:
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Pretended:
-    made = Pretended()
+def client(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    made = FakeEngine()
     monkeypatch.setattr(LabSession, "_client", lambda _self: made)
     return made
 
@@ -77,7 +77,7 @@ def _in_lab(tmp_path: Path, walk: Callable[[LabSession], Any]) -> None:
     asyncio.run(main())
 
 
-def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client: Pretended, tmp_path: Path) -> None:
+def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         seen: list[PositionSample] = []
         lab.sampled.connect(seen.append)
@@ -93,7 +93,7 @@ def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client:
     _in_lab(tmp_path, walk)
 
 
-def test_puts_are_kept_with_their_answers(qapp: object, client: Pretended, tmp_path: Path) -> None:
+def test_puts_are_kept_with_their_answers(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         told: list[object] = []
         lab.answered.connect(told.append)
@@ -106,7 +106,7 @@ def test_puts_are_kept_with_their_answers(qapp: object, client: Pretended, tmp_p
     _in_lab(tmp_path, walk)
 
 
-def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: Pretended, tmp_path: Path) -> None:
+def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         settings = LoadSettings(rate=100)
         await lab.set_load(settings)
@@ -128,7 +128,7 @@ def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: Pr
     _in_lab(tmp_path, walk)
 
 
-def test_a_client_that_dies_is_told_once_and_nothing_hangs(qapp: object, client: Pretended, tmp_path: Path) -> None:
+def test_a_client_that_dies_is_told_once_and_nothing_hangs(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         told: list[str] = []
         lab.died.connect(told.append)
@@ -141,7 +141,7 @@ def test_a_client_that_dies_is_told_once_and_nothing_hangs(qapp: object, client:
     _in_lab(tmp_path, walk)
 
 
-def test_what_fails_is_said(qapp: object, client: Pretended, tmp_path: Path) -> None:
+def test_what_fails_is_said(qapp: object, client: FakeEngine, tmp_path: Path) -> None:
     async def walk(lab: LabSession) -> None:
         words: list[str] = []
         lab.failed.connect(words.append)

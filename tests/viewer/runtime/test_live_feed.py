@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from made_looks import look
+from sample_position_looks import look
 
 from viewer.runtime.live_feed import Feed
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_looks import FILES, START, look
+from sample_position_looks import FILES, START, look
 
 from viewer.look import assets
 from viewer.pane.live_plots import Range, rate_frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from made_looks import look
+from sample_position_looks import look
 
 from engine.inspection.positions import Position
 from viewer.runtime.position_look import KEYS, Gaps, gaps_of, known_flushed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled, write_in_place
 
 from engine.rules import catalogue
@@ -12,7 +12,7 @@ from viewer.pane import Pane
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(20):
         made.put("Orders")
     return made

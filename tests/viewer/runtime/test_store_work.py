@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from broken_stores import zero_log_from
 from controls import FakeControl
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from viewer.runtime.store_work import check, plan
 
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
     return made

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from controls import FakeControl
-from made_stores import healthy
+from handmade_stores import healthy
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 

@@ -12,7 +12,7 @@ from viewer.shell.end_question import QUESTION, EndQuestion
 from viewer.shell.lab_stores import running_in_words
 
 
-class Spontaneous(QCloseEvent):
+class FrameCloseEvent(QCloseEvent):
     """The cross of the window's frame."""
 
     def spontaneous(self) -> bool:
@@ -39,7 +39,7 @@ def test_the_cross_of_the_window_asks_first(qtbot) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     ending = EndQuestion(window, lambda: ["The lab's load runs."])
-    event = Spontaneous()
+    event = FrameCloseEvent()
     assert ending.eventFilter(window, event), "nobody else hears of it"
     assert not event.isAccepted()
     assert not ending.eventFilter(window, QCloseEvent()), "code that closes a window has asked"

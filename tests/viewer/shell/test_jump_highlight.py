@@ -29,12 +29,12 @@ def made(monkeypatch):
     """Every frame that was made, also those that have gone."""
     found = []
 
-    class Noted(JumpFrame):
+    class RecordedJumpFrame(JumpFrame):
         def __init__(self, *args):
             super().__init__(*args)
             found.append(self.geometry())
 
-    monkeypatch.setattr(jump_highlight, "JumpFrame", Noted)
+    monkeypatch.setattr(jump_highlight, "JumpFrame", RecordedJumpFrame)
     return found
 
 

@@ -23,7 +23,7 @@ SMALL = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
 LOAD = LoadSettings(rate=100)
 
 
-class Desk(QObject):
+class FakeLabDesk(QObject):
     """A desk whose engine only pretends."""
 
     changed = Signal()
@@ -138,7 +138,7 @@ class Window(QMainWindow):
 
 @pytest.fixture
 def made(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Window]:
-    monkeypatch.setattr(module, "LabSession", Desk)
+    monkeypatch.setattr(module, "LabSession", FakeLabDesk)
     window = Window(tmp_path)
     yield window
     window.jobs.close()
@@ -192,7 +192,9 @@ def test_nothing_can_be_done_before_a_store_is_there_but_open_one_for_writing(ro
     assert possible(room) == {"lab.write"}
 
 
-def test_each_state_of_a_lab_store_has_its_commands(room: WindowLab, desk: Desk, made: Window, tmp_path: Path) -> None:
+def test_each_state_of_a_lab_store_has_its_commands(
+    room: WindowLab, desk: FakeLabDesk, made: Window, tmp_path: Path
+) -> None:
     made.session = SimpleNamespace(path=tmp_path / "store")
     desk.store, desk.folder = tmp_path / "store", tmp_path
     at_rest = {"lab.put", "lab.flush", "lab.start", "lab.serve.show", "lab.plug", "lab.close"}
@@ -208,14 +210,14 @@ def test_each_state_of_a_lab_store_has_its_commands(room: WindowLab, desk: Desk,
     assert possible(room) == {"lab.serve.show"}, "a recovery is neither begun twice nor cut"
 
 
-def test_the_plug_of_somebody_s_own_store_is_never_pulled(room: WindowLab, desk: Desk) -> None:
+def test_the_plug_of_somebody_s_own_store_is_never_pulled(room: WindowLab, desk: FakeLabDesk) -> None:
     desk.store = Path("/data/store")
     assert "lab.plug" not in possible(room)
     room.ask_to_cut_power()
     assert desk.asked == []
 
 
-def test_words_at_the_top_are_of_the_store_that_is_shown(room: WindowLab, desk: Desk, made: Window) -> None:
+def test_words_at_the_top_are_of_the_store_that_is_shown(room: WindowLab, desk: FakeLabDesk, made: Window) -> None:
     desk.store = Path("/data/store")
     room.show_words()
     made.session = SimpleNamespace(path=Path("/data/store"))
@@ -229,7 +231,7 @@ def test_words_at_the_top_are_of_the_store_that_is_shown(room: WindowLab, desk: 
 
 
 def test_a_load_and_a_recovery_stand_among_the_work_under_way(
-    room: WindowLab, desk: Desk, made: Window, run: Any
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any
 ) -> None:
     desk.store = Path("/data/store")
     desk.load = LOAD
@@ -255,13 +257,13 @@ def test_a_load_and_a_recovery_stand_among_the_work_under_way(
     assert made.jobs.list == []
 
 
-def test_to_a_window_that_is_closed_nothing_is_shown(room: WindowLab, desk: Desk, made: Window) -> None:
+def test_to_a_window_that_is_closed_nothing_is_shown(room: WindowLab, desk: FakeLabDesk, made: Window) -> None:
     made.closed, desk.load = True, LOAD
     desk.changed.emit()
     assert made.jobs.list == []
 
 
-def test_the_end_of_an_engine_is_told(room: WindowLab, desk: Desk, made: Window) -> None:
+def test_the_end_of_an_engine_is_told(room: WindowLab, desk: FakeLabDesk, made: Window) -> None:
     desk.died.emit("killed by signal 9")
     assert made.said == ["The lab's engine has ended: killed by signal 9"]
 
@@ -270,7 +272,7 @@ def test_the_end_of_an_engine_is_told(room: WindowLab, desk: Desk, made: Window)
 
 
 def test_a_store_that_was_made_is_shown_and_followed_and_its_place_remembered(
-    room: WindowLab, desk: Desk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "elsewhere" / "lab-1"
     assert run(room.start(folder, SMALL, "5.3"))
@@ -281,7 +283,7 @@ def test_a_store_that_was_made_is_shown_and_followed_and_its_place_remembered(
 
 
 def test_a_store_that_cannot_be_made_is_an_error_page(
-    room: WindowLab, desk: Desk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     before = made.settings.lab_folder
     for error in (StoreError("something is there"), OSError(28, "No space left on device"), EOFError("gone")):
@@ -292,7 +294,7 @@ def test_a_store_that_cannot_be_made_is_an_error_page(
 
 
 def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is(
-    room: WindowLab, desk: Desk, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
     LabStore.create(folder, SMALL).close()
@@ -302,7 +304,7 @@ def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is
 
 
 def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(
-    room: WindowLab, desk: Desk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
     desk.error = StoreError("another process has it open")
@@ -318,7 +320,7 @@ def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(
 
 
 def test_a_store_of_the_lab_s_own_is_opened_without_a_question(
-    room: WindowLab, desk: Desk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mine"
     LabStore.create(folder, SMALL).close()
@@ -328,7 +330,7 @@ def test_a_store_of_the_lab_s_own_is_opened_without_a_question(
 
 
 def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
-    room: WindowLab, desk: Desk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     desk.store, desk.folder = tmp_path / "store", tmp_path
     run(room.cut_power(7))
@@ -339,7 +341,7 @@ def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
 
 
 def test_a_window_that_lets_go_of_its_store_closes_its_engine_but_not_to_show_it(
-    room: WindowLab, desk: Desk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     async def leave() -> None:
         room.leaving()
@@ -353,7 +355,7 @@ def test_a_window_that_lets_go_of_its_store_closes_its_engine_but_not_to_show_it
 
 
 def test_closing_looks_at_what_is_there_then(
-    room: WindowLab, desk: Desk, made: Window, run: Any, tmp_path: Path
+    room: WindowLab, desk: FakeLabDesk, made: Window, run: Any, tmp_path: Path
 ) -> None:
     looks: list[bool] = []
     made.session = SimpleNamespace(path=tmp_path, look=lambda *, anyway: looks.append(anyway))
@@ -366,7 +368,7 @@ def test_closing_looks_at_what_is_there_then(
     assert looks == [True]
 
 
-def test_a_load_goes_on_or_is_held_and_stops(room: WindowLab, desk: Desk, run: Any) -> None:
+def test_a_load_goes_on_or_is_held_and_stops(room: WindowLab, desk: FakeLabDesk, run: Any) -> None:
     desk.load = LOAD
     room.pause()
     run(desk.begun.pop())
@@ -389,7 +391,7 @@ def test_a_lab_store_to_open_is_looked_for_where_the_last_one_was(
     dialog.reject()
 
 
-def test_frames_are_there_while_something_is_served(room: WindowLab, desk: Desk) -> None:
+def test_frames_are_there_while_something_is_served(room: WindowLab, desk: FakeLabDesk) -> None:
     assert room.feed() is None
     desk.serving = object()
     assert room.feed() is not None

@@ -15,7 +15,7 @@ from viewer.shell.open_other import kind_of, take
 from viewer.shell.session_file import Session, write
 
 
-class Control:
+class CountingControl:
     """Counts what is reported."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 def took(path: Path, cache: Path) -> Any:
     """``take`` with a control of its own."""
-    return take(Control(), path, cache)  # type: ignore[arg-type]
+    return take(CountingControl(), path, cache)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from viewer.shell import pipeline_jobs as module
 from viewer.shell.pipeline_jobs import PipelineRoom
 
 
-class Runs(QObject):
+class FakeJobRuns(QObject):
     """Jobs that stand as a test says."""
 
     listed = Signal()
@@ -76,7 +76,7 @@ class Window(QMainWindow):
 
 @pytest.fixture
 def made(run: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
-    monkeypatch.setattr(module, "PipelineRuns", Runs)
+    monkeypatch.setattr(module, "PipelineRuns", FakeJobRuns)
     window = Window()
     window.show()
     yield window
@@ -101,7 +101,9 @@ def runs(room: PipelineRoom) -> Any:
     return room.runs
 
 
-def test_a_job_is_listed_among_the_work_under_way_until_it_ends(room: PipelineRoom, runs: Runs, made: Window) -> None:
+def test_a_job_is_listed_among_the_work_under_way_until_it_ends(
+    room: PipelineRoom, runs: FakeJobRuns, made: Window
+) -> None:
     job = runs.start("verify")
     runs.listed.emit()
     (shown,) = made.jobs.list
@@ -120,7 +122,7 @@ def test_a_job_is_listed_among_the_work_under_way_until_it_ends(room: PipelineRo
     assert made.enabled == before + 1
 
 
-def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: Runs, made: Window) -> None:
+def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: FakeJobRuns, made: Window) -> None:
     job = runs.start("verify")
     runs.over(job)
     runs.listed.emit()
@@ -130,7 +132,7 @@ def test_a_job_that_had_ended_before_is_not_listed(room: PipelineRoom, runs: Run
     assert made.jobs.list == [], "what comes late harms nothing"
 
 
-def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: Runs, made: Window) -> None:
+def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: FakeJobRuns, made: Window) -> None:
     job = runs.start("verify")
     made.closed = True
     runs.over(job)
@@ -140,7 +142,7 @@ def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: Ru
 # ---- the end of the window -------------------------------------------------------------------------------------------
 
 
-def test_each_job_that_runs_is_a_sentence_of_the_question(room: PipelineRoom, runs: Runs, made: Window) -> None:
+def test_each_job_that_runs_is_a_sentence_of_the_question(room: PipelineRoom, runs: FakeJobRuns, made: Window) -> None:
     assert room.running_in_words() == []
     runs.start("verify").take_all(lines.verify([], ended=False), 101.0)
     runs.start("stats")
@@ -151,7 +153,9 @@ def test_each_job_that_runs_is_a_sentence_of_the_question(room: PipelineRoom, ru
     assert not any(line.startswith("export") for line in said)
 
 
-def test_jobs_are_ended_behind_a_window_that_closes(room: PipelineRoom, runs: Runs, made: Window, run: Any) -> None:
+def test_jobs_are_ended_behind_a_window_that_closes(
+    room: PipelineRoom, runs: FakeJobRuns, made: Window, run: Any
+) -> None:
     runs.start("verify")
 
     async def close() -> None:
@@ -167,7 +171,7 @@ def test_jobs_are_ended_behind_a_window_that_closes(room: PipelineRoom, runs: Ru
 
 
 def test_a_view_shows_these_jobs_and_what_it_asks_for_opens(
-    room: PipelineRoom, runs: Runs, made: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
+    room: PipelineRoom, runs: FakeJobRuns, made: Window, beside: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Pane(QObject):
         besideAsked = Signal(str, str)  # noqa: N815

@@ -116,13 +116,13 @@ def test_the_shadow_of_the_palette_leaves_nothing_behind(run: Run) -> None:
     window, painted = QWidget(), []
     window.resize(1000, 800)
 
-    class Watched(PaletteBox):
+    class CountingPaletteBox(PaletteBox):
         def paintEvent(self, event: Any) -> None:  # noqa: N802
             painted.append(event.rect())
             super().paintEvent(event)
 
     entries = [Entry("Commands", "", f"Command {n}", f"id.{n}", "", lambda: None) for n in range(30)]
-    made = Watched(window, lambda text: [one for one in entries if text in one.text])
+    made = CountingPaletteBox(window, lambda text: [one for one in entries if text in one.text])
     window.show()
     made.open()
     window.grab()

@@ -56,7 +56,7 @@ class Jobs:
         self.kept.append(file)
 
 
-class Opened(QObject):
+class FakeOpenStore(QObject):
     """A store that is open."""
 
     def __init__(self, path: Path, jobs: Jobs) -> None:
@@ -133,10 +133,10 @@ def space(made: Window, layouts: Layouts) -> Workspace:
 
 
 @pytest.fixture
-def session(made: Window, tmp_path: Path) -> Opened:
+def session(made: Window, tmp_path: Path) -> FakeOpenStore:
     path = tmp_path / "store"
     path.mkdir()
-    made.session = Opened(path, made.jobs)
+    made.session = FakeOpenStore(path, made.jobs)
     return made.session  # type: ignore[no-any-return]
 
 
@@ -156,7 +156,7 @@ def walked(space: Workspace, made: Window, *steps: int) -> list[str]:
 
 
 def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
-    space: Workspace, made: Window, session: Opened
+    space: Workspace, made: Window, session: FakeOpenStore
 ) -> None:
     session.findings = (finding("AB01", "/store/abort", None), finding("CL06", offset=900), finding("CL03", offset=640))
     assert walked(space, made, 1, 1, 1, 1) == ["CL03", "CL06", "AB01", "CL03"]
@@ -167,7 +167,9 @@ def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
     assert walked(space, made, -1) == ["CL03"]
 
 
-def test_several_findings_at_one_place_are_all_gone_through(space: Workspace, made: Window, session: Opened) -> None:
+def test_several_findings_at_one_place_are_all_gone_through(
+    space: Workspace, made: Window, session: FakeOpenStore
+) -> None:
     """The second of three came again and again: where one stood was known by the place alone."""
     session.findings = (
         finding("CL01"),
@@ -180,7 +182,7 @@ def test_several_findings_at_one_place_are_all_gone_through(space: Workspace, ma
     assert walked(space, made, -1, -1, -1, -1) == ["CL04", "CL03", "CL02", "CL01"]
 
 
-def test_the_first_byte_of_a_log_is_not_passed_over(space: Workspace, made: Window, session: Opened) -> None:
+def test_the_first_byte_of_a_log_is_not_passed_over(space: Workspace, made: Window, session: FakeOpenStore) -> None:
     session.findings = (finding("CL01"), finding("CL02", offset=640))
     assert walked(space, made, 1) == ["CL01"]
     made.go(places.log())
@@ -188,7 +190,7 @@ def test_the_first_byte_of_a_log_is_not_passed_over(space: Workspace, made: Wind
 
 
 def test_a_finding_that_is_seen_nowhere_else_is_seen_among_the_findings(
-    space: Workspace, made: Window, session: Opened
+    space: Workspace, made: Window, session: FakeOpenStore
 ) -> None:
     """Where all of them were about the store as a whole, the key ended in an error; else it passed them over."""
     session.findings = (finding("ST01", None, None),)
@@ -199,7 +201,7 @@ def test_a_finding_that_is_seen_nowhere_else_is_seen_among_the_findings(
 
 
 def test_where_nothing_was_found_it_is_said_whether_anybody_has_looked(
-    space: Workspace, made: Window, session: Opened
+    space: Workspace, made: Window, session: FakeOpenStore
 ) -> None:
     space.next_finding(1)
     session.findings_complete = False
@@ -212,7 +214,7 @@ def test_where_nothing_was_found_it_is_said_whether_anybody_has_looked(
 # ---- the session -----------------------------------------------------------------------------------------------------
 
 
-def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: Window, session: Opened) -> None:
+def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: Window, session: FakeOpenStore) -> None:
     assert space.here() == ""
     made.go(places.log(640))
     made.go(places.queue("Orders", 0, 5))
@@ -231,7 +233,7 @@ def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: 
 
 
 def test_a_session_is_saved_beside_the_store_only(
-    space: Workspace, made: Window, session: Opened, tmp_path: Path
+    space: Workspace, made: Window, session: FakeOpenStore, tmp_path: Path
 ) -> None:
     (tmp_path / "way").symlink_to(session.path)
     for inside in (session.path / "a.storescope", tmp_path / "way" / "a.storescope"):
@@ -246,7 +248,7 @@ def test_a_session_is_saved_beside_the_store_only(
 
 
 def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
-    space: Workspace, made: Window, session: Opened
+    space: Workspace, made: Window, session: FakeOpenStore
 ) -> None:
     file = made.settings.folder / LAST
     space.keep_last()
@@ -267,7 +269,7 @@ def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
 
 
 def test_a_window_beside_the_first_leaves_the_last_session_alone(
-    space: Workspace, made: Window, session: Opened
+    space: Workspace, made: Window, session: FakeOpenStore
 ) -> None:
     file = made.settings.folder / LAST
     made.settings.restore = True
@@ -279,7 +281,7 @@ def test_a_window_beside_the_first_leaves_the_last_session_alone(
     assert file.read_bytes() == before
 
 
-def test_a_last_session_that_leads_nowhere_is_none(space: Workspace, made: Window, session: Opened) -> None:
+def test_a_last_session_that_leads_nowhere_is_none(space: Workspace, made: Window, session: FakeOpenStore) -> None:
     made.settings.restore = True
     file = made.settings.folder / LAST
     file.write_text("{}")
@@ -290,7 +292,7 @@ def test_a_last_session_that_leads_nowhere_is_none(space: Workspace, made: Windo
     assert space.last() is None
 
 
-def test_a_last_session_that_cannot_be_kept_is_said(space: Workspace, made: Window, session: Opened) -> None:
+def test_a_last_session_that_cannot_be_kept_is_said(space: Workspace, made: Window, session: FakeOpenStore) -> None:
     made.settings.restore = True
     (made.settings.folder / LAST).mkdir()
     (made.settings.folder / LAST / "in the way").touch()
@@ -316,7 +318,7 @@ def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes
 
 
 def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
-    space: Workspace, made: Window, session: Opened, layouts: Layouts, takes: dict[str, StoreToOpen]
+    space: Workspace, made: Window, session: FakeOpenStore, layouts: Layouts, takes: dict[str, StoreToOpen]
 ) -> None:
     told = Session(
         str(session.path),
@@ -339,7 +341,7 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
 
 
 def test_an_older_answer_does_not_become_the_newer_store_s(
-    space: Workspace, made: Window, session: Opened, takes: dict[str, StoreToOpen]
+    space: Workspace, made: Window, session: FakeOpenStore, takes: dict[str, StoreToOpen]
 ) -> None:
     """A session file that took long to read came after another store had been asked for: that store got the file's
     bookmarks and notes, and kept them.
@@ -362,11 +364,11 @@ def test_an_older_answer_does_not_become_the_newer_store_s(
     assert (marks.list, marks.notes) == ((), "")
 
 
-def test_what_was_marked_is_kept_for_the_next_time(space: Workspace, made: Window, session: Opened) -> None:
+def test_what_was_marked_is_kept_for_the_next_time(space: Workspace, made: Window, session: FakeOpenStore) -> None:
     space.began(session)  # type: ignore[arg-type]
     bookmarks_of(session).put(Bookmark("log:640", "here"))  # type: ignore[arg-type]
     assert len(set(made.jobs.kept)) == 1
-    again = Opened(session.path, made.jobs)
+    again = FakeOpenStore(session.path, made.jobs)
     space.began(again)  # type: ignore[arg-type]
     assert [mark.name for mark in bookmarks_of(again).list] == ["here"]  # type: ignore[arg-type]
 
@@ -375,7 +377,7 @@ def test_what_was_marked_is_kept_for_the_next_time(space: Workspace, made: Windo
 
 
 def test_a_place_of_its_own_window_opens_there_and_any_other_does_not(
-    space: Workspace, made: Window, session: Opened, monkeypatch: pytest.MonkeyPatch
+    space: Workspace, made: Window, session: FakeOpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Place] = []
     room = [True, False]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.account import Space, quick_space, space_of
@@ -16,7 +16,7 @@ from viewer.widgets.areas import Area, find
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    store = MadeStore()
+    store = HandmadeStore()
     for number in range(90):
         store.put(
             topic=("Orders", "Paid")[number % 2],
@@ -92,7 +92,7 @@ def test_before_the_walk_tags_fall_back_to_topics(root: Path) -> None:
 
 
 def test_too_many_areas_become_one(tmp_path: Path) -> None:
-    made_store = MadeStore()
+    made_store = HandmadeStore()
     for number in range(MAX_AREAS + 20):
         made_store.put(topic=f"Topic{number:03d}")
     with open_store(made_store.write(tmp_path / "store")) as store:

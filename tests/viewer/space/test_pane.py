@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 
 from viewer.runtime.places import Place
@@ -10,7 +10,7 @@ from viewer.space.pane import SpacePane
 
 
 def test_the_rows_add_up_to_the_directory_and_a_topic_is_chosen(qapp, tmp_path) -> None:
-    store = MadeStore()
+    store = HandmadeStore()
     for number in range(60):
         store.put(("Orders", "Paid")[number % 3 == 0])
     root = store.write(tmp_path / "s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.account import Space, space_of
@@ -16,7 +16,7 @@ DAY = 86_400_000
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    store = MadeStore()
+    store = HandmadeStore()
     for number in range(120):
         store.put(topic=("Orders", "%RETRY%g", "Paid")[number % 3], queue_id=number % 2, tags="A", step=DAY // 6)
     return store.write(tmp_path_factory.mktemp("rows") / "store")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.account import KindSpace, Space, space_of
@@ -17,7 +17,7 @@ from viewer.space.work import Forecast
 
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    made_store = MadeStore()
+    made_store = HandmadeStore()
     for number in range(9):
         made_store.put(topic="Paid" if number % 3 == 0 else "Orders", queue_id=number % 2, tags="A")
     with open_store(made_store.write(tmp_path_factory.mktemp("space") / "store")) as store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from viewer.space.work import Forecast, account, map_of, read_forecast
 
@@ -30,7 +30,7 @@ class RecordingControl:
 
 @pytest.fixture
 def store(tmp_path):
-    made_store = MadeStore()
+    made_store = HandmadeStore()
     for number in range(60):
         made_store.put(topic=("Orders", "Paid")[number % 2])
     return made_store.write(tmp_path / "store")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 from panes import on_store, settled
 from PySide6.QtGui import QGuiApplication
 
@@ -13,7 +13,7 @@ from viewer.where.pane import WherePane, known_groups
 
 @pytest.fixture
 def root(tmp_path):
-    store = MadeStore()
+    store = HandmadeStore()
     for number in range(6):
         store.put("Orders", keys=f"K{number}")
     return store.write(tmp_path / "s")

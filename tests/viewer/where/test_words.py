@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from broken_stores import group_barred
-from made_stores import MadeStore, healthy
+from handmade_stores import HandmadeStore, healthy
 
 from engine.inspection import open_store
 from engine.inspection.where.evidence import where
@@ -23,7 +23,7 @@ from viewer.where.words import (
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    made_store = MadeStore()
+    made_store = HandmadeStore()
     for number in range(6):
         made_store.put("Orders", keys=f"K{number}")
     with open_store(made_store.write(tmp_path_factory.mktemp("where") / "s")) as store:

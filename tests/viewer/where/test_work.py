@@ -34,7 +34,7 @@ CASES = (
 )
 
 
-class Calm:
+class CancellableControl:
     """A control that is never cancelled, or from the ``stop``-th question on."""
 
     def __init__(self, stop: int = 1 << 30) -> None:
@@ -64,16 +64,16 @@ def test_a_result_leads_to_its_unit_or_its_entry() -> None:
 
 
 def test_every_message_of_a_key_is_answered() -> None:
-    answer = where_of(Calm(), sample("orders-damaged"), None, Question("SO-000749"))
+    answer = where_of(CancellableControl(), sample("orders-damaged"), None, Question("SO-000749"))
     assert [result.verdict for result in answer.results] == ["truncated", "truncated", "damaged"]
     assert not answer.is_truncated
 
 
 def test_a_search_that_is_stopped_tells_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     store: Path = sample("orders")
-    stopped = where_of(Calm(stop=3), store, None, Question("SO-000300"))
+    stopped = where_of(CancellableControl(stop=3), store, None, Question("SO-000300"))
     assert stopped.is_truncated
     monkeypatch.setattr(where_work, "MAX_MESSAGES", 1)
-    cut = where_of(Calm(), store, None, Question("SO-000300"))
+    cut = where_of(CancellableControl(), store, None, Question("SO-000300"))
     assert cut.is_truncated
     assert len(cut.results) == 1

@@ -135,12 +135,12 @@ def test_a_read_that_fails_is_told(qtbot):
     view = RecordView("units.table", KIND)
     qtbot.addWidget(view)
 
-    class Broken(Entries):
+    class BrokenEntries(Entries):
         def read(self, position, before, after):
             raise OSError("gone")
 
     with qtbot.waitSignal(view.failed) as told:
-        view.set_source(Broken())
+        view.set_source(BrokenEntries())
     assert str(told.args[0]) == "gone"
 
 

@@ -14,7 +14,7 @@ FAR = 1 << 41
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedRows:
     """A hundred thousand million rows that nobody holds; row n stands at ``base`` + n."""
 
     base: int = FAR
@@ -50,7 +50,7 @@ class Numbered:
 
 
 def filled(position=FAR, visible=20):
-    source = Numbered()
+    source = NumberedRows()
     window = Window(source)
     want = window.jump(position, visible)
     top = window.apply(want, source.read(want.position, want.before, want.after), 0, visible)
@@ -76,7 +76,7 @@ def test_the_start_and_the_end_are_known_as_such():
     assert (top, window.first, window.last) == (0, True, False)
     window, top = filled(1 << 62)
     assert window.last
-    assert window.rows[-1] == Numbered().end - 1
+    assert window.rows[-1] == NumberedRows().end - 1
 
 
 @pytest.mark.parametrize("step", [7, 20, 50])

@@ -20,7 +20,7 @@ class Row:
         self.offset = number
 
 
-class Growing:
+class GrowingRows:
     """As many rows as ``end`` says."""
 
     start, total = 0, None
@@ -51,11 +51,11 @@ def view(qtbot):
     qtbot.addWidget(made)
     made.resize(400, 260)
     made.show()
-    made.set_source(Growing(1000))
+    made.set_source(GrowingRows(1000))
     return made
 
 
-class Hand:
+class FakeTailSettings:
     """What the user wants."""
 
     def __init__(self) -> None:
@@ -65,8 +65,8 @@ class Hand:
         self.following, self.left = False, self.left + 1
 
 
-def followed(view) -> tuple[TableTail, Hand]:
-    hand = Hand()
+def followed(view) -> tuple[TableTail, FakeTailSettings]:
+    hand = FakeTailSettings()
     return TableTail(view, lambda: hand.following, hand.leave), hand
 
 
@@ -148,7 +148,7 @@ def test_a_chosen_row_that_the_table_does_not_hold_is_let_go(view) -> None:
 
 
 def test_the_end_that_is_reached_again_is_told(view, qtbot) -> None:
-    hand, reached = Hand(), []
+    hand, reached = FakeTailSettings(), []
     hand.following = False
     tail = TableTail(view, lambda: hand.following, hand.leave, lambda: reached.append(True))
     tail.take()

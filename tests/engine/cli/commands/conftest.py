@@ -9,14 +9,14 @@ from typing import Any
 import agree
 import contract_records
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 
 @dataclass
-class Asked:
+class StoreCommands:
     """``made`` says what was put: twelve messages, Orders and Paid in turn, all in queue 0, keys K0 to K11."""
 
-    made: MadeStore
+    made: HandmadeStore
     path: Path
 
     def __call__(self, command: str, *arguments: object, status: int = 0) -> list[dict[str, Any]]:
@@ -36,9 +36,9 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> StoreCommands:
     """``asked("queue", "Orders", 0)``: the records of a command over one small store."""
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(12):
         made.put(topic=("Orders", "Paid")[number % 2], tags=f"T{number % 3}", keys=f"K{number}")
-    return Asked(made, made.write(tmp_path_factory.mktemp("asked") / "store"))
+    return StoreCommands(made, made.write(tmp_path_factory.mktemp("asked") / "store"))

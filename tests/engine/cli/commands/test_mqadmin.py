@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
 
 from engine.cli.commands.mqadmin import moment
@@ -14,7 +14,7 @@ from engine.cli.commands.mqadmin import moment
 @pytest.fixture
 def store(tmp_path):
     """A small healthy store."""
-    return made_stores.healthy().write(tmp_path / "store")
+    return handmade_stores.healthy().write(tmp_path / "store")
 
 
 def test_mqadmin_options_are_spelt_as_mqadmin_spells_them(store):

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import made_stores
+import handmade_stores
 import pytest
 from failing_reads import FailingDisk
 from ha_masters import CONFIG, log_of, master, put
@@ -121,7 +121,7 @@ def test_an_address_that_is_none_and_a_held_store_are_one_line(tmp_path: Path) -
 
 @pytest.mark.parametrize("folder", ["commitlog", "consumequeue"])
 def test_a_store_with_a_file_that_cannot_be_read_is_not_written(tmp_path: Path, folder: str) -> None:
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"}
     with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
         code, _, err = told("127.0.0.1:1", str(store))

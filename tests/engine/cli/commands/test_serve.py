@@ -8,7 +8,7 @@ import signal
 import socket
 from pathlib import Path
 
-import made_stores
+import handmade_stores
 import pytest
 from failing_reads import FailingDisk
 from served_stores import FREE, a_send, asked, bytes_of, served
@@ -70,7 +70,7 @@ def test_a_configuration_that_says_nonsense_is_refused_with_its_line(tmp_path: P
 
 
 def test_a_log_that_is_gone_needs_its_word(tmp_path: Path) -> None:
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     for file in (store / "commitlog").iterdir():
         file.unlink()
     before = bytes_of(store)
@@ -82,7 +82,7 @@ def test_a_log_that_is_gone_needs_its_word(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["commitlog", "consumequeue"])
 def test_a_store_with_a_file_that_cannot_be_read_is_not_served(tmp_path: Path, folder: str) -> None:
-    store = made_stores.healthy().write(tmp_path / "store")
+    store = handmade_stores.healthy().write(tmp_path / "store")
     before = bytes_of(store)
     with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
         code, said = told("serve", str(store), *FREE)

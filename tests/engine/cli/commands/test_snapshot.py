@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-import made_stores
+import handmade_stores
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture
 def store(tmp_path):
     """A small healthy store."""
-    return made_stores.healthy().write(tmp_path / "store")
+    return handmade_stores.healthy().write(tmp_path / "store")
 
 
 def start(*arguments, **how):
@@ -33,7 +33,7 @@ def start(*arguments, **how):
 
 
 def test_an_interrupted_snapshot_leaves_nothing(tmp_path):
-    path = made_stores.healthy().write(tmp_path / "store")
+    path = handmade_stores.healthy().write(tmp_path / "store")
     big = path / "commitlog" / f"{1 << 40:020d}"
     with big.open("wb") as file:
         for _ in range(64):

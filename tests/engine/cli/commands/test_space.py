@@ -7,12 +7,12 @@ import json
 import agree
 import contract_records
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(topic=("Orders", "Paid")[number % 2], tags=f"T{number % 3}", queue_id=number % 3)
     return made.write(tmp_path_factory.mktemp("space") / "store")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
 
 
 @pytest.fixture
 def store(tmp_path):
     """A small healthy store."""
-    return made_stores.healthy().write(tmp_path / "store")
+    return handmade_stores.healthy().write(tmp_path / "store")
 
 
 @pytest.mark.parametrize("command", [["units", "STORE", "--body"], ["get", "STORE", "Orders", "0", "0"]])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from broken_stores import log
-from made_stores import START, MadeStore
+from handmade_stores import START, HandmadeStore
 
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
@@ -30,14 +30,14 @@ def old_files(monkeypatch):
 
 
 @pytest.fixture
-def made() -> MadeStore:
-    made = MadeStore()
+def made() -> HandmadeStore:
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}", body=b"a body" * 20)
     return made
 
 
-def dated(root: Path, made: MadeStore, first: int, behind: int, by: int) -> None:
+def dated(root: Path, made: HandmadeStore, first: int, behind: int, by: int) -> None:
     """Units [first, behind) as a clock that is wrong by ``by`` ms dates them."""
     for unit in made.units[first:behind]:
         log(root, unit.offset + 56, struct.pack(">q", unit.store_timestamp + by))
@@ -109,7 +109,7 @@ def test_a_small_step_back_says_when_and_how_much(made, tmp_path):
 
 
 def test_a_broker_that_was_idle_for_days_has_no_wrong_clock(tmp_path, old_files):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(10):
         made.put(step=3 * DAY)
     root = made.write(tmp_path / "store")
@@ -135,7 +135,7 @@ def test_a_checkpoint_of_another_age_is_behind_by_years(made, tmp_path):
 
 @pytest.mark.parametrize(("hours", "words"), [(2, "2 h after"), (-2, "2 h before")])
 def test_a_producer_whose_clock_differs_is_a_note(hours, words, tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     made.time += hours * 3_600_000
     for _ in range(20):
         made.put()
@@ -146,7 +146,7 @@ def test_a_producer_whose_clock_differs_is_a_note(hours, words, tmp_path):
 
 
 def test_messages_that_waited_say_nothing_about_clocks(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(20):
         made.put(step=600_000)
     assert not [one for one in told(made.write(tmp_path / "store")) if one.id == "CL13"]

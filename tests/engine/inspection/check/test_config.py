@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.config import from_mapping
 from engine.inspection import open_store
@@ -12,7 +12,7 @@ from engine.inspection.check.config import findings
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(30):
         made.put(keys=f"K{number}")
     return made.write(tmp_path / "s")

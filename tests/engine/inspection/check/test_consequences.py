@@ -12,7 +12,7 @@ import golden_stores
 import incident_states as states
 import pytest
 from broken_stores import zero_log_from
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.config import read_properties
 from engine.inspection import open_store
@@ -349,7 +349,7 @@ def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(go
 
 @pytest.mark.parametrize("lost", [1, 5])
 def test_what_the_queues_know_behind_the_end_is_one_lost_tail(tmp_path, lost):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
     root = made.write(tmp_path / "s")

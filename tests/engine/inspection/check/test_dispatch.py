@@ -10,7 +10,7 @@ from pathlib import Path
 import incident_states as states
 import pytest
 from broken_stores import table
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
@@ -65,7 +65,7 @@ def test_two_topics_in_one_folder_of_a_file_system_that_ignores_case(is_declared
     """A copy merged the folders of two topics. Without topics.json check said that one was deleted and that no action
     is needed, and where advised to rename the folder, which is the other topic's.
     """
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(12):
         made.put("Orders", 0)
         made.put("ORDERS", 0)

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.codec import cq_ext
 from engine.config import MessageStoreConfig
@@ -100,7 +100,7 @@ CONFS = [
 
 @pytest.mark.parametrize(("values", "keys", "fitting"), CONFS, ids=["queue", "log", "index"])
 def test_a_configuration_that_does_not_fit_is_told_what_does(values, keys, fitting, tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
     config = MessageStoreConfig(**values, given=frozenset(keys.split()))
@@ -110,7 +110,7 @@ def test_a_configuration_that_does_not_fit_is_told_what_does(values, keys, fitti
 
 
 def test_a_ratio_that_a_broker_bends_is_a_warning(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     made.put()
     config = MessageStoreConfig(disk_max_used_space_ratio=150, given=frozenset({"diskMaxUsedSpaceRatio"}))
     found = next(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.check import groups
@@ -15,7 +15,7 @@ from engine.rules.findings import Finding
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(("Orders", "Paid")[number % 2])
     root = made.write(tmp_path / "s")

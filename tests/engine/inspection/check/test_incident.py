@@ -9,7 +9,7 @@ import shutil
 import incident_states as states
 import pytest
 from broken_stores import BROKEN, CONFIG
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.cli.main import main
 from engine.codec.message import Unit

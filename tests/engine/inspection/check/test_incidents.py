@@ -10,7 +10,7 @@ from pathlib import Path
 
 import incidents
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.cli.main import main
 from engine.inspection import open_store
@@ -418,7 +418,7 @@ def test_the_folder_that_each_disk_has_keeps_no_5_3_broker_from_starting(orders)
 
 
 def test_an_empty_last_queue_file_on_which_a_5_3_broker_dies_is_an_error(tmp_path, capsys):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(20):
         made.put("Orders", 0)
     made.put("Half", 0, sys_flag=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from made_stores import SLOTS, MadeStore
+from handmade_stores import SLOTS, HandmadeStore
 from planted_faults import patch
 
 from engine.inspection import open_store
@@ -18,7 +18,7 @@ ENTRY = 40 + 4 * SLOTS
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(80):
         made.put(keys=f"K{number}")
     return made.write(tmp_path / "s")
@@ -80,9 +80,9 @@ def test_a_file_that_is_cut(root):
     assert [one.file for one in found(root, "IX08")] == [str(index(root))]
 
 
-def with_tag_entries(first: int, stop: int) -> MadeStore:
+def with_tag_entries(first: int, stop: int) -> HandmadeStore:
     """A store whose units from ``first`` up to ``stop`` were dispatched by RocketMQ 5.4 or later."""
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(80):
         made.tag_entries = first <= number < stop
         made.put(("Orders", "Paid")[number % 2], keys=f"K{number}", tags=("a", "b || c", None)[number % 3])
@@ -117,7 +117,7 @@ def test_an_entry_of_tags_that_was_changed_is_named(tmp_path):
 
 def test_entries_that_a_later_release_may_add_are_a_note(tmp_path):
     """What a rule did not know, it called the index of another store. Such entries miss nothing and break nothing."""
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(80):
         made.put(keys=f"K{number}").keys.append(f"X#{number}")
     (one,) = found(made.write(tmp_path / "s"), "IX06")

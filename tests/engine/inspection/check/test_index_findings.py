@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from broken_stores import BROKEN
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.cli.main import main
 from engine.config import MessageStoreConfig

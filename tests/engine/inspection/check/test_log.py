@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from broken_stores import log, next_blank, zero_log_from
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.findings import check
@@ -15,7 +15,7 @@ from engine.rules.findings import Finding
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(80):
         made.put(keys=f"K{number}")
     return made

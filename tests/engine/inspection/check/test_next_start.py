@@ -56,7 +56,7 @@ def handed_over(root, monkeypatch):
     """(losses of both plans by what the check hands over, the same by the whole log, offsets that were read from)."""
     begun, kept = [], []
 
-    class Seen(next_start.Starts):
+    class RecordedStarts(next_start.Starts):
         def __init__(self, store):
             super().__init__(store)
             kept.append(self)
@@ -66,7 +66,7 @@ def handed_over(root, monkeypatch):
         return scan_log(log, start, *args, **options)
 
     with monkeypatch.context() as patch, open_store(root) as store:
-        patch.setattr(findings, "Starts", Seen)
+        patch.setattr(findings, "Starts", RecordedStarts)
         list(check(store))
         starts = kept[-1]
         patch.setattr(left_behind, "scan_log", seen)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import made_stores
+import handmade_stores
 import pytest
-from made_stores import QUEUE_SIZE, MadeStore
+from handmade_stores import QUEUE_SIZE, HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.check import queues as check_queues
@@ -17,7 +17,7 @@ PER_FILE = QUEUE_SIZE // 20
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(50):
         made.put("Orders", tags=f"T{number % 2}")
     return made
@@ -73,7 +73,7 @@ def test_a_small_room_finds_the_same(golden, monkeypatch, name, room):
 
 @pytest.mark.parametrize("room", [1, 7, 1000])
 def test_gaps_and_doubles_are_found_whichever_way_rows_come_together(tmp_path, monkeypatch, room):
-    made = made_stores.healthy(50)
+    made = handmade_stores.healthy(50)
     made.put(queue_offset=99)
     made.put(queue_offset=3)
     made.put(queue_id=9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.check import state
@@ -11,7 +11,7 @@ from engine.inspection.check import state
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(90):
         made.put(step=60_000)
     return made

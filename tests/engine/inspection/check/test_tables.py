@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from broken_stores import BROKEN, table
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.cli.main import main
 from engine.config import read_properties

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from broken_stores import BROKEN
-from made_stores import MadeStore, healthy
+from handmade_stores import HandmadeStore, healthy
 from planted_faults import patch
 
 from engine.inspection.findings import check
@@ -58,7 +58,7 @@ def test_single_entries_that_point_elsewhere_stay_findings_of_their_own(tmp_path
 
 
 def test_a_short_queue_of_few_entries_accuses_nobody(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(6):
         made.put("Orders", number % 2)
     root = made.write(tmp_path / "store")
@@ -69,7 +69,7 @@ def test_a_short_queue_of_few_entries_accuses_nobody(tmp_path):
 
 def test_queues_of_another_store_beside_those_of_this_one(tmp_path):
     root = healthy().write(tmp_path / "store")
-    other = MadeStore()
+    other = HandmadeStore()
     for number in range(40):
         other.put("Stock", number % 2, body=b"x" * (17 + number))
     other.write(tmp_path / "other")

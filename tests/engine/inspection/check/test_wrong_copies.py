@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from broken_stores import BROKEN
-from made_stores import MadeStore, healthy
+from handmade_stores import HandmadeStore, healthy
 
 from engine.inspection import open_store, recovery
 from engine.inspection.findings import check
@@ -45,7 +45,7 @@ def test_a_single_empty_file_is_no_bad_copy(tmp_path):
 
 @pytest.mark.parametrize("ending", [b"\r\n", b"\n"])
 def test_lines_in_bodies_do_not_make_a_copy_in_text_mode(tmp_path, ending):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(80):
         made.put(body=b"line" + ending + b"line %d" % number + ending)
     root = made.write(tmp_path / "store")

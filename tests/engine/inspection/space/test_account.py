@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import golden_stores
-import plain_space
+import naive_space_count
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.account import quick_space, space_of
@@ -29,7 +29,7 @@ def test_row_83_the_rows_of_every_real_store_add_up_to_its_files(golden, name):
     root = _root(golden, name)
     with open_store(root) as store:
         space, quick = space_of(store), quick_space(store)
-    plain = plain_space.bytes_by_folder(root)
+    plain = naive_space_count.bytes_by_folder(root)
     assert space.bytes == space.counted == quick.bytes == quick.counted == sum(plain.values())
     assert space.equal
     by_folder: Counter[str] = Counter()
@@ -45,7 +45,7 @@ def test_row_83_the_rows_of_every_real_store_add_up_to_its_files(golden, name):
 @pytest.mark.parametrize("name", golden_stores.names())
 def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds_them(golden, name):
     root = _root(golden, name)
-    sizes, messages, blanks = plain_space.units_by_queue(root / "commitlog")
+    sizes, messages, blanks = naive_space_count.units_by_queue(root / "commitlog")
     with open_store(root) as store:
         space = space_of(store)
     found: Counter[tuple[str, int]] = Counter()
@@ -62,8 +62,8 @@ def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds
     assert sum(one.messages for one in space.tags) == sum(one.messages for one in space.producers)
 
 
-def _made(tmp_path: Path) -> tuple[MadeStore, Path]:
-    made = MadeStore()
+def _made(tmp_path: Path) -> tuple[HandmadeStore, Path]:
+    made = HandmadeStore()
     for number in range(60):
         made.put(
             topic=("Orders", "Paid")[number % 2],
@@ -133,7 +133,7 @@ def test_files_that_are_no_part_of_the_log_are_rows_too(tmp_path):
     assert space.equal
     assert [row.bytes for row in space.rows if row.kind == "commitlog" and row.part == "notRead"] == [77]
     assert [row.bytes for row in space.rows if row.kind == "other"] == [99 + len("nowhere")]
-    assert space.bytes == sum(plain_space.bytes_by_folder(root).values())
+    assert space.bytes == sum(naive_space_count.bytes_by_folder(root).values())
 
 
 def test_entries_below_the_minimum_are_dead(golden):
@@ -201,7 +201,7 @@ def test_a_log_by_itself_and_a_single_file_are_accounted_for(tmp_path):
 
 
 def test_holes_are_apparent_not_allocated(tmp_path):
-    made = MadeStore(log_size=1 << 20)
+    made = HandmadeStore(log_size=1 << 20)
     made.put()
     root = made.write(tmp_path / "store")
     path = next((root / "commitlog").iterdir())

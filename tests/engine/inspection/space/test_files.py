@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.files import bytes_of, list_files, still_as_listed
@@ -13,7 +13,7 @@ from engine.inspection.space.files import bytes_of, list_files, still_as_listed
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(keys=f"K{number}")
     root = made.write(tmp_path / "s")

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.account import space_of
@@ -14,8 +14,8 @@ from engine.inspection.space.account import space_of
 pytestmark = pytest.mark.golden
 
 
-def _made(tmp_path: Path) -> tuple[MadeStore, Path]:
-    made = MadeStore()
+def _made(tmp_path: Path) -> tuple[HandmadeStore, Path]:
+    made = HandmadeStore()
     for number in range(60):
         made.put(
             topic=("Orders", "Paid")[number % 2],

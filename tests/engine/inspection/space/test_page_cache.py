@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.errors import CannotRead
 from engine.inspection import open_store
@@ -11,7 +11,7 @@ from engine.mapped.page_residency import ResidencyUnknown
 
 
 def _root(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(60):
         made.put(queue_id=number % 2, keys=f"k{number}")
     return made.write(tmp_path / "store")

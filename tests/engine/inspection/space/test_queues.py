@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from broken_stores import zero_log_from
+from handmade_stores import LOG_SIZE, HandmadeStore
 from hypothesis import given
 from hypothesis import strategies as st
-from made_stores import LOG_SIZE, MadeStore
 
 from engine.inspection import open_store
 from engine.inspection.space.files import list_files
@@ -28,7 +28,7 @@ def test_what_is_written_first_takes_what_the_disk_gave():
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(50):
         made.put("Orders", keys=f"K{number}")
     return made

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 
 import agree
 import pytest
-from where_asked import CLEAN, acknowledged, reopened, some, told, verdict
+from where_cases import CLEAN, acknowledged, reopened, some, told, verdict
 
 from engine.codec.message import Unit, parse_offset_message_id
 from engine.inspection import open_store

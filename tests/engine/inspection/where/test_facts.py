@@ -7,7 +7,7 @@ import struct
 
 import agree
 import pytest
-from where_asked import acknowledged, reopened, some, told
+from where_cases import acknowledged, reopened, some, told
 
 from engine.config import from_mapping
 from engine.inspection import open_store

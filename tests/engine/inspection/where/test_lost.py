@@ -6,10 +6,10 @@ import shutil
 import struct
 from collections import Counter
 
-import made_stores
+import handmade_stores
 import pytest
-from made_stores import healthy
-from where_asked import acknowledged, reopened, some, told, verdict
+from handmade_stores import healthy
+from where_cases import acknowledged, reopened, some, told, verdict
 
 from engine.bench.data import sparse_store
 from engine.codec.message import PREPARED, Unit, parse_offset_message_id
@@ -196,7 +196,7 @@ def test_what_no_queue_has_come_to_is_not_yet_dispatched(spoiled, golden_account
 
 
 def test_dispatch_that_never_ran_for_the_newest_units(tmp_path):
-    made = made_stores.healthy(20)
+    made = handmade_stores.healthy(20)
     made.units[-1].dispatched = made.units[-2].dispatched = False
     made.write(tmp_path / "store", checkpoint=False, abort=True)
     with reopened(tmp_path / "store") as store:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import golden_stores
-import made_stores
+import handmade_stores
 import pytest
 import recovered_stores
-from made_stores import healthy
+from handmade_stores import healthy
 from simulated_disk import PowerLoss, SimulatedDisk
 
 from engine.codec.index import Geometry
@@ -99,12 +99,12 @@ def test_every_way_of_carrying_a_plan_out_leaves_the_same(name, golden, tmp_path
 # A crash on the way
 
 ROOT = Path("/s")
-GEOMETRY = Geometry(made_stores.SLOTS, made_stores.ENTRIES)
+GEOMETRY = Geometry(handmade_stores.SLOTS, handmade_stores.ENTRIES)
 SMALL = MessageStoreConfig(
-    mapped_file_size_commit_log=made_stores.LOG_SIZE,
-    mapped_file_size_consume_queue=made_stores.QUEUE_SIZE,
-    max_hash_slot_num=made_stores.SLOTS,
-    max_index_num=made_stores.ENTRIES,
+    mapped_file_size_commit_log=handmade_stores.LOG_SIZE,
+    mapped_file_size_consume_queue=handmade_stores.QUEUE_SIZE,
+    max_hash_slot_num=handmade_stores.SLOTS,
+    max_index_num=handmade_stores.ENTRIES,
     timer_wheel_enable=False,
 )
 
@@ -112,7 +112,7 @@ SMALL = MessageStoreConfig(
 def torn(folder):
     """A broker died: the log's last page is lost, its queues know of more, the checkpoint vouches for one file."""
     made = healthy()
-    second = next(u for u in made.units if u.offset == made_stores.LOG_SIZE)
+    second = next(u for u in made.units if u.offset == handmade_stores.LOG_SIZE)
     made.log = made.log[: made.units[-9].offset + 20] + bytes(made.end - made.units[-9].offset - 20)
     made.write(folder, abort=True)
     made.write_checkpoint(folder, second.store_timestamp + 3000, second.store_timestamp + 3000)
@@ -188,14 +188,14 @@ def test_a_queue_file_whose_first_entry_was_lost_goes(cut, tmp_path):
     """After a power loss a queue's new file had a name and no bytes. RocketMQ keeps it: where the log is cut it takes
     the zeros for an entry, and the next message gets the wrong queue offset; elsewhere 5.3 does not start any more.
     """
-    made, entries = healthy(110), made_stores.QUEUE_SIZE // 20
+    made, entries = healthy(110), handmade_stores.QUEUE_SIZE // 20
     (topic, queue_id), count = next(i for i in made.next_offsets.items() if i[1] > entries and i[1] % entries)
     lost = [u for u in made.units if (u.topic, u.queue_id) == (topic, queue_id)][count // entries * entries :]
     if cut:
         made.log = made.log[: lost[0].offset - made.first_offset]
     made.write(tmp_path, abort=True)
     name = tmp_path / "consumequeue" / topic / str(queue_id) / f"{count // entries * entries * 20:020d}"
-    name.write_bytes(bytes(made_stores.QUEUE_SIZE))
+    name.write_bytes(bytes(handmade_stores.QUEUE_SIZE))
     plan, parts = recovered_stores.recover(tmp_path, SMALL)
     queue = parts.queues.queue(topic, queue_id)
     assert plan.will_start

@@ -6,7 +6,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.config import MessageStoreConfig
 from engine.inspection import recovery

@@ -9,9 +9,9 @@ from __future__ import annotations
 import shutil
 import struct
 
-import made_stores
+import handmade_stores
 import pytest
-from made_stores import MadeStore, healthy, unit_bytes, write_queue
+from handmade_stores import HandmadeStore, healthy, unit_bytes, write_queue
 
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
@@ -19,7 +19,7 @@ from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
 from engine.store.recovery.plan import Blocker, Loss, QueueLoss, blocker_text, group_blockers, undispatched_words
 
-SIZE = made_stores.LOG_SIZE
+SIZE = handmade_stores.LOG_SIZE
 
 
 def plan_of(path, like="5.3", config=None):
@@ -144,7 +144,7 @@ def test_queues_that_are_gone_are_built_again(tmp_path):
 @pytest.mark.parametrize(("like", "least"), [("5.3", 9), ("4.9", 0)])
 def test_a_queue_rebuilt_from_its_middle_is_pre_filled(tmp_path, like, least):
     """4.9 looks at the first unit when it corrects the minimum: a pre-filled one points to 0, which the log holds."""
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(20):
         made.put("Orders", 0, keys=f"K{number}", queue_offset=9 + number)
     plan = plan_of(made.write(tmp_path, queues=False), like)
@@ -157,7 +157,7 @@ def test_stale_units_behind_the_end_are_taken_as_a_broker_takes_them(tmp_path):
     made.write(tmp_path, abort=True)
     file = tmp_path / "commitlog" / f"{made.end // SIZE * SIZE:020d}"
     data = bytearray(file.read_bytes())
-    stale = unit_bytes("Orders", 0, 99, 77, made_stores.START, b"old")
+    stale = unit_bytes("Orders", 0, 99, 77, handmade_stores.START, b"old")
     data[made.end % SIZE : made.end % SIZE + len(stale)] = stale
     file.write_bytes(data)
     plan = plan_of(tmp_path)
@@ -166,7 +166,7 @@ def test_stale_units_behind_the_end_are_taken_as_a_broker_takes_them(tmp_path):
 
 
 def test_transactional_units_are_not_entered(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(6):
         made.put("Half", 0, sys_flag=(0, 4, 8, 12)[number % 4])
     plan = plan_of(made.write(tmp_path, queues=False))
@@ -175,7 +175,7 @@ def test_transactional_units_are_not_entered(tmp_path):
 
 
 def test_light_queues_get_their_own_offsets(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in range(5):
         names = {"INNER_MULTI_DISPATCH": "%LMQ%a,%LMQ%b/c,%LMQ%d", "INNER_MULTI_QUEUE_OFFSET": f"{number},7,{number}"}
         made.put("Parent", 1, more=names)
@@ -184,7 +184,7 @@ def test_light_queues_get_their_own_offsets(tmp_path):
 
 
 def test_a_gap_shifts_later_entries(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for number in (0, 1, 3, 4):
         made.put("Orders", 0, queue_offset=number)
     made.write(tmp_path, queues=False)
@@ -234,7 +234,7 @@ def test_groups_beyond_the_new_end_are_named(tmp_path):
 
 
 def test_an_empty_last_queue_file_stops_a_5_3_start(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(20):
         made.put("Orders", 0)
     made.put("Half", 0, sys_flag=4)
@@ -245,7 +245,7 @@ def test_an_empty_last_queue_file_stops_a_5_3_start(tmp_path):
 
 
 def test_a_truncation_keeps_the_first_unit_of_a_file_without_a_look(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(20):
         made.put("Orders", 0)
     made.write(tmp_path)
@@ -261,7 +261,7 @@ def test_a_part_of_a_store_has_no_recovery(tmp_path):
 
 
 def test_a_negative_body_length_counts_as_no_body(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     made.put("Orders", 0, body=b"")
     made.put("Orders", 0)
     made.write(tmp_path, queues=False)

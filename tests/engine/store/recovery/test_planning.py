@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import LOG_SIZE, healthy
+from handmade_stores import LOG_SIZE, healthy
 
 from engine.config import from_mapping
 from engine.inspection import recovery

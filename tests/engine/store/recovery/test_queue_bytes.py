@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_stores import MadeStore
+from handmade_stores import HandmadeStore
 
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.inspection import open_store as inspection_open_store
@@ -12,7 +12,7 @@ from engine.store.recovery.queue_bytes import QueueBytes
 
 @pytest.fixture
 def opened(tmp_path):
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(25):
         made.put("Orders")
     with inspection_open_store(made.write(tmp_path / "s")) as store:

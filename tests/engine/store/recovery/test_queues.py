@@ -6,9 +6,9 @@ import struct
 from dataclasses import replace
 
 import agree
-import made_stores
+import handmade_stores
 import pytest
-from made_stores import MadeStore, write_queue
+from handmade_stores import HandmadeStore, write_queue
 
 from engine.codec import cq_ext
 from engine.codec.consume_queue import EXT_BASE
@@ -83,14 +83,14 @@ def address(number):
 
 def store_with_ext(root, count=5, known=5, first_offset=0, abort=False):
     """One queue of ``count`` entries that point into an ext queue; only ``known`` of them are written to the queue."""
-    made = MadeStore(first_offset=first_offset)
+    made = HandmadeStore(first_offset=first_offset)
     for _ in range(count):
         made.put("Orders", 0, body=b"x" * 300)
     made.write(root, queues=False, abort=abort)
     data = b"".join(
         struct.pack(">qiq", unit.offset, unit.size, address(number)) for number, unit in enumerate(made.units[:known])
     )
-    write_queue(root / "consumequeue" / "Orders" / "0", data, made_stores.QUEUE_SIZE)
+    write_queue(root / "consumequeue" / "Orders" / "0", data, handmade_stores.QUEUE_SIZE)
     folder = root / "consumequeue_ext" / "Orders" / "0"
     folder.mkdir(parents=True)
     for start, held in ext_bytes(count).items():
@@ -188,9 +188,9 @@ def test_a_queue_cut_by_the_log_s_end_keeps_its_ext_units(tmp_path):
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 def test_files_before_the_first_entry_of_the_log_are_deleted(tmp_path, like):
     made, folder = store_with_ext(tmp_path, count=18, known=18)
-    assert made.end > made_stores.LOG_SIZE
+    assert made.end > handmade_stores.LOG_SIZE
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
-    first = next(number for number, unit in enumerate(made.units) if unit.offset >= made_stores.LOG_SIZE)
+    first = next(number for number, unit in enumerate(made.units) if unit.offset >= handmade_stores.LOG_SIZE)
     begins = address(first) - cq_ext.EXT_BASE
     gone = {str(folder / f"{start:020d}") for start in ext_bytes(18) if start + EXT_SIZE < begins}
     (found,), plan = cuts(tmp_path, like)

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from broken_stores import zero_log_from
-from made_stores import LOG_SIZE, MadeStore
+from handmade_stores import LOG_SIZE, HandmadeStore
 from planted_faults import patch
 
 from engine.errors import CannotRead
@@ -17,7 +17,7 @@ from engine.store.recovery import walk
 from engine.store.recovery.walk import NO_FILE, OUT_OF_MEMORY, LogWalk
 
 
-class Taken:
+class RecordingSink:
     """What a walk hands on."""
 
     def __init__(self):
@@ -32,14 +32,14 @@ class Taken:
 
 @pytest.fixture
 def made():
-    made = MadeStore()
+    made = HandmadeStore()
     for _ in range(80):
         made.put()
     return made
 
 
 def walked(root, first=0, **rules):
-    taken = Taken()
+    taken = RecordingSink()
     with open_store(root) as store:
         return LogWalk(store.log.sequence.files, Rules(**rules), taken).run(first), taken.offsets
 
@@ -66,7 +66,7 @@ def test_the_dispatch_thread_goes_from_what_it_cannot_read_to_the_next_file(made
     root = made.write(tmp_path / "s")
     broken = next(unit for unit in made.units if unit.offset > 2000)
     patch(root / "commitlog" / f"{0:020d}", broken.offset, bytes(8))
-    taken = Taken()
+    taken = RecordingSink()
     with open_store(root) as store:
         LogWalk(store.log.sequence.files, Rules(), taken).run_dispatch(0, made.end)
     assert taken.offsets == [
@@ -85,7 +85,7 @@ def log_file(root, number):
 
 
 def dispatched(root, end, **rules):
-    taken = Taken()
+    taken = RecordingSink()
     with open_store(root) as store:
         log_walk = LogWalk(store.log.sequence.files, Rules(**rules), taken)
         return log_walk.run_dispatch(0, end, cross=False), taken.offsets
@@ -154,4 +154,4 @@ def test_a_file_that_shrinks_during_the_walk_cannot_be_read(made, tmp_path):
         assert files[0].size == LOG_SIZE
         os.truncate(log_file(root, 0), made.units[3].offset + 20)
         with pytest.raises(CannotRead, match="shorter than it was"):
-            LogWalk(files, Rules(), Taken()).run(0)
+            LogWalk(files, Rules(), RecordingSink()).run(0)

@@ -25,7 +25,7 @@ CONFIG = MessageStoreConfig(
 )
 
 
-class Timed:
+class TimerStore:
     """A store with timers, and a clock that the test moves."""
 
     def __init__(self, path: Path, at: int = BEGAN) -> None:
@@ -68,8 +68,8 @@ class Timed:
 
 
 @contextmanager
-def timed(path: Path, at: int = BEGAN) -> Iterator[Timed]:
-    made = Timed(path, at)
+def timed(path: Path, at: int = BEGAN) -> Iterator[TimerStore]:
+    made = TimerStore(path, at)
     try:
         yield made
         made.timers.flush()
@@ -124,7 +124,7 @@ def test_a_recalled_message_does_not_come(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_waiting_messages_outlive_the_broker(tmp_path: Path, killed: bool) -> None:
-    here = Timed(tmp_path)
+    here = TimerStore(tmp_path)
     for number in range(300):
         here.send(b"%d" % number, TIMER_DELAY_SEC=5)
     here.go(1_000)
@@ -196,7 +196,7 @@ def _same_chains(ours: bytes, real: bytes) -> None:
 
 
 def test_who_comes_and_goes_is_told_and_who_waits_is_counted(tmp_path: Path) -> None:
-    timed = Timed(tmp_path)
+    timed = TimerStore(tmp_path)
     with timed.store:
         told: list[object] = []
         timed.timers.came = lambda topic, seconds: told.append((topic, seconds))

@@ -130,7 +130,7 @@ def plant_all() -> None:
     planted = (*BUGS, be_starved)
 
     def spoiled(arguments: list[str]) -> int:
-        bench = fuzz_campaign.Bench.now
+        bench = fuzz_campaign.WorkerStores.now
         if bench is not None and 0 < bench.number <= len(planted):
             planted[bench.number - 1](bench.bed(bench.number).known.store)
         return main(arguments)

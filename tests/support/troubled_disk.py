@@ -1,7 +1,7 @@
 """A disk that a test makes slow, full, or nearly full while a store in another process uses it.
 
-``python stumbling_disk.py FILE serve STORE …`` is the command on such a disk; the test has a :class:`Trouble` over the
-same FILE. Everything goes to the real disk: only what is refused does not.
+``python troubled_disk.py FILE serve STORE …`` runs the command on such a disk; the test holds a
+:class:`DiskTrouble` over the same FILE. Everything goes to the real disk, except what is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ a minute).
 _FORM = struct.Struct("<iid")
 
 
-class Trouble:
+class DiskTrouble:
     """What is wrong with the disk just now: a few bytes that both processes have mapped."""
 
     def __init__(self, path: Path) -> None:
@@ -60,13 +60,13 @@ class Trouble:
             time.sleep(milliseconds / 1000)
 
 
-class StumblingFile(RealFile):
+class TroubledFile(RealFile):
     """A file that takes no byte by a write while the disk is full, and no room for writes through its map."""
 
     __slots__ = ("_trouble",)
 
     def __init__(
-        self, trouble: Trouble, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...] = ()
+        self, trouble: DiskTrouble, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...] = ()
     ) -> None:
         super().__init__(path, size, files, new_folders)
         self._trouble = trouble
@@ -84,15 +84,15 @@ class StumblingFile(RealFile):
         super().flush(start, stop)
 
 
-class StumblingDisk(RealDisk):
-    """The real disk with a :class:`Trouble`."""
+class TroubledDisk(RealDisk):
+    """The real disk with a :class:`DiskTrouble`."""
 
-    def __init__(self, trouble: Trouble) -> None:
+    def __init__(self, trouble: DiskTrouble) -> None:
         super().__init__()
         self._trouble = trouble
 
     def _file(self, path: str, size: int, new_folders: tuple[str, ...] = ()) -> RealFile:
-        return StumblingFile(self._trouble, path, size, self._files, new_folders)
+        return TroubledFile(self._trouble, path, size, self._files, new_folders)
 
     def _create(self, path: Path, size: int) -> tuple[str, ...]:
         self._trouble.refuse(str(path))
@@ -119,8 +119,8 @@ def main(words: list[str]) -> int:
 
     signal.signal(signal.SIGUSR1, lambda *_: _say_tasks())
     faulthandler.register(signal.SIGUSR1, all_threads=True, chain=True)
-    trouble = Trouble(Path(words[0]))
-    message_store.RealDisk = lambda: StumblingDisk(trouble)  # type: ignore[assignment, misc]
+    trouble = DiskTrouble(Path(words[0]))
+    message_store.RealDisk = lambda: TroubledDisk(trouble)  # type: ignore[assignment, misc]
     store_services.FIRST_PAUSE_MS = 50.0  # type: ignore[misc]
     queue_locks.LIVES_MS = LOCKS_MS
     return command(words[1:])

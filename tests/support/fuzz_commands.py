@@ -9,7 +9,7 @@ from pathlib import Path
 
 import agree
 
-Question = list[object]
+CommandLine = list[object]
 NUMBERS = (0, 1, 7, 20, 100_000, -1, 2**31, 2**63 - 1, -(2**63))
 FILTERS = ("topic == 'TopicA' and size > 100", "body contains 'alpha'", "keys =~ '.*1'", "((", "no such field")
 TAGS = ("*", "TagA || TagB", "||", "nothing")
@@ -30,7 +30,7 @@ ABSENT = "7F00000100002A9F0000000000000000"
 
 
 @dataclass
-class Known:
+class KnownNames:
     """A store and names that exist in it while nothing is planted; ``elsewhere`` is a folder to write into."""
 
     store: Path
@@ -42,7 +42,7 @@ class Known:
     groups: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, store: Path, elsewhere: Path) -> Known:
+    def of(cls, store: Path, elsewhere: Path) -> KnownNames:
         """Ask the healthy store for its names."""
         info = agree.ask("info", store)[0]
         units = [unit for unit in agree.ask("units", store, "--limit", 300) if unit["type"] == "unit"]
@@ -77,17 +77,17 @@ class Known:
         return pick.choice([self.key(pick), pick.choice([*self.ids, ABSENT]), str(self.number(pick)), place])
 
 
-Ask = Callable[[Known, random.Random], Question]
+Ask = Callable[[KnownNames, random.Random], CommandLine]
 
 
-def _queue(known: Known, pick: random.Random) -> Question:
-    more: list[Question] = [["--resolve"], ["--from", known.number(pick)], ["--to", known.number(pick)], []]
+def _queue(known: KnownNames, pick: random.Random) -> CommandLine:
+    more: list[CommandLine] = [["--resolve"], ["--from", known.number(pick)], ["--to", known.number(pick)], []]
     return [*known.topic(pick), *pick.choice(more)]
 
 
-def _units(known: Known, pick: random.Random) -> Question:
+def _units(known: KnownNames, pick: random.Random) -> CommandLine:
     topic, queue_id = known.topic(pick)
-    more: list[Question] = [
+    more: list[CommandLine] = [
         ["--from", known.number(pick), "--limit", 20],
         ["--to", known.number(pick)],
         ["--body", "--limit", 500],
@@ -98,38 +98,38 @@ def _units(known: Known, pick: random.Random) -> Question:
     return pick.choice(more)
 
 
-def _index(known: Known, pick: random.Random) -> Question:
+def _index(known: KnownNames, pick: random.Random) -> CommandLine:
     names = [path.name for path in (known.store / "index").glob("*")]
     return pick.choice([["--entries"], ["--entries"], [], ["--file", pick.choice([*sorted(names), "x"]), "--entries"]])
 
 
-def _trace(known: Known, pick: random.Random) -> Question:
-    window: list[Question] = [[], ["--begin", known.number(pick), "--end", known.number(pick)]]
+def _trace(known: KnownNames, pick: random.Random) -> CommandLine:
+    window: list[CommandLine] = [[], ["--begin", known.number(pick), "--end", known.number(pick)]]
     return [known.topic(pick)[0], known.key(pick), "--max", pick.choice([1, 32]), *pick.choice(window)]
 
 
-def _get(known: Known, pick: random.Random) -> Question:
-    tag: list[Question] = [[], ["--tag", pick.choice(TAGS)], ["--sql", pick.choice(SQL)]]
+def _get(known: KnownNames, pick: random.Random) -> CommandLine:
+    tag: list[CommandLine] = [[], ["--tag", pick.choice(TAGS)], ["--sql", pick.choice(SQL)]]
     offset = pick.choice([pick.randrange(40), known.number(pick)])
     return [*known.topic(pick), offset, *pick.choice(tag), *pick.choice([[], ["--max", 3]])]
 
 
-def _where(known: Known, pick: random.Random) -> Question:
-    more: list[Question] = [[], ["--group", known.group(pick)], ["--topic", known.topic(pick)[0]]]
+def _where(known: KnownNames, pick: random.Random) -> CommandLine:
+    more: list[CommandLine] = [[], ["--group", known.group(pick)], ["--topic", known.topic(pick)[0]]]
     return [known.message(pick), *pick.choice(more)]
 
 
-def _groups(known: Known, pick: random.Random) -> Question:
+def _groups(known: KnownNames, pick: random.Random) -> CommandLine:
     files = sorted((known.store / "config").glob("*")) or [known.store / "checkpoint"]
     return pick.choice([[], [], ["--offsets", pick.choice(files)]])
 
 
-def _check(_: Known, pick: random.Random) -> Question:
-    more: list[Question] = [[], [], ["--fail-on", "chat"], ["--only", pick.choice(RULES)]]
+def _check(_: KnownNames, pick: random.Random) -> CommandLine:
+    more: list[CommandLine] = [[], [], ["--fail-on", "chat"], ["--only", pick.choice(RULES)]]
     return pick.choice(more)
 
 
-def _snapshot(known: Known, pick: random.Random) -> Question:
+def _snapshot(known: KnownNames, pick: random.Random) -> CommandLine:
     return [known.elsewhere / "copy", *pick.choice([[], ["--recovery-set"]])]
 
 
@@ -178,14 +178,14 @@ TWICE = ("recover", "check", "where", "trace", "get", "units", "index")
 NAMES = (*READING, *MQADMIN, *TWICE)
 
 
-def _named(queue: tuple[str, int], option: str) -> Question:
+def _named(queue: tuple[str, int], option: str) -> CommandLine:
     return ["-t", queue[0], option, queue[1]]
 
 
-def question(known: Known, pick: random.Random) -> Question:
+def question(known: KnownNames, pick: random.Random) -> CommandLine:
     """One command line."""
     name = pick.choice(NAMES)
-    ways: list[Question] = [["--json"], ["--json"], [], ["--markdown"]]
+    ways: list[CommandLine] = [["--json"], ["--json"], [], ["--markdown"]]
     if name in MQADMIN:
         return [name, "-s", known.store, *MQADMIN[name](known, pick), *pick.choice(ways)]
     made = [name, _opened(known.store, pick), *READING[name](known, pick), *pick.choice(ways)]

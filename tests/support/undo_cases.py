@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import golden_stores
-from made_stores import healthy
+from handmade_stores import healthy
 
 from engine.cli.main import main
 

@@ -1,6 +1,6 @@
 """The formats in a plain session of whatever Spark this Python has: every answer held against the rows themselves.
 
-``python plain_session.py STORE`` ends with 0 and names the Spark, or with an exception. No helper of the tests is
+``python spark_session_check.py STORE`` ends with 0 and names the Spark, or with an exception. No helper of the tests is
 needed: other Pythons run it.
 """
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import real_cluster
-from told_units import units_of
+from engine_units import units_of
 
 from engine.codec.json_dialect import parse
 from engine.codec.message import Unit

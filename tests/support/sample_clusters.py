@@ -126,7 +126,7 @@ def looked_at(*states: ClusterState) -> ClusterModel:
     return model
 
 
-class Works:
+class FakeReaderProcess:
     """Somebody who is asked to read, and hands over what the test gives him."""
 
     def __init__(self) -> None:

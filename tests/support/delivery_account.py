@@ -31,7 +31,7 @@ def number_of(body: bytes) -> Number:
 
 
 @dataclass
-class Reading:
+class QueueReading:
     """A consumer reads a queue, from the queue offset ``start`` on, until it gives it up or ends: (queue offset, its
     message) in the order of delivery. ``cause`` is what happened last before it began.
     """
@@ -61,7 +61,7 @@ class Account:
     """When (ns of the machine's monotonic clock), and what."""
     happened: list[tuple[int, str]] = field(default_factory=list)
     """The same with consumers that joined their group."""
-    readings: dict[str, dict[int, list[Reading]]] = field(
+    readings: dict[str, dict[int, list[QueueReading]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
     """By group and queue, in the order in which they began."""
@@ -91,13 +91,13 @@ class Account:
         """Something happens that has queues read anew."""
         self.happened.append((time.monotonic_ns(), what))
 
-    def take(self, group: str, queue: int, start: int, when: int | None = None) -> Reading:
+    def take(self, group: str, queue: int, start: int, when: int | None = None) -> QueueReading:
         """A consumer begins to read a queue, now or at a time."""
-        made = Reading(start, _last(self.happened, when))
+        made = QueueReading(start, _last(self.happened, when))
         self.readings[group][queue].append(made)
         return made
 
-    def deliver(self, group: str, reading: Reading, queue: int, offset: int, message: Number) -> None:
+    def deliver(self, group: str, reading: QueueReading, queue: int, offset: int, message: Number) -> None:
         """A message is handed to a listener."""
         reading.given.append((offset, message))
         self.order[group][queue].append(offset)

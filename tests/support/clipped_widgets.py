@@ -25,7 +25,7 @@ SLACK = 1
 """Px by which a rounded place may be off."""
 
 
-def cut_parts(window: QWidget) -> list[str]:
+def clipped_widgets(window: QWidget) -> list[str]:
     """A line for each part that is cut, with the px that are missing; none where everything is there."""
     found = []
     for part in window.findChildren(QWidget):

@@ -15,7 +15,7 @@ from engine.config import MessageStoreConfig
 from engine.namesrv.server import ListeningNameServer
 
 
-class Served:
+class ServedBroker:
     """A broker and the name server that knows it."""
 
     def __init__(self, namesrv: str, server: ListeningBroker) -> None:
@@ -46,12 +46,12 @@ QUICK = MessageStoreConfig(message_delay_level="1s " * 17 + "1s")
 @contextlib.asynccontextmanager
 async def served(
     path: Path, config: BrokerConfig | None = None, store_config: MessageStoreConfig | None = None
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[ServedBroker]:
     async with (
         ListeningNameServer(port=0) as names,
         serving_store(path, config, store_config or QUICK, name_servers=[names.address], port=0) as server,
     ):
-        yield Served(names.address, server)
+        yield ServedBroker(names.address, server)
 
 
 async def until(what: Callable[[], object], seconds: float = 60.0) -> None:

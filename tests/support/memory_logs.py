@@ -10,7 +10,7 @@ CQ = struct.Struct(">qiq")
 BATCH = struct.Struct(">qiqqqhii")
 
 
-class LentPiece:
+class BorrowedBytes:
     """Bytes of a :class:`MemoryLog`."""
 
     def __init__(self, log, start_offset, view):
@@ -47,7 +47,7 @@ class MemoryLog:
         if start in self.gone or not self.min_offset <= offset < self.max_offset or offset + size > end:
             return None
         self.lent += 1
-        return LentPiece(self, offset, memoryview(self._data)[offset - self.min_offset : end - self.min_offset])
+        return BorrowedBytes(self, offset, memoryview(self._data)[offset - self.min_offset : end - self.min_offset])
 
     def lend_unit(self, offset):
         lent = self.lend(offset, 4)

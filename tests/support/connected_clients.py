@@ -17,7 +17,7 @@ T = TypeVar("T")
 SECONDS = 60
 
 
-class Joined:
+class ConnectedClients:
     """Everybody who is connected; every call waits until the broker has answered."""
 
     def __init__(self, broker: str, loop: asyncio.AbstractEventLoop) -> None:
@@ -106,12 +106,12 @@ class Joined:
 
 
 @contextlib.contextmanager
-def joined(broker: str) -> Iterator[Joined]:
+def joined(broker: str) -> Iterator[ConnectedClients]:
     """Clients of the broker at ``HOST:PORT``; all go at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="clients", daemon=True)
     thread.start()
-    made = Joined(broker, loop)
+    made = ConnectedClients(broker, loop)
     try:
         yield made
     finally:

@@ -26,7 +26,7 @@ VOLATILE = {
 SPLIT = ("--split-bytes", "50_000")
 
 
-class Asked:
+class JobCommands:
     """The jobs as commands over a fleet; what they write goes below ``folder``."""
 
     def __init__(self, fleet, folder):

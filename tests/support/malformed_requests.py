@@ -318,7 +318,7 @@ USUAL: dict[int, tuple[dict[str, str], object]] = {
 OTHER_CODES = (0, -5, 39, 40, 4711, 105, 70000)
 
 
-class Odd(NamedTuple):
+class MalformedRequest(NamedTuple):
     """A request and what is odd about it."""
 
     name: str
@@ -327,45 +327,47 @@ class Odd(NamedTuple):
     body: bytes
 
 
-def odd_requests(like: str) -> Iterator[Odd]:
+def malformed_requests(like: str) -> Iterator[MalformedRequest]:
     """All of them, for a broker of a release (``4.9``, ``5.3``)."""
     unknown = {one.code for one in (SINCE_5 if like == "4.9" else UNTIL_4_9)}
     rows = {one.code: one for one in BROKER}
     assert set(USUAL) | NOT_ASKED >= set(rows), sorted(set(rows) - set(USUAL) - NOT_ASKED)
     for code in (*OTHER_CODES, *sorted(unknown)):
-        yield Odd(f"{code}", code, {}, b"")
+        yield MalformedRequest(f"{code}", code, {}, b"")
     for code, (fields, said) in USUAL.items():
         if code not in unknown:
             yield from _of(rows[code], fields, said)
 
 
-def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[Odd]:
+def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[MalformedRequest]:
     code, body = request.code, said if isinstance(said, bytes) else json.dumps(said).encode()
-    yield Odd(f"{code}", code, usual, body)
-    yield Odd(f"{code} without anything", code, {}, b"")
-    yield Odd(f"{code} with more", code, {**usual, "odd": "1", "": "2"}, body)
+    yield MalformedRequest(f"{code}", code, usual, body)
+    yield MalformedRequest(f"{code} without anything", code, {}, b"")
+    yield MalformedRequest(f"{code} with more", code, {**usual, "odd": "1", "": "2"}, body)
     for field in request.fields:
         if field.sent_as in usual:
             rest = {name: text for name, text in usual.items() if name != field.sent_as}
-            yield Odd(f"{code} without {field.sent_as}", code, rest, body)
+            yield MalformedRequest(f"{code} without {field.sent_as}", code, rest, body)
         for value in ("", *_values(code, field)):
-            yield Odd(f"{code} {field.sent_as}={_short(value)}", code, {**usual, field.sent_as: value}, body)
+            yield MalformedRequest(
+                f"{code} {field.sent_as}={_short(value)}", code, {**usual, field.sent_as: value}, body
+            )
     for other in BODIES:
         if other != body:
-            yield Odd(f"{code} body {other!r}", code, usual, other)
+            yield MalformedRequest(f"{code} body {other!r}", code, usual, other)
     if isinstance(said, dict):
         yield from _of_body(code, said)
 
 
-def _of_body(code: int, said: dict[str, object]) -> Iterator[Odd]:
+def _of_body(code: int, said: dict[str, object]) -> Iterator[MalformedRequest]:
     """The body without each of its members, and with others in them."""
     for name, value in said.items():
-        yield Odd(
+        yield MalformedRequest(
             f"{code} body without {name}", code, {}, json.dumps({k: v for k, v in said.items() if k != name}).encode()
         )
         for other in (None, "", "odd", -1, [], {}, [None], [{}], True):
             if other != value:
-                yield Odd(
+                yield MalformedRequest(
                     f"{code} body {name}={json.dumps(other)}", code, {}, json.dumps({**said, name: other}).encode()
                 )
 
@@ -414,7 +416,7 @@ async def answers(address: str, like: str) -> dict[str, Answered]:
     found: dict[str, Answered] = {}
     try:
         await prepare(connection)
-        for odd in odd_requests(like):
+        for odd in malformed_requests(like):
             assert odd.name not in found, odd.name
             if connection.closed.is_set():
                 connection = await connect(host, int(port))
@@ -424,7 +426,7 @@ async def answers(address: str, like: str) -> dict[str, Answered]:
     return found
 
 
-async def _answer(connection: Connection, odd: Odd, address: str) -> Answered:
+async def _answer(connection: Connection, odd: MalformedRequest, address: str) -> Answered:
     try:
         answer = await connection.ask(Command(odd.code, dict(odd.fields), odd.body, version=479), TIMEOUT_S)
     except TimeoutError:

@@ -48,7 +48,7 @@ def unit_bytes(
 
 
 @dataclass
-class MadeUnit:
+class HandmadeUnit:
     """Where a unit was put, and what it holds."""
 
     offset: int
@@ -63,13 +63,13 @@ class MadeUnit:
 
 
 @dataclass
-class MadeStore:
+class HandmadeStore:
     """A store that grows unit by unit in memory; :meth:`write` puts it on disk."""
 
     log_size: int = LOG_SIZE
     queue_size: int = QUEUE_SIZE
     first_offset: int = 0
-    units: list[MadeUnit] = field(default_factory=list)
+    units: list[HandmadeUnit] = field(default_factory=list)
     log: bytearray = field(default_factory=bytearray)
     next_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     time: int = START
@@ -90,7 +90,7 @@ class MadeStore:
         step: int = 10,
         magic: int = 0xDAA320A7,
         unique: str | None = None,
-    ) -> MadeUnit:
+    ) -> HandmadeUnit:
         """Append one unit as a broker would, with a blank where it does not fit."""
         self.time += step
         properties = dict(more or {})
@@ -115,7 +115,7 @@ class MadeStore:
         self.log += made(at)
         if sys_flag & 0xC in (0, 8):
             self.next_offsets[topic, queue_id] = number + 1
-        unit = MadeUnit(
+        unit = HandmadeUnit(
             at,
             size,
             topic,
@@ -207,9 +207,9 @@ def write_queue(folder: Path, data: bytes, file_size: int, start: int = 0) -> No
         (folder / f"{start + at:020d}").write_bytes(data[at : at + file_size].ljust(file_size, b"\0"))
 
 
-def healthy(count: int = 60) -> MadeStore:
+def healthy(count: int = 60) -> HandmadeStore:
     """A store of several topics, queues, files and index files, with tags and keys."""
-    store = MadeStore()
+    store = HandmadeStore()
     for number in range(count):
         store.put(
             "Orders" if number % 3 else "Payments",
