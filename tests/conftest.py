@@ -145,6 +145,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--spark-full", action="store_true", help="also what starts Spark anew or kills it, a minute each and more"
     )
     parser.addoption("--clients-full", action="store_true", help="real clients beside real servers too, not ours alone")
+    parser.addoption("--full-form", action="store_true", help="all cases of tests that run a few of them otherwise")
     parser.addoption("--scenario-seeds", default="3,8", help="seeds of the scenarios beside real brokers, with commas")
     parser.addoption("--sparks", default="", help="releases of Spark that are fetched and asked, with commas, or all")
     parser.addoption("--refresh-steps", type=int, default=300, help="changes beside an open snapshot")

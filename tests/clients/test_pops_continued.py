@@ -113,6 +113,7 @@ async def assert_in_hand(client: Asking) -> None:
     assert (again.fields["msgOffsetInfo"], again.fields["orderCountInfo"]) == ("0 0 1,2", "0 0 0")
 
 
+@pytest.mark.clients_full
 def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
     async def ours() -> None:
         async with asking(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:

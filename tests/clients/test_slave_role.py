@@ -127,7 +127,8 @@ def declared(store: Path) -> set[str]:
     return {row.name for row in topics(parse(table.read_bytes()).value or {}).rows} if table.exists() else set()
 
 
-@pytest.mark.parametrize("release", ["5.3.3", pytest.param("4.9.7", marks=pytest.mark.clients_full)])
+@pytest.mark.clients_full
+@pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
 def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str) -> None:
     store = tmp_path / "slave" / "store"
     names = ("--namesrv-port", real_cluster.free_port())

@@ -156,6 +156,7 @@ async def told_at_last(sender: MessageSender, code: int, body: bytes) -> None:
         await asyncio.sleep(0.3)
 
 
+@pytest.mark.clients_full
 @pytest.mark.peer
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(

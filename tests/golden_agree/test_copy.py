@@ -66,6 +66,7 @@ def test_a_copy_has_the_bytes_of_the_real_store(golden, unchanged, tmp_path, nam
     assert not (tmp_path / "copy" / "abort").exists()
 
 
+@pytest.mark.full_form(keep=7)
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_unit_comes_along_and_a_copy_of_the_copy_is_the_same(golden, tmp_path, name):
     source = golden(name)

@@ -87,6 +87,7 @@ def test_what_is_not_there_is_said_and_nothing_moves(run: Run, walker: Walker, o
     run(walk())
 
 
+@pytest.mark.full_form(keep=8)
 @pytest.mark.parametrize(
     ("place", "seen"),
     [

@@ -111,6 +111,7 @@ def test_row_17_a_body_as_text_json_and_bytes_in_any_charset(run: Run, walker: W
     run(walk())
 
 
+@pytest.mark.full_form(keep=0)
 def test_row_78_and_79_a_terabyte_opens_and_its_last_row_is_reached(run: Run, walker: Walker, tmp_path: Path) -> None:
     store = sparse_store(tmp_path, files=64, file_size=16 << 30)
 

@@ -66,6 +66,7 @@ LOSING = [
 ]
 
 
+@pytest.mark.full_form(keep=3)
 @pytest.mark.parametrize(("state", "whole", "lost"), LOSING)
 def test_a_start_loses_what_was_said_and_nothing_after_dispatch(built, java, capsys, state, whole, lost):
     root = built(state)
@@ -432,6 +433,7 @@ WALKED = {
 """Stores of each release, and the seeds of the damage."""
 
 
+@pytest.mark.full_form(keep=10)
 @pytest.mark.parametrize(("release", "seed"), [(release, seed) for release in WALKED for seed in WALKED[release][1]])
 def test_a_start_that_is_said_to_lose_nothing_loses_nothing(golden, tmp_path, release, seed):
     """Every message that could be read before is there under its own number afterwards, or its loss was said."""

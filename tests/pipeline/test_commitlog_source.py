@@ -64,6 +64,7 @@ def told(store, bodies=False):
             yield records.damage(item, file.name if file else None)
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.parametrize("name", third_of_names(2))
 def test_units_of_golden_stores_field_for_field(golden, name):
     path = golden(name)

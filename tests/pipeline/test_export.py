@@ -72,6 +72,7 @@ def test_rows_of_golden_stores_are_the_units_and_their_bytes(golden, name):
             assert not found
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", third_of_names(1))
 def test_rows_of_every_golden_store_are_those_of_units(golden, capsys, name):

@@ -42,6 +42,7 @@ def kinds_of(folder):
         }
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", third_of_names(1))
 def test_a_golden_store_comes_back_byte_for_byte(golden, tmp_path, name):

@@ -20,6 +20,7 @@ def all_rows(reader):
     return [row for partition in reader.partitions() for batch in reader.read(partition) for row in batch.to_pylist()]
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.parametrize("name", third_of_names(2))
 def test_queues_and_index_of_golden_stores_field_for_field(golden, name):
     path = golden(name)

@@ -85,6 +85,7 @@ def test_what_lies_in_the_cache_is_never_run(sent, tmp_path):
     assert not ran.exists()
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("how", ["half emptied", "another length", "a link", "open to the group", "of another user"])
 def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, tmp_path, how):
     ran, cache = tmp_path / "ran", tmp_path / "cache"

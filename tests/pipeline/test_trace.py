@@ -51,6 +51,7 @@ def told(found, keys, together=500):
     return rows
 
 
+@pytest.mark.full_form(keep=5)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", third_of_names(0))
 def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):

@@ -65,6 +65,7 @@ def fleet(tmp_path):
     return made_fleet(tmp_path)
 
 
+@pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize("source", READERS, ids=lambda one: one.NAME if hasattr(one, "NAME") else "log")
 @pytest.mark.parametrize("asked", [(), (EqualTo(("topic",), "Orders"),), (GreaterThan(("phyOffset",), 10),)], ids=str)
 def test_wherever_a_call_fails_it_is_told_and_the_rest_comes(fleet, disks, source, asked):

@@ -72,6 +72,7 @@ def assert_same(store, *sizes):
         assert one.units == units
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.parametrize("name", third_of_names(2))
 def test_every_golden_store_has_the_findings_of_its_check(golden, name):
     assert_same(golden(name), 60_000, 64 << 20)
@@ -95,6 +96,7 @@ def test_most_of_an_orderly_log_is_not_walked_again(golden, name, monkeypatch):
     assert one.records == by_engine(golden(name))[0]
 
 
+@pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
     rng = random.Random(f"verify {kind}")
@@ -108,6 +110,7 @@ def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
     raise AssertionError(f"no store has room for {kind}")
 
 
+@pytest.mark.full_form(keep=24)
 @pytest.mark.parametrize("rule", sorted(BROKEN))
 def test_every_rule_speaks_to_both(rule, tmp_path):
     """The judgements of a proof were a list of their own once, so that a rule of the check could be missing there."""

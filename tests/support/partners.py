@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import zlib
 from collections.abc import Callable
 
 import peer
@@ -36,6 +37,8 @@ def no_spark() -> str | None:
 PARTNERS: dict[str, Callable[[], str | None]] = {"peer": peer.missing, "display": no_display, "spark": no_spark}
 LONGEST = {"--spark-full": "spark_full", "--clients-full": "clients_full"}
 """Options, and the tests that run with them only."""
+FULL_FORM = "--full-form"
+"""Option with which all cases of tests marked ``full_form`` run."""
 _LACKS = pytest.StashKey[dict[str, str]]()
 
 
@@ -48,6 +51,11 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         if long:
             config.hook.pytest_deselected(items=long)
             items[:] = [item for item in items if item not in long]
+    if not config.getoption(FULL_FORM):
+        surplus = _surplus_cases(items)
+        if surplus:
+            config.hook.pytest_deselected(items=[item for item in items if item in surplus])
+            items[:] = [item for item in items if item not in surplus]
     marked = {marker: [item for item in items if item.get_closest_marker(marker)] for marker in PARTNERS}
     lacks = {marker: said for marker, tests in marked.items() if tests and (said := PARTNERS[marker]())}
     config.stash[_LACKS] = lacks
@@ -55,6 +63,24 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         left_out = [item for marker in lacks for item in marked[marker]]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def _surplus_cases(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Cases that the short form leaves out: of each test marked ``full_form(keep=N)`` all but N.
+
+    Which N is drawn by their names: the same in each run, and not every third where the cases are laid out in rows.
+    """
+    tests: dict[str, list[pytest.Item]] = {}
+    kept: dict[str, int] = {}
+    for item in items:
+        if mark := item.get_closest_marker("full_form"):
+            test = item.nodeid.partition("[")[0]
+            tests.setdefault(test, []).append(item)
+            kept[test] = mark.kwargs.get("keep", 0)
+    surplus: set[pytest.Item] = set()
+    for test, cases in tests.items():
+        surplus.update(sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))[kept[test] :])
+    return surplus
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

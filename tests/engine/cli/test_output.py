@@ -157,6 +157,7 @@ LONG = {"message", "queryMsgById", "queryMsgByOffset", "config", "where", "recov
 """Commands that print sentences, and values that are as long as they are."""
 
 
+@pytest.mark.full_form(keep=3)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["broker-orders", "crash-power-5.3.3", "ipv6-and-unicode-5.3.3"])
 @pytest.mark.parametrize("width", [80, 120])

@@ -181,6 +181,7 @@ SPOILED = [
 ]
 
 
+@pytest.mark.full_form(keep=9)
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_a_spoiled_store_is_told_and_survived(tmp_path, spoil):
     made = handmade_stores.healthy()

@@ -43,6 +43,7 @@ def store(tmp_path: Path) -> Path:
 # -- there and back
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.golden
 @pytest.mark.crash
 @pytest.mark.parametrize("name", CRASHED)

@@ -56,6 +56,7 @@ def units(count, base, seed=0, most=600):
     return raw_log(*({"body": rng.randbytes(rng.randrange(most)), "queue_offset": n} for n in range(count)), base=base)
 
 
+@pytest.mark.full_form(keep=30)
 @TWINS
 @pytest.mark.parametrize("name", names())
 def test_golden_logs(golden, name, plain):

@@ -37,9 +37,9 @@ class SmallLog:
         self.files[-1] += raw_blank(room).ljust(room, b"\0") if blank else bytes(room)
         self.files.append(bytearray())
 
-    def open(self, folder) -> LogReader:
+    def open(self, folder, size: int = SIZE) -> LogReader:
         for number, data in enumerate(self.files):
-            (folder / f"{number * SIZE:020d}").write_bytes(data.ljust(SIZE, b"\0"))
+            (folder / f"{number * size:020d}").write_bytes(data.ljust(size, b"\0"))
         return LogReader(FileSequence([folder], DescriptorCache()))
 
 
@@ -156,7 +156,7 @@ def test_a_word_is_one_at_the_border_of_blocks_too(tmp_path, monkeypatch):
     """The byte before a block's first tells whether a word begins there."""
     made = SmallLog()
     made.put(1, body=b"x0 0" * 100)
-    log = made.open(tmp_path)
+    log = made.open(tmp_path, size=4096)
     whole = list(byte_scan.places_of(log, b"0", word=True))
     for block, cached in ((1, 9), (3, 2), (64, 64), (64, 17)):
         monkeypatch.setattr(byte_scan, "_BLOCK", block)

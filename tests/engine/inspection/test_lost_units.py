@@ -45,6 +45,7 @@ def patch(files, offset, data):
         file.write(data)
 
 
+@pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize("field", SPOILS)
 @pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "broker-orders"])
 def test_a_spoiled_unit_is_still_told(spoiled, name, field):

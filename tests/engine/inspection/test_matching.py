@@ -34,6 +34,7 @@ def found(log: LogReader, wanted: Filter, near: int, start: int | None, stop: in
     return list(matching_units(log, wanted, start, stop, near=near))
 
 
+@pytest.mark.full_form(keep=2)
 @pytest.mark.parametrize("name", STORES)
 def test_near_and_far_are_one_story(golden: Callable[..., Path], name: str) -> None:
     with open_store(golden(name), None) as store:

@@ -26,6 +26,7 @@ STORES = [
 ELSEWHERE = {"damage", "snapshot", "finding", "slave", "request", "replayed", "replayDifference"}
 
 
+@pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize(("name", "archive"), STORES)
 def test_every_record_of_every_command(golden, name, archive):
     kinds = set()

@@ -42,6 +42,7 @@ def assert_same(log: LogReader, wanted: Filter | None = None, *, crc: bool = Tru
         assert told(listed(log, wanted, crc=crc, body=body, near=near), log, body) == one_by_one
 
 
+@pytest.mark.full_form(keep=16)
 @pytest.mark.golden
 @pytest.mark.parametrize("name", names())
 def test_every_store_is_told_alike(golden: Callable[..., Path], name: str) -> None:

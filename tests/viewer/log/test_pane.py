@@ -250,6 +250,7 @@ def test_the_line_goes_where_it_is_clicked_and_frames_the_screen(on):
     on("crash-flip-5.3.3", drive)
 
 
+@pytest.mark.full_form(keep=3)
 @pytest.mark.parametrize(
     "name", ["batchcq-5.3.3", "ipv6-and-unicode-5.3.3", "broker-transactions", "broker-pop", "propcrc-5.3.3"]
 )

@@ -54,6 +54,7 @@ def session_of(store: Path, folder: Path) -> Path:
     return file
 
 
+@pytest.mark.full_form(keep=3)
 @pytest.mark.parametrize("door", ["store", "archive", "session", "second start", "beside"])
 def test_the_next_store_does_not_inherit_it(
     run: Run, window: MainWindow, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: str

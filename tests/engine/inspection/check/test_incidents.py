@@ -50,6 +50,7 @@ def grave(root: Path) -> set[str]:
 # ---- the checkpoint
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.parametrize("size", [0, 1, 10, 23, 24, 40, 4095, 5000])
 @pytest.mark.parametrize("abort", [False, True])
 def test_a_checkpoint_of_another_length_is_named_and_the_check_goes_on(orders, size, abort):
@@ -402,6 +403,7 @@ def refused(root: Path, capsys) -> None:
     capsys.readouterr()
 
 
+@pytest.mark.full_form(keep=7)
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_what_keeps_a_broker_from_starting_is_an_error_and_the_exit_code_says_so(
     orders, capsys, state: Callable[[Path], None]

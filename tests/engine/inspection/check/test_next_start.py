@@ -90,6 +90,7 @@ STATES = [
 ]
 
 
+@pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_what_the_check_has_read_tells_the_plans_the_same_as_the_log(built, monkeypatch, state):
     mine, theirs, _ = handed_over(built(state), monkeypatch)
@@ -97,6 +98,7 @@ def test_what_the_check_has_read_tells_the_plans_the_same_as_the_log(built, monk
     assert mine == theirs
 
 
+@pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize("seed", range(12))
 def test_what_the_check_has_read_tells_the_same_of_any_damage(golden, tmp_path, monkeypatch, seed):
     """Pages of the queues and of the log zeroed or overwritten, tails cut, folders lost, with and without abort."""

@@ -97,6 +97,7 @@ CASES = [
 ]
 
 
+@pytest.mark.full_form(keep=5)
 @pytest.mark.parametrize(("mine", "other", "source", "start", "lost"), CASES)
 def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other, source, start, lost):
     """It gave up to 21 errors, "lost already: nothing", and the advice to build the queues again from the wrong log."""

@@ -60,6 +60,7 @@ def test_expired_unique_keys(opened):
 # -- cut off by recovery
 
 
+@pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize(("name", "archive"), CUT_OFF)
 def test_what_was_acknowledged_and_is_behind_the_end_was_cut_off(opened, golden_account, name, archive):
     store = opened(name, archive)

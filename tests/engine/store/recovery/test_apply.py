@@ -67,6 +67,7 @@ def test_a_store_that_was_closed_is_left_as_it_is(name, golden, tmp_path):
     assert plan.changes_nothing
 
 
+@pytest.mark.full_form(keep=6)
 @pytest.mark.golden
 @pytest.mark.crash
 @pytest.mark.parametrize("name", CRASHED)
@@ -150,6 +151,7 @@ def answers(held):
     return {(int(row["key_hash"]), int(row["phy_offset"])) for file in rows for row in file}
 
 
+@pytest.mark.full_form(keep=5)
 @pytest.mark.crash
 @pytest.mark.parametrize("like", ["5.3", "4.9"])
 @pytest.mark.parametrize("harm", [torn, lagging, without_queues, emptied])

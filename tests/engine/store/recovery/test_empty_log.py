@@ -116,6 +116,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.full_form(keep=14)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_writes_without_the_word(whole, tmp_path, capsys, case, command):
@@ -147,6 +148,7 @@ def test_the_store_does_not_open_without_the_word(whole, case, locked):
         pass  # there is a message again: nothing is missed
 
 
+@pytest.mark.full_form(keep=12)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("by", ["recover", "a start", "dispatch"])
 def test_the_word_is_asked_for_once(whole, tmp_path, case, by):
@@ -268,6 +270,7 @@ def test_a_log_that_a_start_cuts_to_nothing_is_not_asked_for_by_the_next(whole):
         MessageStore(whole, config, services=False)
 
 
+@pytest.mark.full_form(keep=4)
 @pytest.mark.parametrize("put_back", ["gone", "bare"])
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_one_folder_of_a_log_in_several(tmp_path, capsys, number, put_back):
