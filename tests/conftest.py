@@ -14,7 +14,7 @@ import pytest
 from garbage_on_main_thread import pytest_collection_finish, pytest_runtest_teardown
 from partners import pytest_report_collectionfinish, pytest_runtest_setup
 from suite_minutes import pytest_configure, pytest_terminal_summary
-from suite_order import pytest_collection_modifyitems
+from suite_order import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 
 from engine.codec import compiled_cache
 
@@ -26,6 +26,7 @@ __all__ = [
     "pytest_runtest_setup",
     "pytest_runtest_teardown",
     "pytest_terminal_summary",
+    "pytest_xdist_make_scheduler",
 ]
 
 # The window is drawn without a display unless the caller asks for one.

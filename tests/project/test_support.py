@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import time
+import types
 
 import golden_stores
+import partners
 import pytest
 import suite_minutes
 import suite_order
@@ -81,3 +83,25 @@ def test_files_that_wait_are_spread_over_the_time_of_those_that_compute():
     assert [one[0] for one in order] == ["1", "a", "2", "b", "3", "c", "d", "4", "e"]
     assert suite_order.spread([], computing, lambda one: one[1]) == computing
     assert suite_order.spread(["1", "2"], [], lambda one: 0.0) == ["1", "2"]
+
+
+def test_only_files_that_start_spark_in_their_own_process_are_one_piece_of_work():
+    assert suite_order.starts_spark("tests/pipeline/test_sources_on_spark.py")
+    assert not suite_order.starts_spark("tests/pipeline/test_trace.py")
+    assert not suite_order.starts_spark("tests/cluster/test_jobs_on_a_cluster.py")
+
+
+def test_the_short_form_keeps_as_many_cases_as_a_test_says():
+    def item(nodeid, mark=None):
+        return types.SimpleNamespace(nodeid=nodeid, get_closest_marker=lambda name: mark)
+
+    some = pytest.mark.full_form(keep=3).mark
+    ten = [item(f"test_a.py::test_of_ten[{case}]", some) for case in range(10)]
+    two = [item(f"test_a.py::test_of_two[{case}]", some) for case in range(2)]
+    long = item("test_a.py::test_long", pytest.mark.full_form.mark)
+    surplus = partners.surplus_cases([*ten, *two, long, item("test_a.py::test_short")])
+    assert long in surplus
+    kept = [case for case in ten if case not in surplus]
+    assert len(kept) == 3
+    assert not set(map(id, two)) & set(map(id, surplus))
+    assert [case for case in ten if case not in partners.surplus_cases(ten[::-1])] == kept, "the same in any order"

@@ -51,11 +51,10 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         if long:
             config.hook.pytest_deselected(items=long)
             items[:] = [item for item in items if item not in long]
-    if not config.getoption(FULL_FORM):
-        surplus = _surplus_cases(items)
-        if surplus:
-            config.hook.pytest_deselected(items=[item for item in items if item in surplus])
-            items[:] = [item for item in items if item not in surplus]
+    if not config.getoption(FULL_FORM) and (surplus := surplus_cases(items)):
+        config.hook.pytest_deselected(items=surplus)
+        short = {item.nodeid for item in surplus}
+        items[:] = [item for item in items if item.nodeid not in short]
     marked = {marker: [item for item in items if item.get_closest_marker(marker)] for marker in PARTNERS}
     lacks = {marker: said for marker, tests in marked.items() if tests and (said := PARTNERS[marker]())}
     config.stash[_LACKS] = lacks
@@ -65,7 +64,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if item not in left_out]
 
 
-def _surplus_cases(items: list[pytest.Item]) -> set[pytest.Item]:
+def surplus_cases(items: list[pytest.Item]) -> list[pytest.Item]:
     """Cases that the short form leaves out: of each test marked ``full_form(keep=N)`` all but N.
 
     Which N is drawn by their names: the same in each run, and not every third where the cases are laid out in rows.
@@ -77,10 +76,8 @@ def _surplus_cases(items: list[pytest.Item]) -> set[pytest.Item]:
             test = item.nodeid.partition("[")[0]
             tests.setdefault(test, []).append(item)
             kept[test] = mark.kwargs.get("keep", 0)
-    surplus: set[pytest.Item] = set()
-    for test, cases in tests.items():
-        surplus.update(sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))[kept[test] :])
-    return surplus
+    drawn = {test: sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode())) for test, cases in tests.items()}
+    return [case for test, cases in drawn.items() for case in cases[kept[test] :]]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,13 +4,16 @@ compute.
 A process takes a whole file at a time (``--dist loadfile``). A file of the first suites takes up to some minutes, one
 of the last some seconds: what is left over at the end is short. Tests with brokers, stores or clusters of others wait
 for those most of the time: where all processes were at such files at once the processors had nothing to do, for half of
-the time that a run took. Hook for ``tests/conftest.py``.
+the time that a run took. The files that start Spark are one piece of work: each process that has one of them starts a
+Java and compiles the same code in it. Hooks for ``tests/conftest.py``.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -46,7 +49,16 @@ SECONDS = {
 FEW = 0.06
 SOON = 0.85
 """Share of the computing behind which no file that waits begins: at the end nobody is waited for."""
+ROOT = Path(__file__).resolve().parents[2]
+SPARK = "the files that start Spark"
+"""Name of the piece of work."""
 Thing = TypeVar("Thing")
+
+
+@functools.cache
+def starts_spark(file: str) -> bool:
+    """Return True if tests of ``file``, as its node ids name it, start Spark in their own process."""
+    return folder_of(file) == "pipeline" and "mark.spark" in (ROOT / file).read_text("utf-8")
 
 
 def spread(some: Sequence[Thing], others: Sequence[Thing], seconds: Callable[[Thing], float]) -> list[Thing]:
@@ -76,5 +88,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in sorted(items, key=lambda item: rank.get(folder_of(item.nodeid), len(rank))):
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     waiting = [tests for file, tests in files.items() if folder_of(file) in WAITING]
-    computing = [tests for file, tests in files.items() if folder_of(file) not in WAITING]
+    computing = [
+        files[file] for file in sorted(files, key=starts_spark, reverse=True) if folder_of(file) not in WAITING
+    ]
     items[:] = chain.from_iterable(spread(waiting, computing, _seconds))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Hook: hands out whole files, and those that start Spark to one process."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return SPARK if starts_spark(file) else file
+
+    return Scheduling(config, log)
