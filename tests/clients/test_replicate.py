@@ -34,6 +34,7 @@ def ended(process: subprocess.Popen[bytes]) -> int:
     return process.returncode
 
 
+@pytest.mark.clients_full
 def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")

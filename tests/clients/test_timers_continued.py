@@ -25,6 +25,7 @@ def entries(store: Path) -> int:
     return sum(any(data[at : at + 20]) for at in range(0, len(data), 20))
 
 
+@pytest.mark.clients_full
 def test_a_real_broker_delivers_what_waits_in_our_wheel(tmp_path: Path) -> None:
     """Far ones that roll, near ones that do not, and none that was recalled."""
     config = MessageStoreConfig(mapped_file_size_timer_log=102_400, timer_roll_window_slot=8)

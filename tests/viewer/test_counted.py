@@ -38,20 +38,24 @@ NO_NOUNS = frozenset(
     )
 )
 """Words on s that are no plural."""
-SAYINGS = [text for text in said("viewer") if COUNT.search(text[0])]
 
 
-@pytest.mark.parametrize(("text", "several"), SAYINGS)
-def test_every_saying_is_right_for_one(text: str, several: str) -> None:
-    """A text whose number may be one has a singular: ``tr_plural``."""
+def number_errors(text: str, several: str) -> list[str]:
+    """Return the plurals that stand behind "1" where the numbers of ``text`` are one."""
     names = {found[1] for found in GAP.finditer(text)}
     values = {name: 1 if re.search(rf"\{{{name}:,", text) and (not several or name == "n") else "x" for name in names}
     try:
         sentence = text.format(**values)
     except ValueError:  # a gap with a form of its own, a rate for example
         sentence = text.format(**dict.fromkeys(names, 1))
-    wrong = [found[0] for found in PLURAL_LOOK.finditer(sentence) if found["word"] not in NO_NOUNS]
-    assert wrong == [], sentence
+    return [found[0] for found in PLURAL_LOOK.finditer(sentence) if found["word"] not in NO_NOUNS]
+
+
+def test_every_text_with_a_count_is_right_for_one() -> None:
+    """A text whose number may be one has a singular: ``tr_plural``."""
+    counted = [text for text in said("viewer") if COUNT.search(text[0])]
+    assert len(counted) > 100
+    assert {text[0]: wrong for text in counted if (wrong := number_errors(*text))} == {}
 
 
 @pytest.mark.parametrize(

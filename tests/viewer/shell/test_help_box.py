@@ -70,6 +70,7 @@ def test_every_rule_is_in_the_list_of_the_help_and_is_found_by_its_id(help_box) 
     assert help_box.isVisible(), "Enter goes to the list and closes nothing"
 
 
+@pytest.mark.full_form(keep=1)
 @pytest.mark.parametrize("language", assets.LANGUAGES)
 def test_every_page_is_shown_under_its_title(themed_app: QApplication, help_box, language: str) -> None:
     assets.set_language(language)

@@ -226,7 +226,7 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
         for one, (stack, panes) in before.items():
             assert one.stack is stack, "nothing is made in the turn of the click"
             assert [isValid(pane) for pane in panes] == [True] * len(panes)
-        for number in range(60):
+        for number in range(24):
             window.show_view(("index", "queue", "log")[number % 3])
             window.actions_by_id["view.tree"].trigger()
             await asyncio.sleep(0)
